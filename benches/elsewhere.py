@@ -171,6 +171,8 @@ def may_hold(fall: Fall, one: Episode) -> bool:
     """Say whether an episode is a part of a fall that need not be told apart from it."""
     near = fall.onset_s - fall.tolerance_s <= one.onset_s <= fall.end_s + fall.tolerance_s
     whole = fall.shape in ("cycle", "zone") or not fall.required
+    if fall.shape == "waves":  # which are no falls, one by one
+        whole = one.end_s - one.onset_s >= 0.5 * (fall.end_s - fall.onset_s)
     again = any(abs(one.onset_s - at_s) <= fall.tolerance_s for at_s in fall.again_s)
     return near and (whole or again)
 

@@ -411,7 +411,7 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
 def test_lists_are_json_too(tmp_path: Path) -> None:
     drives = json.loads(heatsoak_here("drives", "--format", "json", cwd=tmp_path).stdout)
     keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
-    assert all(keys | {"why"} == row.keys() for row in drives)
+    assert all(keys | {"schema_version", "why"} == row.keys() for row in drives)
     assert any(row["simulated"] for row in drives)
     protocols = json.loads(heatsoak_here("protocols", "--format", "json", cwd=tmp_path).stdout)
     by_name = {row["name"]: row for row in protocols}
@@ -532,3 +532,46 @@ def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> 
     assert [step["step"] for step in recording["steps"]] == ["a", "b"]
     assert "filename" in done.stderr
     assert any("filename" in note for note in recording["notes"])
+
+
+def test_without_a_command_it_says_which_questions_are_answered_how(tmp_path: Path) -> None:
+    done = heatsoak_here(cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    for command in ("run", "watch", "analyze", "compare", "report", "drives", "demo"):
+        assert any(f"  heatsoak {command}" in line and "?" in line for line in lines), command
+
+
+def test_a_result_ends_with_what_was_written_and_the_next_command(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    (tmp_path / "tiny.toml").write_text(
+        'schema = 1\nname = "tiny"\nfile_size = "64MiB"\n[[steps]]\nname = "write"\nrw = "write"\n'
+        'bs = "128k"\nruntime = "2s"\n'
+    )
+    words = ("run", "tiny.toml", "--on", f"sim:{small_drive}", "-o", "my run")
+    ran = heatsoak_here(*words, cwd=tmp_path)
+    written, charts = ran.stdout.splitlines()[-2:]
+    assert re.fullmatch(r"[0-9.]+ (MB|GB) were written", written)
+    assert charts == "charts: heatsoak report 'my run' -o report.html"
+    judged = heatsoak_here("analyze", "my run", cwd=tmp_path)
+    assert judged.stdout.splitlines()[-1] == charts
+
+
+def test_the_time_to_go_counts_no_probe_that_may_not_be_needed(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    words = ("run", "quick", "--on", f"sim:{small_drive}", "-o", "r")
+    ran = heatsoak_here(*words, cwd=tmp_path)
+    first = ran.stderr.splitlines()[0]
+    dry = heatsoak_here(*words[:-2], "--dry-run", cwd=tmp_path)
+    takes = re.search(r"Takes (.*), with all probes", dry.stdout)
+    assert takes is not None
+    assert first.endswith(f"; {takes[1]} to go")
+
+
+def test_a_group_without_a_command_prints_its_help(tmp_path: Path) -> None:
+    done = heatsoak_here("trace", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == heatsoak_here("trace", "--help", cwd=tmp_path).stdout
+    assert len(done.stdout.splitlines()) > 5

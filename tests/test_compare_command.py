@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from compared import READ, falling, run, steady
+from heatsoak.analysis.comparison import compare
 from heatsoak.importer import import_files
+from heatsoak.output import Console
+from heatsoak.report.comparison import print_comparison
 
 CONTRACT = {"metric", "step", "group", "baseline", "value", "delta_pct", "ci95_pct", "runs"}
 
@@ -53,6 +57,7 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
     (onset,) = [line for line in done.stdout.splitlines() if line.startswith("falls after, s")]
     assert "> 300" in onset
     assert onset.rstrip().endswith("better")
+    assert "With heatsink big rather than without heatsink: 66 % more" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
@@ -120,3 +125,33 @@ def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
 )
 def test_a_wrong_word_is_one_line(pair: Path, words: Sequence[str], said: str) -> None:
     assert said in complaint(heatsoak_here("compare", *words, cwd=pair), 2)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize(("width", "letters"), [(60, 10), (60, 120), (80, 60), (120, 120)])
+def test_tables_hold_in_narrow_terminals_and_with_long_names(
+    groups: int, width: int, letters: int
+) -> None:
+    names = [
+        f"{'Noctua with a long duct ' * 6}"[: letters - 6] + f" rev {n}" for n in range(groups)
+    ]
+    recordings = [
+        run({"heatsink": name}, falling(50.0 + 30 * n, 0.4 + 0.1 * n), seed=n)
+        for n, name in enumerate(names)
+    ]
+    written = StringIO()
+    console = Console(width=width, file=written)
+    print_comparison(compare(recordings, "heatsink"), console)
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    start = next(n for n, line in enumerate(lines) if line.startswith("read  "))
+    table = lines[start : lines.index("", start)]
+    # every group can be told from the others, and nothing is cut off but names
+    assert all(any(line.count(f"{n}") for line in table) for n in range(groups))
+    text = " ".join(table)
+    assert "+25.5 %" in text
+    assert "better" in text
+    assert "change" in text
+    assert "difference" in text
+    # names lose their middle; nothing else is cut
+    assert all(line.find("…") < width // 2 for line in table[2:])

@@ -217,7 +217,7 @@ def test_a_device_is_not_replaced_by_a_file(make: Make) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_one_line(make: Make) -> None:
-    with pytest.raises(ToolError, match=r"x\.csv: cannot be written: "):
+    with pytest.raises(UsageError, match=r"x\.csv: cannot be written: "):
         export([make()], "/proc/x.csv")
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from compared import falling, run, steady
 from heatsoak.output import from_spreadsheet
 from heatsoak.report.page import html
 from heatsoak.report.page.contract import Page
+from idle_logs import idle_log
 from paged import HOSTILE
 
 #: A program that is no page: these tests are of what goes around it.
@@ -64,7 +66,7 @@ def test_a_page_has_the_recordings_and_their_comparison(pair: Path) -> None:
     done = heatsoak_here("report", "r", "-o", "x.html", cwd=pair)
     assert done.returncode == 0, done.stderr
     page = page_in(pair / "x.html")
-    assert page.headline.text in done.stdout.replace("\n", " ")
+    assert page.headline.text in " ".join(done.stdout.split())
     assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink big"]
     assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
     assert "x.html" in done.stdout
@@ -212,6 +214,26 @@ def test_a_picture_names_its_axes_with_units(pair: Path) -> None:
         assert f"<!-- {label} -->" in text
     assert heatsoak_here("report", "r", "-o", "y.svg", cwd=pair).returncode == 0
     assert (pair / "y.svg").read_text("utf-8") == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_picture_of_drives_that_were_never_loaded_has_their_temperatures(
+    tmp_path: Path, count: int
+) -> None:
+    logs = [idle_log(tmp_path / f"pc-{number}.csv", number).name for number in range(count)]
+    done = heatsoak_here("report", *logs, "-o", "x.svg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "x.svg").read_text("utf-8")
+    for label in ("temperature, °C", "throughput, MB/s", "seconds from the start of the log"):
+        assert f"<!-- {label} -->" in text
+    # beside a single drive stands what warmed it
+    assert ("<!-- the graphics card -->" in text) == (count == 1)
+    assert heatsoak_here("report", *logs, "-o", "x.png", cwd=tmp_path).returncode == 0
+    image = (tmp_path / "x.png").read_bytes()
+    width, height = struct.unpack(">II", image[16:24])
+    assert 900 <= width <= 2400
+    assert 600 <= height <= 2400
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ CELL = "puget.top.2gpu.loaded"
 #: A counted figure whose recording takes a fraction of a second.
 CHEAP = "px1.capture_4k60_sustained"
 KEYS = {
-    *("id", "drive", "conditions", "metric", "published"),
+    *("schema_version", "id", "drive", "conditions", "metric", "published"),
     *("tolerance", "simulated", "ok", "counted", "role"),
 }
 
@@ -575,6 +575,17 @@ def test_a_cell_takes_the_earlier_onset_and_the_deeper_fall(tmp_path: Path) -> N
 
 
 def test_a_row_for_json_has_why_only_where_there_is_one() -> None:
-    row = ReproductionRow("x", None, {}, "m", (1.0, 1.0), 0.0, 1.0, True, True, "predicted")
+    row = ReproductionRow(
+        id="x",
+        drive=None,
+        conditions={},
+        metric="m",
+        published=(1.0, 1.0),
+        tolerance=0.0,
+        simulated=1.0,
+        ok=True,
+        counted=True,
+        role="predicted",
+    )
     assert row.as_dict().keys() == KEYS
-    assert replace(row, ok=False, why="so").as_dict().keys() == KEYS | {"why"}
+    assert row.model_copy(update={"ok": False, "why": "so"}).as_dict().keys() == KEYS | {"why"}

@@ -22,6 +22,7 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
 from heatsoak.report.page.html import Bundle
 from made_recording import make_recording
+from waiting import until
 
 
 def is_built() -> bool:
@@ -169,6 +170,46 @@ def test_it_lists_recordings_and_shows_one_or_all_below_a_directory(shown: Path)
         page = json.loads(text)
         assert [one["label"] for one in page["recordings"]] == ["top", "bottom"]
         assert not page["is_live"]
+
+
+def answers_of(server: Served) -> dict[str, str]:
+    """Return the second column of the list, by the name in the first."""
+    _, contents, _ = server.ask("/")
+    rows = re.findall(r"<tr><td><a [^>]*>(.*?)</a></td><td>(.*?)</td>", contents)
+    return {name: re.sub(r"<[^>]*>", " ", cell).strip() for name, cell in rows}
+
+
+@pytest.mark.slow
+def test_the_list_shows_the_answer_of_each_recording_once_it_is_judged(shown: Path) -> None:
+    t_s = np.arange(1, 601) * 0.1
+    hot = samples().with_columns(pl.Series("temp_c.composite", 75 + t_s / 60))
+    make_recording(shown / "hot", hot, rw="write")
+    make_recording(shown / "idle", samples().with_columns(write_bw_mb_s=0.0), rw="write")
+    broken = make_recording(shown / "broken", samples(count=6000), rw="write").path
+    data = bytearray((broken / "samples.parquet").read_bytes())
+    data[100:-2000] = bytes(len(data) - 2100)
+    (broken / "samples.parquet").write_bytes(data)
+    live = running(shown / "live")
+    with served(shown) as server:
+
+        def is_judged() -> bool:
+            return "being judged" not in answers_of(server).values()
+
+        assert until(is_judged)
+        found = answers_of(server)
+        assert found["a/one"].startswith("does not throttle")
+        assert "held its speed" in found["a/one"]
+        assert found["hot"].startswith("cannot tell")
+        assert found["idle"].startswith("not loaded")
+        assert found["broken"].startswith("cannot be judged: ")
+        assert found["live"] == "when it is finished"
+        # nothing is judged twice: all answers are there at once
+        assert is_judged()
+        # but what has changed is
+        make_recording(shown / "again", hot, rw="write").path.rename(shown / "new")
+        assert until(is_judged)
+        assert answers_of(server)["new"].startswith("cannot tell")
+    live.finish("finished", 60.0)
 
 
 @pytest.mark.slow

@@ -1,5 +1,65 @@
-"""heatsoak: does a drive throttle, when, by how much, and why."""
+"""heatsoak: does a drive throttle, when, by how much, and why.
 
+From Python, `heatsoak.open`, `read_log`, `analyze`, `compare` and `run` do what the command line
+does; docs/python.md shows how. They are loaded when first used, so that importing heatsoak is fast.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from heatsoak import errors
+
+if TYPE_CHECKING:
+    from heatsoak.analysis import Findings
+    from heatsoak.analysis.comparison import Comparison
+    from heatsoak.api import (
+        analyze,
+        compare,
+        read_log,
+        run,
+    )
+    from heatsoak.api import open_recording as open
+    from heatsoak.api import open_recordings as open_all
+    from heatsoak.recording import Recording
 
 __version__ = version("heatsoak")
+
+__all__ = [
+    "Comparison",
+    "Findings",
+    "Recording",
+    "analyze",
+    "compare",
+    "errors",
+    "open",
+    "open_all",
+    "read_log",
+    "run",
+]
+
+#: Where each name comes from, and its name there.
+_LAZY = {
+    "Comparison": ("heatsoak.analysis.comparison", "Comparison"),
+    "Findings": ("heatsoak.analysis", "Findings"),
+    "Recording": ("heatsoak.recording", "Recording"),
+    "analyze": ("heatsoak.api", "analyze"),
+    "compare": ("heatsoak.api", "compare"),
+    "open": ("heatsoak.api", "open_recording"),
+    "open_all": ("heatsoak.api", "open_recordings"),
+    "read_log": ("heatsoak.api", "read_log"),
+    "run": ("heatsoak.api", "run"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is used for the first time."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'heatsoak' has no attribute '{name}'")
+    module, there = _LAZY[name]
+    found = globals()[name] = getattr(import_module(module), there)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,6 +12,8 @@ HeatsoakError           3  something failed; base of all
 Every message is one line that says what is wrong (file, line or key) and what would be right.
 """
 
+import errno
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -48,6 +50,20 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- not an error
     """The user stopped the run; the recording is kept."""
 
     exit_code = 130
+
+
+#: System errors that mean a wrong file name, and so a usage error.
+_WRONG_FILE = {
+    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
+    errno.EACCES,
+}
+
+
+def of_os_error(error: OSError) -> HeatsoakError:
+    """Return ours for a system error: UsageError for a wrong file name, else ToolError."""
+    place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+    kind = UsageError if error.errno in _WRONG_FILE else ToolError
+    return kind(f"{place}{error.strerror or error}")
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = 0.5) -> str:

@@ -10,6 +10,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from rich import console as rich_console
@@ -41,7 +42,14 @@ def printable(text: str) -> str:
 
 
 def utf8_text(text: str) -> str:
-    """Return `text` as valid UTF-8: bytes of a file name that are not UTF-8 become ``\\xff``."""
+    """Return `text` as valid UTF-8: bytes of a file name that are not UTF-8 become ``\\xff``.
+
+    Where the locale is not UTF-8, Python has taken UTF-8 for such bytes too: these are decoded.
+    """
+    if text.isascii():
+        return text
+    with suppress(UnicodeError):
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
     return _SURROGATES.sub(lambda found: _visible(found.group()), text)
 
 

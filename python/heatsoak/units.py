@@ -5,6 +5,7 @@ everywhere except in a native fio job file, where fio has it the other way round
 (fio's ``kb_base``); see :mod:`heatsoak.protocol.fio_job`.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -101,11 +102,21 @@ def is_possible_temp(temp_c: float) -> bool:
     return low_c < temp_c < high_c
 
 
+def format_number(value: float, digits: int = 3) -> str:
+    """Return a number for people, to some digits and never with an exponent: ``"1,230"``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.{digits}g}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{rounded:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
 def format_bytes(count: float) -> str:
     """Return a size in decimal units for people: ``"37.6 GB"``."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if abs(count) >= scale:
-            return f"{count / scale:.3g} {unit}"
+        if abs(count) >= 0.9995 * scale:  # which is shown as 1
+            return f"{format_number(count / scale)} {unit}"
     return f"{count:.0f} B"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from heatsoak.analysis import Findings, analyze
 from heatsoak.importer import Options, open_all
+from idle_logs import FOLLOWED_S, idle_log
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -65,23 +66,49 @@ def test_one_short_dip_in_half_an_hour_does_not_make_it_unsteady(tmp_path: Path)
     assert found.answer.throttles == "no"
 
 
+def test_a_drive_that_was_hot_from_its_first_second_is_not_said_to_be_unthrottled(
+    tmp_path: Path,
+) -> None:
+    rate = noisy(np.where(T_S < 300, 200.0, 30.0))
+    temp_c = np.where(T_S < 300, 74.0, np.maximum(74 - (T_S - 300) / 30, 50))
+    load = {"write_mb_s": rate, "write_iops": rate * 244.0}
+    hot = judged(log(tmp_path / "hot.csv", **load, temp_c=temp_c)).answer
+    assert hot.throttles == "cannot-tell"
+    assert "74 C from its first second" in hot.sentence
+    assert "fell by 85 %" in hot.sentence
+    cool = judged(log(tmp_path / "cool.csv", **load, temp_c=temp_c - 30)).answer
+    assert cool.throttles == "no"
+
+
+@pytest.mark.parametrize("gap_s", [4.0, 8.0])
+def test_a_pause_that_two_coarse_samples_share_is_no_fall(tmp_path: Path, gap_s: float) -> None:
+    """A load that stops for some seconds, as means over ten."""
+    fine_s = np.arange(0, 1200, 0.1)
+    load = np.where((fine_s >= 603) & (fine_s < 603 + 10 + gap_s), 0.05, 1.0)
+    means = 500 * load.reshape(-1, 100).mean(axis=1)
+    rows = [f"{10 * (i + 1)},{mb_s:.1f}" for i, mb_s in enumerate(noisy(means, 0.003))]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["time_s,read_mb_s", *rows]) + "\n")
+    assert judged(path).answer.throttles == "no"
+
+
+def test_nothing_is_probably_heat_where_no_temperature_was_logged(tmp_path: Path) -> None:
+    rate = noisy(np.where(T_S % 200 < 120, 2000.0, 900.0))
+    (answer,) = [judged(log(tmp_path / "a.csv", read_mb_s=rate)).answer]
+    assert answer.throttles == "cannot-tell"
+    assert answer.sentence.startswith("Cannot tell")
+
+
 def test_a_drive_that_nobody_loaded_was_not_loaded(tmp_path: Path) -> None:
-    gpu_c = np.where((T_S > 400) & (T_S < 1200), 75.0, 40.0)
-    drive_c = np.empty(len(T_S))
-    now = 40.0
-    for i, card_c in enumerate(gpu_c):
-        now += (38 + 0.6 * (card_c - 40) - now) / 150
-        drive_c[i] = now
-    rate = np.where(CHANCE.random(len(T_S)) < 0.3, 3 * CHANCE.random(len(T_S)), 0.0)
-    path = log(tmp_path / "a.csv", write_mb_s=rate, drive_temp_c=drive_c, gpu_temperature_c=gpu_c)
-    found = judged(path)
+    found = judged(idle_log(tmp_path / "a.csv"))
     assert found.answer.throttles == "not-loaded"
     assert found.recordings[0].steps == []
     idle = found.recordings[0].unloaded
     assert idle is not None
     assert idle.follows == "the graphics card"
-    assert idle.time_constant_s == pytest.approx(150, rel=0.35)
-    assert idle.max_temp_c == pytest.approx(drive_c.max(), abs=0.1)
+    assert idle.follows_column == "temp_c.gpu"
+    assert idle.time_constant_s == pytest.approx(FOLLOWED_S, rel=0.35)
+    assert idle.max_temp_c == pytest.approx(59, abs=1)
 
 
 def test_what_swings_between_anything_is_too_uneven_to_be_steady(tmp_path: Path) -> None:

@@ -178,6 +178,26 @@ def test_the_load_itself(rw: str, expected: str) -> None:
     assert seen(view(rw=rw))["load"] == expected
 
 
+@pytest.mark.parametrize(
+    ("kib", "expected"), [(4, "small-writes"), (128, "large-writes"), (48, "writes")]
+)
+def test_how_large_writes_are_tells_the_load_where_nothing_else_does(
+    kib: float, expected: str
+) -> None:
+    step = Observed.model_validate({"name": "w", "writes": True, "reads": False})
+    samples = view(write_iops=DROP * 1e6 / (1024 * kib)).samples
+    one = StepView(step, samples, 0.0, {}, Course({}, {}))
+    assert seen(one)["load"] == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "expected"),
+    [(1800.0, "little"), (500.0, "much"), (200.0, "most"), (40.0, "nearly-all")],
+)
+def test_how_much_was_lost(low: float, expected: str) -> None:
+    assert seen(view(np.where(T_S <= ONSET_S, FULL, low)))["depth"] == expected
+
+
 def test_reads_that_fall_alike() -> None:
     read = view(rw="read", name="r", start_s=500)
     assert seen(view(), read)["reads-beside"] == "fell"
@@ -248,6 +268,8 @@ def after(rest_s: float, start: float, start_c: float) -> StepView:
         (60.0, FULL, 45.0, "back-cooler"),
         (10.0, FULL, 70.0, "back-as-hot"),
         (60.0, LOW, 45.0, "slow-though-cooler"),
+        # a governor may not have let go yet
+        (60.0, LOW, 62.0, "slow"),
         (10.0, LOW, 70.0, "slow"),
         (60.0, 1500.0, 60.0, "partly"),
     ],

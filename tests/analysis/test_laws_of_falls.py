@@ -53,6 +53,33 @@ def test_a_cliff_in_slow_waves_is_a_fall_of_its_own_depth() -> None:
     assert not deepest.recovered
 
 
+def test_a_level_that_rises_as_it_falls_moves_by_itself() -> None:
+    wander = [(200, 1), (90, 0.935), (310, 1), (140, 1.06), (170, 1), (120, 0.93), (400, 1)]
+    shape = np.concatenate([np.full(length, level) for length, level in wander])
+    assert found_in(shape, sigma=0.005).drops == []
+    assert len(found_in(np.minimum(shape, 1), sigma=0.005).drops) == 2
+
+
+def test_regular_dips_that_cost_next_to_nothing_are_no_fall_and_hide_none() -> None:
+    shape = np.ones(3000)
+    for at in range(150, 3000, 150):
+        shape[at : at + 2] = 0.6
+    assert found_in(shape, sigma=0.005).drops == []
+    shape[2020:] = 0.7
+    (drop,) = found_in(shape, sigma=0.005).drops
+    assert drop.onset_s == pytest.approx(2020, abs=2)
+    assert not drop.oscillates
+
+
+def test_two_dips_before_falls_of_another_depth_do_not_swing_with_them() -> None:
+    shape = np.ones(2000)
+    shape[58:61] = shape[178:181] = 0.65
+    shape[299:938] = shape[1166:1790] = 0.03
+    first, second = found_in(shape, sigma=0.005).drops
+    assert (first.onset_s, second.onset_s) == pytest.approx((299, 1166), abs=2)
+    assert first.depth == pytest.approx(0.97, abs=0.02)
+
+
 def test_one_small_dip_in_hours_is_no_fall_and_is_told() -> None:
     shape = np.ones(3 * 3600)
     shape[5000:5010] = 0.92
@@ -82,6 +109,8 @@ def test_the_unit_of_the_rates_changes_nothing(scale: float, low: float, seed: i
 def test_a_passing_fall_is_the_same_backwards(begin: int, length: int, seed: int) -> None:
     shape = np.ones(600)
     shape[begin : begin + length] = 0.5
-    (forth,), (back,) = (found_in(one, seed=seed).drops for one in (shape, shape[::-1]))
+    (forth,), (back,) = (
+        found_in(one, sigma=0.005, seed=seed).drops for one in (shape, shape[::-1])
+    )
     assert forth.onset_s == pytest.approx(600 - back.end_s, abs=3)
     assert forth.end_s == pytest.approx(600 - back.onset_s, abs=3)

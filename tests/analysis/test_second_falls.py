@@ -170,13 +170,16 @@ def test_falls_from_a_level_that_rises_pass() -> None:
     assert outer.end_s == 300
 
 
-def view(rates: Array, rw: str, **columns: Array) -> StepView:
+def view(
+    rates: Array, rw: str, drive: dict[str, object] | None = None, **columns: Array
+) -> StepView:
     step = WorkloadStep.model_validate({"name": "w", "rw": rw, "bs": "128k", "runtime": "300s"})
     named = {key.replace("__", "."): values for key, values in columns.items()}
     direction = "read" if "read" in rw else "write"
     rows = {"t_s": T_S, "interval_s": np.full(len(T_S), 0.1), f"{direction}_bw_mb_s": rates}
     samples = DataFrame({**rows, **named})
-    return StepView(step, samples, 0.0, {}, Course({}, {}))
+    course = Course(drive or {}, {}, begins_purged=drive is not None)
+    return StepView(step, samples, 0.0, {}, course)
 
 
 STAIRS = FULL * lost_since(100, 0.3) * lost_since(200, 0.5)
@@ -236,9 +239,10 @@ def test_what_a_fall_on_top_does_to_the_temperature(late_c: float, expected: str
 
 def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:
     temps = np.where(T_S < 90, 50.0, 40.0) - 0.02 * T_S
-    # it is busy with blocks of its own
+    # it is busy with blocks of its own, and all of it is written when it falls first
     power = np.full(len(T_S), 5.0)
-    one = view(STAIRS, "randwrite", temp_c__composite=temps, power_w=power)
+    drive: dict[str, object] = {"kind": "block", "size_bytes": FULL * 90e6}
+    one = view(STAIRS, "randwrite", drive, temp_c__composite=temps, power_w=power)
     judged = judged_drops(one)
     assert [judgement.cause for _, judgement in judged] == ["spare-area", "spare-area"]
     assert [case.drop.onset_s for case, _ in judged] == pytest.approx([100, 200], abs=1)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiny
 from command import heatsoak_here
 from heatsoak.recording import Recording
 
@@ -19,23 +20,11 @@ def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=280)
 
 
-PROTOCOL = """
-schema = 1
-name = "tiny"
-file_size = "64MiB"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-runtime = "2s"
-"""
-
-
 @pytest.fixture(scope="module")
 def place(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a recording and what one more is made with."""
     root = tmp_path_factory.mktemp("streams")
-    (root / "tiny.toml").write_text(PROTOCOL)
+    (root / "tiny.toml").write_text(tiny.READ)
     (root / "small.toml").write_text(small_drive.read_text())
     words = ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "r")
     assert heatsoak_here(*words, cwd=root).returncode == 0
@@ -46,8 +35,17 @@ def place(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "streams",
     [
-        *(">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "2>&1 | true", "| true"),
-        *("2> >(true)", "> >(true) 2> >(true)"),
+        *(
+            ">&-",
+            "2>&-",
+            ">&- 2>&-",
+            "<&- >&- 2>&-",
+            "2>/dev/full",
+            "2>&1 | true",
+            "| true",
+            "2>&1 | head -2",
+        ),
+        *("2>&1 | head -2", "2> >(true)", "> >(true) 2> >(true)"),
     ],
 )
 def test_a_run_that_no_one_listens_to_is_recorded_completely(

@@ -100,7 +100,7 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mapping": (("time=t_s", "write_mb_s=write_mb_s"), WORDS),
     "output_format": (("text", "json"), WORDS),
     "kind": (("csv", "openmetrics", "fio-plot", "parquet"), WORDS),
-    "fail_on": (("throttle",), WORDS),
+    "fail_on": (("throttle", "unknown", "any"), WORDS),
     "damaged": (("error", "skip"), WORDS),
     "title": (("A title",), WORDS),
     "device": (("nvme0n1", "0"), WORDS),

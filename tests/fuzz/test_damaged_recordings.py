@@ -286,10 +286,14 @@ _ASKED: tuple[tuple[int, tuple[str, ...]], ...] = (
 def _served(root: Path) -> None:
     """Make the pages that ``heatsoak serve`` would."""
     library = Library(root)
-    listing(*library.contents(), "a directory").encode()
+    entries, unread = library.contents()
+    shelf = Shelf()
+    for entry in entries:
+        shelf.judge(entry)
+    listing(entries, unread, "a directory", shelf.answers(entries)).encode()
     entries, _ = library.find(".")
     if entries:
-        Shelf().show(entries).html.encode()
+        shelf.show(entries).html.encode()
 
 
 def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str | None:

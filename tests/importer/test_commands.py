@@ -91,7 +91,7 @@ def test_unknown_headers_take_a_mapping(logs: Path) -> None:
     [
         (("analyze", "nowhere.csv"), "nowhere.csv: there is no such file"),
         (("import", "load.csv"), "'--output' / '-o'"),
-        (("import", "load.csv", "-o", "."), "is not empty"),
+        (("import", "load.csv", "-o", "."), "already exists"),
         (("analyze", "load.csv", "--map", "time"), "write COLUMN=HEADER"),
         (("analyze", "load.csv", "--map", "write_mb_s=Wirte"), "has no column 'Wirte'"),
         (("import", "load.csv", "-o", "x", "--set", "heatsink"), "write KEY=VALUE"),

@@ -223,4 +223,4 @@ def test_import_into_a_recording_keeps_both(
     assert found.steps[0].mean_mb_s == analyze([recording]).recordings[0].steps[0].mean_mb_s
     again = heatsoak_here(*words, cwd=tmp_path)
     assert again.returncode == 2
-    assert "not empty" in again.stderr
+    assert "already exists" in again.stderr

@@ -309,9 +309,17 @@ def test_values_that_no_drive_has_are_missing() -> None:
 
 
 def test_times_in_no_order_are_refused() -> None:
-    text = "".join(f"{1717500000 - 10 * n}\ntemperature : 38 C\n" for n in range(2000))
+    text = "".join(f"{1717500000 + 10 * (n % 2)}\ntemperature : 38 C\n" for n in range(4000))
     with pytest.raises(UsageError, match="a clock that goes back 1999 times"):
         logs(text)
+
+
+def test_readings_whose_newest_is_first_are_one_run() -> None:
+    text = "".join(f"{1717500000 - 10 * n}\ntemperature : {70 - n} C\n" for n in range(20))
+    (log,) = logs(text)
+    assert log.samples["t_s"].to_list() == [10.0 * n for n in range(20)]
+    assert log.samples["temp_c.composite"].to_list() == [51.0 + n for n in range(20)]
+    assert any("they were sorted" in remark.text for remark in log.remarks)
 
 
 def page_of(kelvin: int) -> bytes:

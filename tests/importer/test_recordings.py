@@ -55,7 +55,7 @@ def test_several_are_kept_side_by_side_in_their_order(tmp_path: Path) -> None:
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "thesis.txt").write_text("x")
-    with pytest.raises(UsageError, match="is not empty"):
+    with pytest.raises(UsageError, match="already exists"):
         save_all([to_recording(a_log(), {})], tmp_path / "kept")
 
 

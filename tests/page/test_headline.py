@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 from compared import READ, falling, run, steady
+from heatsoak.analysis import analyze
 from heatsoak.importer import Options, open_all
 from heatsoak.recording import InMemoryRecording
 from paged import page_of
@@ -37,8 +38,26 @@ def test_several_places_name_the_worst_in_plain_words() -> None:
         run({"slot": "bottom", "gpus": 1, "gpu_load": "idle"}, steady(2000), seed=3),
     ]
     text = page_of(recordings).headline.text
-    assert "in 2 of 3 places" in text
-    assert "in the top slot with 2 cards under load, by 70 % after 30 s" in text
+    assert text.startswith("Heat slows the drive in 2 of 3 recordings.")
+    assert "In the top slot with 2 cards under load: " in text
+    assert "'read' fell by 70 %, from 2,0" in text
+
+
+def test_the_page_and_the_command_give_the_same_answer() -> None:
+    recordings = [
+        hot({"slot": "top", "gpus": 1}, 30, 0.3, 1),
+        run({"slot": "bottom", "gpus": 2}, steady(2000), seed=3),
+    ]
+    assert page_of(recordings).headline.text == analyze(recordings).answer.sentence
+
+
+def test_recordings_that_can_be_compared_have_the_difference_at_the_top() -> None:
+    recordings = [hot({"slot": "top"}, 30, 0.3, 1), run({"slot": "bottom"}, steady(2000), seed=3)]
+    head = page_of(recordings).headline
+    assert head.text.startswith("In the bottom slot rather than the top slot: ")
+    assert head.tone == "good"
+    assert head.more[0] == "The baseline falls after 30 s."
+    assert head.more[2] == analyze(recordings).answer.sentence
 
 
 def test_unknown_causes_leave_it_unsure() -> None:

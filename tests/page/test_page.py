@@ -253,7 +253,15 @@ def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> N
 
 
 def test_labels_that_are_cut_alike_are_still_of_different_conditions() -> None:
-    runs = [run({"note": "x" * 100 + str(n)}, steady(2000), seed=n) for n in range(2)]
+    runs = [run({"note": f"{'x' * 80}{n}{'y' * 80}"}, steady(2000), seed=n) for n in range(2)]
     page = page_of(runs)
     assert [recording.color for recording in page.recordings] == [0, 1]
-    assert page.recordings[0].label.endswith("…")
+    first, second = (recording.label for recording in page.recordings)
+    assert "…" in first
+    assert second == first.replace("(1)", "(2)") != first
+
+
+def test_long_names_keep_their_ends_in_which_they_differ() -> None:
+    runs = [run({"note": "x" * 100 + f" rev {n}"}, steady(2000), seed=n) for n in range(2)]
+    labels = [recording.label for recording in page_of(runs).recordings]
+    assert [label[-5:] for label in labels] == ["rev 0", "rev 1"]

@@ -7,13 +7,18 @@ from heatsoak.report.page.palette import line_styles, palette
 from paged import page_of
 
 
-def test_a_few_conditions_differ_by_colour_and_repetitions_do_not() -> None:
+def test_a_few_conditions_differ_by_colour_and_repetitions_by_pattern() -> None:
     sinks = ("none", "small", "big", "none")
     runs = [run({"heatsink": s}, steady(2000), seed=n) for n, s in enumerate(sinks)]
     none, small, big, again = line_styles(page_of(runs))
     assert len({none.color, small.color, big.color}) == 3
-    assert again == none
-    assert none.dashes == ()
+    assert again.color == none.color
+    assert again.dashes != none.dashes == ()
+
+
+def test_runs_of_the_same_differ_by_colour() -> None:
+    runs = [run({"heatsink": "none"}, steady(2000), seed=n, name=f"run-{n}") for n in range(3)]
+    assert len({style.color for style in line_styles(page_of(runs))}) == 3
 
 
 def test_many_conditions_take_their_colour_from_the_main_one_and_a_pattern_from_the_rest() -> None:

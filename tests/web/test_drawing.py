@@ -229,3 +229,35 @@ def test_curves_and_latencies_are_drawn(open_page: Any, varied_page: Page) -> No
     opened.until(lambda: opened.canvases("#w1 details") >= 1)
     rows = opened.tab.locator("#comparisons tbody tr").count()
     assert rows >= len({row.metric for row in varied_page.comparisons[0].rows})
+
+
+@pytest.mark.slow
+def test_a_comparison_draws_differences_around_zero(open_page: Any, varied_page: Page) -> None:
+    opened = open_page(varied_page)
+    opened.show("#comparisons .deltas")
+    chart = opened.tab.locator("#comparisons .deltas svg").first
+    opened.until(lambda: chart.count() == 1)
+    assert chart.locator("circle").count() >= 4
+    assert "+10" in chart.text_content()
+    ticks = [tick.strip() for tick in chart.locator("text[font-size='12']").all_text_contents()]
+    assert "0" in ticks
+    (comparison,) = varied_page.comparisons
+    said = opened.tab.locator("#comparisons .said").all_inner_texts()
+    assert comparison.headlines[0].text in said[0]
+
+
+@pytest.mark.slow
+def test_consistency_is_logarithmic_until_it_is_clicked(open_page: Any, matrix_page: Page) -> None:
+    opened = open_page(matrix_page)
+    opened.unfold()
+    scale = opened.show("#w1 details button.scale")
+    opened.until(lambda: opened.canvases("#w1 details figure") > 0)
+    assert scale.get_attribute("aria-pressed") == "true"
+    canvas = "document.querySelector('#w1 details figure canvas').toDataURL()"
+    before = opened.tab.evaluate(canvas)
+    scale.click()
+    linear = opened.tab.locator("#w1 details button.scale").first
+    assert linear.get_attribute("aria-pressed") == "false"
+    opened.until(lambda: opened.tab.evaluate(canvas) != before)
+    linear.click()
+    opened.until(lambda: opened.tab.evaluate(canvas) == before)

@@ -2,7 +2,7 @@
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
-import type { Episode, Line, Page, StepFindings, ChartSeries } from "./contract";
+import type { Episode, Line, Page, StepFindings, ChartSeries, Unloaded } from "./contract";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
 import { type LineStyle, lineStyles } from "./style/lines";
@@ -29,9 +29,15 @@ export class App {
     this.styles = lineStyles(page);
   }
 
-  /** The findings of a line's step. */
+  /** The findings of a line's step, if it was loaded. */
   step(line: Line): StepFindings | undefined {
+    if (line.step === null) return undefined;
     return this.page.recordings[line.recording]?.findings.steps[line.step];
+  }
+
+  /** What is known of the time without a load. */
+  unloaded(line: Line): Unloaded | null {
+    return this.page.recordings[line.recording]?.findings.unloaded ?? null;
   }
 
   /** A track's samples, unpacked when first needed. */

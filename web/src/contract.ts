@@ -113,9 +113,12 @@ export interface RecordingFindings {
  *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
  *     slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
  *         cooling; None if no other run shows that.
+ *     slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
+ *         cooling or earlier, where heat may be why; None if nothing shows that.
  *     why: the reasons for a verdict without an episode.
  *     why_unknown: why its throughput could not be judged; None if it was.
  *     is_uneven: whether that is because it varied too much to have a level.
+ *     hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
  */
 export interface StepFindings {
   step: string;
@@ -132,7 +135,9 @@ export interface StepFindings {
   why?: string[];
   why_unknown?: string | null;
   slowed_by_heat_pct?: number | null;
+  slower_than_elsewhere_pct?: number | null;
   is_uneven?: boolean;
+  hot_from_start?: string | null;
   cpu_us_per_io?: number | null;
   cpu_core_pct?: number | null;
   power_mean_w?: number | null;
@@ -324,6 +329,7 @@ export interface Answer {
  *     max_mb_s: the highest throughput; None if not logged.
  *     max_temp_c: its highest temperature; None if not logged.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
+ *     follows_column: the column of that sensor; None for its own work.
  *     time_constant_s: how slowly it followed.
  *     text: the same, to follow "the drive was never loaded"; `reasons` are sentences.
  */
@@ -333,6 +339,7 @@ export interface Unloaded {
   max_mb_s?: number | null;
   max_temp_c?: number | null;
   follows?: string | null;
+  follows_column?: string | null;
   time_constant_s?: number | null;
   text?: string;
   reasons?: string[];
@@ -446,6 +453,7 @@ export interface EventLine {
  *     id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
  *     title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
  *     summary: what the lines show, in one sentence.
+ *     shown: the quantities that are drawn at once, from the top; others when asked for.
  */
 export interface WorkloadSection {
   id: string;
@@ -454,6 +462,7 @@ export interface WorkloadSection {
   step: string;
   protocol: string;
   summary: string;
+  shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
 }
 /**
@@ -461,16 +470,18 @@ export interface WorkloadSection {
  *
  * Attributes:
  *     recording: its index in `Page.recordings`.
- *     step: the index of the step in that recording's findings.
+ *     step: the index of the step in that recording's findings; None if it was not loaded, so
+ *         that there is no step.
  *     label: the conditions in which it differs from the other lines.
  *     start_s: when the step started, from the recording's start.
- *     tracks: throughput first, then the others.
+ *     tracks: what it is about first, then the others: throughput, or the temperature of a drive
+ *         that was not loaded.
  *     seconds: IOPS of each second, for the scatter plot; None if unknown.
  *     level_mb_s: the level before the first episode, or the mean if there is none.
  */
 export interface Line {
   recording: number;
-  step: number;
+  step: number | null;
   label: string;
   start_s: number;
   tracks: ChartSeries[];
@@ -558,6 +569,7 @@ export interface MatrixSection {
  * Attributes:
  *     worse: which end of the scale is worse.
  *     workload: its workload; None if it covers several.
+ *     rated_by: what the colours show instead of the values, in a sentence.
  */
 export interface MatrixMetric {
   id: string;
@@ -565,6 +577,7 @@ export interface MatrixMetric {
   unit: string;
   worse: "low" | "high";
   workload?: string | null;
+  rated_by?: string | null;
 }
 /**
  * One set of conditions.
@@ -589,12 +602,14 @@ export interface MatrixCell {
  *
  * Attributes:
  *     text: the value as text; ``steady`` if there is no number.
+ *     rated: what the cell is coloured by, on the scale of the metric; None: its value.
  *     published: the published range.
  *     holds: whether it is within that range and its tolerance.
  */
 export interface MatrixFigure {
   value: number | null;
   text: string;
+  rated?: number | null;
   published?: [number, number] | null;
   published_text?: string | null;
   holds?: boolean | null;
@@ -660,6 +675,8 @@ export interface CurvePoint {
  *
  * Attributes:
  *     groups: the values of the condition, the baseline first.
+ *     models: the drive models, if there are several that are compared separately.
+ *     headlines: one for each group but the baseline.
  *     rows: for each step, metric and group; pooled rows before those of each condition. Rows of
  *         scores come last.
  *     ranking: for the steps in which at least two groups can be ranked.
@@ -672,16 +689,36 @@ export interface Comparison {
   groups: (string | number | boolean)[];
   drives: string[];
   protocols: string[];
+  models?: string[];
+  headlines?: ComparisonHeadline[];
   rows: ComparisonRow[];
   ranking: Ranked[];
   notes: string[];
   caveats: string[];
 }
 /**
+ * What a group differs in from the baseline.
+ *
+ * Attributes:
+ *     text: a sentence; `details` are more of them.
+ *     tone: ``mixed`` if something is better and something worse.
+ *     better_pct: how much better, on average over the steps, in percent of the rate.
+ */
+export interface ComparisonHeadline {
+  group: string | number | boolean;
+  text: string;
+  details?: string[];
+  tone: "better" | "worse" | "mixed" | "alike";
+  better_pct: number;
+}
+/**
  * One metric of one step in one group, compared with the baseline.
  *
  * Attributes:
+ *     schema_version: goes up when a key of the JSON changes its meaning or goes away.
  *     protocol: the protocol of the step.
+ *     model: the drive's model, if several are compared separately; empty otherwise.
+ *     headline: what its group differs in from the baseline, in a sentence or two.
  *     group: the group's value of the compared condition.
  *     value: the group's mean, in `unit`; None if it is beyond what was measured.
  *     value_at_least: if throughput never fell: the mean if each run had fallen at the step's end.
@@ -693,6 +730,7 @@ export interface Comparison {
  *     interval_of: what the interval covers; None if there is none.
  *     runs: the number of the group's recordings.
  *     better: which direction is better, if either is.
+ *     why_neither: why neither direction is better here, although it is for this metric.
  *     better_by_pct: `delta_pct` with the sign that AnandTech prints: worse is negative, for MB/s
  *         and for us alike.
  *     definition: how a score is calculated; None for a step.
@@ -708,6 +746,7 @@ export interface Comparison {
  *     caveats: how recordings that were compared anyway differ.
  */
 export interface ComparisonRow {
+  schema_version?: 1;
   metric: string;
   step: string;
   group: string | number | boolean;
@@ -721,6 +760,8 @@ export interface ComparisonRow {
   ci95_pct: [number | null, number | null];
   runs: number;
   protocol: string;
+  model?: string;
+  headline?: string;
   workload: string;
   title: string;
   unit: string;
@@ -737,6 +778,7 @@ export interface ComparisonRow {
   ci95: [number | null, number | null];
   interval_of: ("this run" | "runs" | "conditions") | null;
   better: ("higher" | "lower") | null;
+  why_neither?: string | null;
   verdict:
     "better" | "worse" | "higher" | "lower" | "no difference shown" | "negligible" | "not tested";
   p: number | null;
@@ -770,6 +812,7 @@ export interface ComparisonRow {
  */
 export interface Ranked {
   protocol: string;
+  model?: string;
   step: string;
   metric: string;
   unit: string;

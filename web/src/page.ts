@@ -24,7 +24,7 @@ export function sections(app: App, damage: string | null): Node[] {
     curves(app, page.curves),
     ...charts,
     bars(app, page.bars),
-    comparisons(page.comparisons),
+    comparisons(app, page.comparisons),
     notes(page),
     recordings(app),
     h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),

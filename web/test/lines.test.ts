@@ -22,6 +22,23 @@ test("a few recordings differ by colour and are all solid", () => {
   ]);
 });
 
+test("repeated runs differ by pattern, or by colour if there is nothing else", () => {
+  const runs = (colors: number[]) =>
+    lineStyles({
+      recordings: colors.map((color) => ({ color, findings: { conditions: {} } })),
+      matrix: null,
+    } as unknown as Page);
+  assert.deepEqual(runs([0, 1, 0]), [
+    { color: 0, dash: 0 },
+    { color: 1, dash: 0 },
+    { color: 0, dash: 1 },
+  ]);
+  assert.deepEqual(
+    runs([0, 0, 0]).map(({ color }) => color),
+    [0, 1, 2],
+  );
+});
+
 test("many recordings have a colour for the main condition and a pattern for the rest", () => {
   const all = ["top", "bottom", "upright", "side"].flatMap((slot) =>
     ["1", "2"].flatMap((cards) => ["idle", "loaded"].map((load) => ({ slot, cards, load }))),

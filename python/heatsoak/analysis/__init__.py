@@ -12,6 +12,7 @@ from heatsoak.analysis.findings import (
     ScoreFindings,
     SensorTrust,
     StepFindings,
+    Unloaded,
 )
 from heatsoak.analysis.judge import analyze
 
@@ -27,5 +28,6 @@ __all__ = [
     "ScoreFindings",
     "SensorTrust",
     "StepFindings",
+    "Unloaded",
     "analyze",
 ]

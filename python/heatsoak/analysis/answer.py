@@ -11,7 +11,9 @@ from heatsoak.analysis.findings import (
     Throttles,
     Verdict,
 )
-from heatsoak.units import format_duration
+from heatsoak.analysis.names import Names
+from heatsoak.protocol.phrases import phrase
+from heatsoak.units import format_duration, format_number
 
 _MAX_REASONS = 3
 #: What lowers throughput, as the subject or the reason of a sentence.
@@ -22,6 +24,7 @@ CAUSE_WORDS: dict[Verdict, str] = {
     "limited-by-host": "the host asked for less or could not do more",
     "interference": "something else used the drive or the machine",
     "sliding": "it slows down over its whole area",
+    "unknown": "an unknown cause",
 }
 #: What helps, or what to do about a cause.
 _ADVICE: dict[Verdict, str] = {
@@ -50,40 +53,51 @@ def answer_of(recording: RecordingFindings) -> Answer:
     return _does_not(judged)
 
 
-def answer_of_all(recordings: Sequence[RecordingFindings]) -> Answer:
-    """Return the answer of several recordings together."""
+def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answer:
+    """Return the answer of several recordings together, which have these names."""
     if len(recordings) == 1:
         return recordings[0].answer
     order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
-    worst = min(recordings, key=lambda one: order.index(one.answer.throttles))
-    throttles = worst.answer.throttles
-    hit = [one for one in recordings if one.answer.throttles == throttles]
+    throttles = min((one.answer.throttles for one in recordings), key=order.index)
+    named = zip(recordings, names.recordings, strict=True)
+    hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
-    loss = _heat_loss if throttles == "yes" else _loss
-    worst = max(hit, key=lambda one: max(map(loss, one.steps), default=0.0))
+    worst, name = max(hit, key=lambda one: _badness(one[0]))
     start = {
         "yes": f"Heat slows the drive in {of}",
         "cannot-tell": f"In {of} it is open whether the drive throttles",
         "no": f"The drive does not throttle in any of {len(recordings)} recordings",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
-    is_told = throttles == "no" and not any(step.episodes for one in hit for step in one.steps)
-    more = "" if is_told else f" {_place(worst)}: {worst.answer.sentence}"
-    return worst.answer.model_copy(update={"sentence": f"{start}.{more}"})
+    where = phrase(name.conditions, names.keys) or f"in {name.label}"
+    has_falls = any(step.episodes for one, _ in hit for step in one.steps)
+    if throttles == "not-loaded" or (throttles == "no" and not has_falls):
+        because = [f"{where}: {reason}" for reason in worst.answer.because]
+        return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
+    told = worst.answer.sentence
+    throttled = [step for step in worst.steps if step.throttles]
+    if throttled and worst.answer.next != _FIRMWARE:
+        told = f"{_what_heat_did(max(throttled, key=_heat_loss))}."
+    sentence = f"{start}. {where[:1].upper()}{where[1:]}: {told}"
+    return worst.answer.model_copy(update={"sentence": sentence})
 
 
-def _place(recording: RecordingFindings) -> str:
-    """How a recording is named among others: by its conditions, else its path."""
-    labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
-    return labels or recording.path
+def _badness(recording: RecordingFindings) -> float:
+    """How bad a recording is among those with the same answer: how slow, or else how hot."""
+    if recording.answer.throttles == "not-loaded":
+        return (recording.unloaded and recording.unloaded.max_temp_c) or 0.0
+    loss = _heat_loss if recording.answer.throttles == "yes" else _loss
+    return max(map(loss, recording.steps), default=0.0)
 
 
 #: Below this probability heat is excluded, even if the cause is unknown.
-_EXCLUDED = 0.05
+_EXCLUDED = 0.02
 
 
 def _leaves_heat_open(step: StepFindings) -> bool:
     """Whether a step may have been slowed by heat."""
+    if step.hot_from_start is not None:
+        return True
     if not step.episodes:
         was_cool = step.max_temp_c is not None and step.max_temp_c < MIN_THROTTLING_C
         return step.verdict == "unknown" and step.is_long_enough and not was_cool
@@ -106,19 +120,29 @@ def _heat_loss(step: StepFindings) -> float:
 
 def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]) -> Answer:
     step = max(throttled, key=_heat_loss)
-    falls = [episode for episode in step.episodes if episode.cause == "thermal"]
-    also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
-    if falls:
-        worst = max(falls, key=lambda episode: episode.depth_pct)
-        text = f"Heat throttles the drive{also}: {_fell(step, worst)}."
-        because = _reasons(worst)
-        if worst.sensor_locked_up:
-            text = f"The drive slows down for a heat that is not there{also}: {_fell(step, worst)}."
-            return Answer(throttles="yes", sentence=text, because=because, next=_FIRMWARE)
+    worst, next_ = _worst_by_heat(step), _ADVICE["thermal"]
+    if worst is None:
+        start = "Heat slows the drive from the start"
+    elif worst.sensor_locked_up:
+        start, next_ = "The drive slows down for a heat that is not there", _FIRMWARE
     else:
-        text = f"Heat slows the drive from the start{also}: {_named(step)} never ran at full speed."
-        because = list(step.why[:_MAX_REASONS])
-    return Answer(throttles="yes", sentence=text, because=because, next=_ADVICE["thermal"])
+        start = "Heat throttles the drive"
+    also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
+    because = list(step.why[:_MAX_REASONS]) if worst is None else _reasons(worst)
+    sentence = f"{start}{also}: {_what_heat_did(step)}."
+    return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
+
+
+def _worst_by_heat(step: StepFindings) -> Episode | None:
+    falls = [episode for episode in step.episodes if episode.cause == "thermal"]
+    return max(falls, key=lambda episode: episode.depth_pct, default=None)
+
+
+def _what_heat_did(step: StepFindings) -> str:
+    """How heat slowed a step: its deepest fall, or that it was slow from the start."""
+    worst = _worst_by_heat(step)
+    named = _named(step)
+    return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
 
 
 def _does_not(judged: Sequence[StepFindings]) -> Answer:
@@ -145,7 +169,7 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)
     return Answer(
         throttles="no",
-        sentence=f"Does not throttle, but {_fell(step, worst)}: {_cause(worst)}.",
+        sentence=f"Does not throttle, but {_fell(worst, _named(step))}: {_cause(worst)}.",
         because=_reasons(worst),
         next=_ADVICE.get(worst.cause) or _probe(worst),
     )
@@ -160,23 +184,26 @@ def _cause(episode: Episode) -> str:
 
 def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
     step = max(unknown, key=_loss)
-    if step.episodes:
-        worst = max(step.episodes, key=lambda episode: episode.depth_pct)
+    worst = max(step.episodes, key=lambda episode: episode.depth_pct, default=None)
+    if worst is not None and step.hot_from_start is None:
         return Answer(
             throttles="cannot-tell",
-            sentence=f"{_open_cause(worst)}: {_fell(step, worst)}.",
+            sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.",
             because=_reasons(worst),
             next=_probe(worst),
         )
-    why = step.why_unknown or "; ".join(step.why)
+    why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
+    later = ""
+    if worst is not None:
+        later = f" Later {_fell(worst, 'it')}: {_cause(worst)}."
     if step.is_uneven:
         more = "the drive's temperature and throttling counters, logged beside an even load,"
     else:
         more = "the same load on a cool drive"
     return Answer(
         throttles="cannot-tell",
-        sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.",
-        because=[],
+        sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",
+        because=[] if worst is None else _reasons(worst),
         next=f"{more} would settle it",
     )
 
@@ -185,7 +212,9 @@ def _open_cause(episode: Episode) -> str:
     """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
     shares = episode.likelihoods
     heat = shares.get("thermal", 0.0)
-    if heat < 0.5:
+    # without a temperature nothing shows heat, however little else explains it
+    was_hot = (episode.temp_c_at_onset or 0.0) >= MIN_THROTTLING_C
+    if heat < 0.5 or not was_hot:
         return "Cannot tell whether heat or something else slows the drive"
     return f"Probably heat ({heat:.0%}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
 
@@ -221,7 +250,7 @@ def _named(step: StepFindings) -> str:
     return f"'{step.step}'"
 
 
-def _fell(step: StepFindings, episode: Episode) -> str:
+def _fell(episode: Episode, what: str) -> str:
     """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
     levels = ""
     for before, during, unit in (
@@ -234,13 +263,13 @@ def _fell(step: StepFindings, episode: Episode) -> str:
     temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
     swings = " again and again" if episode.oscillates else ""
     return (
-        f"{_named(step)} fell{swings} by {episode.depth_pct:.0f} %{levels}, after "
+        f"{what} fell{swings} by {episode.depth_pct:.0f} %{levels}, after "
         f"{format_duration(episode.onset_s)}{temp}"
     )
 
 
 def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    return f"{value:,.0f}" if value >= 10 else format_number(value, 2)
 
 
 def _reasons(episode: Episode) -> list[str]:

@@ -16,6 +16,8 @@ DEPTH_WINDOW_S = 60.0
 #: A step is steady if its falls cost less than this share of its work and none lasts longer.
 MAX_STEADY_LOSS = 0.01
 MAX_STEADY_FALL_S = 30.0
+#: Onsets that differ by less than this factor have not moved.
+SAME_ONSET_RATIO = 1.1
 #: Hardly any drive throttles at a lower temperature, as it reports it.
 MIN_THROTTLING_C = 55.0
 #: Most drives throttle at this temperature or above, as they report it.

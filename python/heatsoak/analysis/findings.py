@@ -295,9 +295,12 @@ class StepFindings(BaseModel):
         start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
         slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
             cooling; None if no other run shows that.
+        slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
+            cooling or earlier, where heat may be why; None if nothing shows that.
         why: the reasons for a verdict without an episode.
         why_unknown: why its throughput could not be judged; None if it was.
         is_uneven: whether that is because it varied too much to have a level.
+        hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
     """
 
     step: str
@@ -312,7 +315,9 @@ class StepFindings(BaseModel):
     why: list[str] = []
     why_unknown: str | None = None
     slowed_by_heat_pct: float | None = None
+    slower_than_elsewhere_pct: float | None = None
     is_uneven: bool = False
+    hot_from_start: str | None = None
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
     power_mean_w: float | None = None
@@ -333,6 +338,12 @@ class StepFindings(BaseModel):
             or self.slowed_by_heat_pct is not None
             or any(episode.cause == "thermal" for episode in self.episodes)
         )
+
+    @property
+    def may_have_throttled(self) -> bool:
+        """Whether heat slowed it, or it ran slower than elsewhere and heat cannot be excluded."""
+        is_slow = self.slower_than_elsewhere_pct is not None
+        return self.throttles or (self.verdict == "unknown" and is_slow)
 
 
 class SensorTrust(BaseModel):
@@ -385,6 +396,7 @@ class Unloaded(BaseModel):
         max_mb_s: the highest throughput; None if not logged.
         max_temp_c: its highest temperature; None if not logged.
         follows: what its temperature followed: ``its own work``, or a sensor of the host.
+        follows_column: the column of that sensor; None for its own work.
         time_constant_s: how slowly it followed.
         text: the same, to follow "the drive was never loaded"; `reasons` are sentences.
     """
@@ -394,6 +406,7 @@ class Unloaded(BaseModel):
     max_mb_s: float | None = None
     max_temp_c: float | None = None
     follows: str | None = None
+    follows_column: str | None = None
     time_constant_s: float | None = None
     text: str = ""
     reasons: list[str] = []
@@ -424,9 +437,14 @@ class RecordingFindings(BaseModel):
 
 
 class Findings(BaseModel):
-    """What recordings show, in the given order, and copies with both sides given; `answer` is that
-    of all together."""
+    """What recordings show, in the given order, and copies with both sides given.
 
+    Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+        answer: that of all recordings together.
+    """
+
+    schema_version: Literal[1] = 1
     answer: Answer = Answer(throttles="cannot-tell", sentence="")
     recordings: list[RecordingFindings]
     copies: list[CopyFindings] = []

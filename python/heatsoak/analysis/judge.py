@@ -6,6 +6,7 @@ from heatsoak.analysis.answer import answer_of, answer_of_all
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
 from heatsoak.analysis.findings import Findings, RecordingFindings
+from heatsoak.analysis.names import names_of
 from heatsoak.analysis.notes import notes_for
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
@@ -35,7 +36,11 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         findings.sensors = sensors
         findings.answer = answer_of(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
-    return Findings(answer=answer_of_all(found), recordings=found, copies=copies)
+    return Findings(
+        answer=answer_of_all(found, names_of([one.recording for one in opened])),
+        recordings=found,
+        copies=copies,
+    )
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:

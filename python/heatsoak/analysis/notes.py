@@ -8,6 +8,7 @@ import numpy as np
 from heatsoak.analysis.copies import lone_side_note
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import Recording
+from heatsoak.recording.columns import throttle_columns
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _limits(view: StepView) -> list[str]:
 
 def _counters(view: StepView) -> list[str]:
     moved = []
-    for name in view.columns("throttle_count.") + view.columns("throttle_time_s."):
+    for name in throttle_columns(view.columns("throttle_")):
         values = view.track(name).values
         if values[-1] > values[0]:
             unit = " s" if name.startswith("throttle_time_s.") else ""

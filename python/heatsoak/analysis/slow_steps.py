@@ -9,10 +9,11 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import FULL, alike, level_of
 from heatsoak.analysis.cause.evidence.counters import counter_columns
-from heatsoak.analysis.definitions import RECOVERED, USUALLY_THROTTLING_C
+from heatsoak.analysis.definitions import MIN_THROTTLING_C, RECOVERED, USUALLY_THROTTLING_C
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.view import StepView, other_cooling
+from heatsoak.units import format_number
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -149,10 +150,12 @@ def _is_counted(view: StepView) -> bool:
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
     """Return why a step may have been throttled from its first sample on; None if nothing says so.
 
+    Only the time until it first fell counts: a drive that fell for another reason may cool then.
     `others` are other steps of the drive: one with the same load that started cooler and no faster
     shows that this one was not throttled.
     """
-    temps_c = view.temp.values
+    first_s = min((drop.onset_s for drop in view.drops or []), default=math.inf)
+    temps_c = view.temp.between(-math.inf, first_s)
     if len(temps_c) == 0 or float(np.min(temps_c)) < USUALLY_THROTTLING_C:
         return None
     for other in others:
@@ -171,13 +174,15 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
 
 @dataclass(frozen=True)
 class FasterWhenCooled:
-    """The same load on the same drive ran faster with other cooling, and the drive was cooler.
+    """The same load on the same drive ran faster with other cooling.
 
     Attributes:
         lost_share: the share of the other run's throughput that is missing here.
+        is_heat: whether the drive was cooler there; if not, a temperature is missing that tells.
     """
 
     lost_share: float
+    is_heat: bool
     text: str
 
 
@@ -186,36 +191,46 @@ _MIN_COOLING_GAIN = 0.1
 
 
 def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWhenCooled | None:
-    """Return the run with other cooling that was most faster; None if no run was."""
-    found: FasterWhenCooled | None = None
-    for other in siblings:
-        cooling = other_cooling(view, other)
-        if cooling is None or cooling.is_better is False or not alike(view.step, other.step):
-            continue
-        if view.step.writes and _written_before_gb(view) > 1.1 * _written_before_gb(other) + 1:
-            # its spare area may be used up further
-            continue
-        if view.throughput.unit != other.throughput.unit or not (
-            view.has_moved and other.has_moved
-        ):
-            continue
-        temps_c = [max(each.temp.values.tolist(), default=math.nan) for each in (view, other)]
-        if not temps_c[0] >= temps_c[1] + HELD_WITHIN_K:
-            continue
-        common_s = min(view.duration_s, other.duration_s)
-        pairs = {
-            "ran": [each.throughput.mean(0.0, common_s) for each in (view, other)],
-            "started": [level_of(view), level_of(other)],
-        }
-        for verb, (here, there) in pairs.items():
-            lost = 1 - here / there if there > 0 else 0.0
-            if lost >= _MIN_COOLING_GAIN and (found is None or lost > found.lost_share):
-                found = FasterWhenCooled(
-                    lost,
-                    f"with {cooling.text} the same load {verb} {there / here:.2g} times as fast, "
-                    f"the drive at {temps_c[1]:.0f} C at most: here it got {temps_c[0]:.0f} C hot",
-                )
-    return found
+    """Return the run with other cooling that was most faster; None if no run was.
+
+    One that shows heat counts more than one without the temperatures to show it.
+    """
+    found = [one for other in siblings if (one := _gain(view, other)) is not None]
+    return max(found, key=lambda one: (one.is_heat, one.lost_share), default=None)
+
+
+def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
+    """How much faster another run was, if better cooling may be why."""
+    cooling = other_cooling(view, other)
+    if cooling is None or cooling.is_better is False or not alike(view.step, other.step):
+        return None
+    if view.step.writes and _written_before_gb(view) > 1.1 * _written_before_gb(other) + 1:
+        # its spare area may be used up further
+        return None
+    if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
+        return None
+    here_c, there_c = (max(each.temp.values.tolist(), default=None) for each in (view, other))
+    is_told = here_c is not None and there_c is not None
+    if here_c is not None and here_c < (
+        MIN_THROTTLING_C if there_c is None else there_c + HELD_WITHIN_K
+    ):
+        # it stayed too cool to throttle, or no hotter than there
+        return None
+    common_s = min(view.duration_s, other.duration_s)
+    pairs = {"ran": [each.throughput.mean(0.0, common_s) for each in (view, other)]}
+    if view.drops or other.drops:
+        pairs["started"] = [level_of(view), level_of(other)]
+    gains = [(there / here, verb) for verb, (here, there) in pairs.items() if here > 0]
+    times, verb = max(gains, default=(1.0, ""))
+    lost = 1 - 1 / max(times, 1.0)
+    if lost < _MIN_COOLING_GAIN:
+        return None
+    said = f"with {cooling.text} the same load {verb} {format_number(times, 2)} times as fast"
+    if is_told:
+        said += f", the drive at {there_c:.0f} C at most: here it got {here_c:.0f} C hot"
+    else:
+        said += ", and no temperature shows whether heat is why"
+    return FasterWhenCooled(lost, is_told, said)
 
 
 def _written_before_gb(view: StepView) -> float:

@@ -14,6 +14,7 @@ from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.series import resampled, throughput
 from heatsoak.analysis.slow_steps import (
+    SlowStart,
     faster_when_cooled,
     hot_from_the_start,
     limited_by_link,
@@ -108,15 +109,28 @@ def step_findings(
     bound = limited_by_link(view) if view.drops == [] and not episodes else None
     waited = always_waited(view) if not episodes else None
     slow = None if bound or waited else _slow_from_the_start(view, others, siblings, episodes)
-    cooled = None if bound or waited or slow else faster_when_cooled(view, siblings)
+    found = None if bound or waited or slow else faster_when_cooled(view, siblings)
+    cooled = found if found and found.is_heat else None
     hot = None
-    if not (judged or bound or waited or slow or cooled):
+    if not (bound or waited or slow or cooled or "thermal" in [one.cause for _, one in judged]):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
     uneven = None if episodes or bound or waited or slow or cooled else _uneven(view)
-    whys = (bound, waited, slow and slow[1], cooled and cooled.text, hot, dips)
+    # heat may be why, but no temperature tells
+    is_settled = cooled or episodes or hot or uneven or view.drops is None
+    untold = None if is_settled else found
+    missing = slow[1].lost if slow else untold.lost_share if untold else None
+    whys = (
+        bound,
+        waited,
+        slow and slow[1].reason(slow[2]),
+        cooled and cooled.text,
+        hot,
+        untold and untold.text,
+        dips,
+    )
     verdict: Verdict = _costliest(judged)
-    if view.drops is None or uneven or hot:
+    if view.drops is None or uneven or untold or (hot and not judged):
         verdict = "unknown"
     if bound:
         verdict = "limited-by-host"
@@ -135,6 +149,8 @@ def step_findings(
         why=[text for text in whys if text],
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
+        hot_from_start=hot,
+        slower_than_elsewhere_pct=None if missing is None else 100 * missing,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
@@ -204,8 +220,8 @@ def _uneven(view: StepView) -> str | None:
 
 def _slow_from_the_start(
     view: StepView, others: list[StepView], siblings: list[StepView], episodes: list[Episode]
-) -> tuple[Verdict, str] | None:
-    """Return the verdict on a step that was slow from its start, and the reason."""
+) -> tuple[Verdict, SlowStart, Verdict] | None:
+    """Return the verdict on a step that was slow from its start, how slow, and what came first."""
     slowed = None if view.drops is None else slow_start(view, [*others, *siblings])
     if slowed is None:
         return None
@@ -217,7 +233,7 @@ def _slow_from_the_start(
     # the last drop that lasted: the first may have another cause
     lasting = [judgement.cause for case, judgement in judged if not case.drop.recovered]
     verdict = slowed.verdict(lasting[-1]) if lasting else None
-    return None if verdict is None else (verdict, slowed.reason(lasting[-1]))
+    return None if verdict is None else (verdict, slowed, lasting[-1])
 
 
 def _why_unknown(view: StepView) -> str | None:

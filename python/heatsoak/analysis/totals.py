@@ -8,6 +8,7 @@ import numpy as np
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
+from heatsoak.units import MB
 
 _DIRECTIONS = ("", "read_", "write_")
 #: A power reading holds for at most this many of the usual intervals.
@@ -161,3 +162,10 @@ def cost_of(recording: Recording, view: StepView) -> Cost | None:
                 return None
             return Cost(float(cpu_s), ios, view.duration_s)
     return None
+
+
+def written_bytes(recording: Recording) -> float:
+    """Return how much a recording's load wrote."""
+    samples = recording.samples(["write_bw_mb_s", "interval_s"])
+    written_mb = (samples["write_bw_mb_s"] * samples["interval_s"]).sum()
+    return float(written_mb) * MB

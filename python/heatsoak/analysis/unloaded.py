@@ -5,13 +5,14 @@ know.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from heatsoak.analysis.findings import Unloaded
 from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.units import format_duration
+from heatsoak.units import format_duration, format_number
 
 #: A temperature that moved less followed nothing.
 _MIN_RANGE_K = 3.0
@@ -40,7 +41,7 @@ def unloaded_of(view: StepView) -> Unloaded:
     busy_pct = float(np.mean(busy)) if len(busy) else None
     seen = []
     if len(rate.values) and rate.unit in _UNITS:
-        seen.append(f"at most {np.max(rate.values):,.3g} {_UNITS[rate.unit]}")
+        seen.append(f"at most {format_number(np.max(rate.values))} {_UNITS[rate.unit]}")
     if busy_pct is not None:
         seen.append(f"busy {busy_pct:.0f} % of the time")
     found = _followed(view)
@@ -48,37 +49,47 @@ def unloaded_of(view: StepView) -> Unloaded:
     if max_c is not None:
         reasons.append(f"it was at {max_c:.0f} C at most")
     if found is not None:
-        slowly = format_duration(found[1])
-        reasons.append(f"its temperature followed {found[0]}, with a time constant of {slowly}")
+        slowly = format_duration(found.time_constant_s)
+        reasons.append(f"its temperature followed {found.what}, with a time constant of {slowly}")
     return Unloaded(
         duration_s=view.duration_s,
         busy_pct=busy_pct,
         max_mb_s=max(rate.values.tolist(), default=None) if rate.unit == "mb_s" else None,
         max_temp_c=max_c,
-        follows=None if found is None else found[0],
-        time_constant_s=None if found is None else found[1],
+        follows=None if found is None else found.what,
+        follows_column=None if found is None else found.column,
+        time_constant_s=None if found is None else found.time_constant_s,
         text=f" in {format_duration(view.duration_s)}" + (f" ({', '.join(seen)})" if seen else ""),
         reasons=reasons,
     )
 
 
-def _candidates(view: StepView) -> Iterator[tuple[str, SensorTrack]]:
-    yield "its own work", SensorTrack(view.throughput.t_s, view.throughput.values)
+@dataclass(frozen=True)
+class _Followed:
+    """What a temperature followed; `column` is None for the drive's own work."""
+
+    what: str
+    column: str | None
+    time_constant_s: float
+
+
+def _candidates(view: StepView) -> Iterator[tuple[str, str | None, SensorTrack]]:
+    yield "its own work", None, SensorTrack(view.throughput.t_s, view.throughput.values)
     for start, what in _NEIGHBOURS.items():
         for name in view.columns(start):
-            yield what, view.track(name)
+            yield what, name, view.track(name)
 
 
-def _followed(view: StepView) -> tuple[str, float] | None:
-    """What explains most of the temperature as its lagged cause, and the time constant in s."""
+def _followed(view: StepView) -> _Followed | None:
+    """What explains most of the temperature as its lagged cause."""
     temp = view.temp
     if len(temp.values) < _MIN_READINGS or float(np.ptp(temp.values)) < _MIN_RANGE_K:
         return None
     step_s = max(1.0, float(temp.t_s[-1] - temp.t_s[0]) / _MAX_STEPS)
     grid_s = np.arange(temp.t_s[0], temp.t_s[-1], step_s)
     temps_c = np.interp(grid_s, temp.t_s, temp.values)
-    best = (_MIN_EXPLAINED, "", 0.0)
-    for what, track in _candidates(view):
+    explained, best = _MIN_EXPLAINED, None
+    for what, column, track in _candidates(view):
         if len(track.values) < _MIN_READINGS or float(np.ptp(track.values)) == 0:
             continue
         cause = np.interp(grid_s, track.t_s, track.values)
@@ -88,6 +99,6 @@ def _followed(view: StepView) -> tuple[str, float] | None:
                 continue
             r = float(np.corrcoef(followed, temps_c)[0, 1])
             # less heat never warms
-            if r > 0 and r * r > best[0]:
-                best = (r * r, what, float(tau_s))
-    return (best[1], best[2]) if best[1] else None
+            if r > 0 and r * r > explained:
+                explained, best = r * r, _Followed(what, column, float(tau_s))
+    return best

@@ -99,7 +99,7 @@ class StepView:
 
     @property
     def oscillation_from_start(self) -> Drop | None:
-        """Oscillation from the start, if there are no drops; by itself it is not an episode."""
+        """Oscillation from the start, if there are no drops; alone it is not an episode."""
         return None if self._found is None else self._found.swing
 
     @property
@@ -186,6 +186,11 @@ class StepView:
             for name in self._samples.columns
             if name.startswith(prefix) and self._samples[name].count() > 0
         ]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is the whole of a log that shows no load."""
+        return isinstance(self.step, Observed) and self.step.idle
 
     @property
     def has_rates(self) -> bool:
@@ -299,7 +304,7 @@ class RecordingView:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
-        self.idle = next((view for view in loaded if getattr(view.step, "idle", False)), None)
+        self.idle = next((view for view in loaded if view.is_idle), None)
 
     @property
     def drive(self) -> object:

@@ -29,16 +29,6 @@ def default_directory(name: str, parent: Path = PARENT) -> Path:
     return path
 
 
-def require_empty(directory: Path, otherwise: str = "") -> None:
-    """Raise UsageError where `directory` cannot be made, or holds something already.
-
-    `otherwise` adds a way out.
-    """
-    require_creatable(directory)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: already exists: name a new directory with -o{otherwise}")
-
-
 def started_in(directory: Path) -> Recording | None:
     """Return the recording that was started in `directory`; None where none was.
 

@@ -109,9 +109,11 @@ class PlainView(View):
 
 
 def make_view(plans: list[Plan], title: str) -> View:
-    """Return a live view where standard error is a terminal, plain lines elsewhere."""
+    """Return a live view where standard error is a terminal that redraws, else plain lines."""
     console = Console(stderr=True)
-    return LiveView(plans, title, console) if console.is_terminal else PlainView(plans, title)
+    # a terminal that cannot move its cursor would get nothing but the end
+    redraws = console.is_terminal and not console.is_dumb_terminal
+    return LiveView(plans, title, console) if redraws else PlainView(plans, title)
 
 
 def _sparkline(values: list[float]) -> str:

@@ -3,14 +3,14 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from typing_extensions import override
 
-from heatsoak.bench.plan import Plan
+from heatsoak.bench.plan import Plan, StepPlan
 from heatsoak.bench.recorder import Latest
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.units import format_duration
@@ -55,6 +55,11 @@ class Observer:
         """Something worth a line was seen."""
 
 
+def _expected_s(steps: Sequence[StepPlan]) -> float:
+    """How long steps take as planned, if no probe among them is needed."""
+    return sum(step.duration_s for step in steps if not step.step.is_probe)
+
+
 class RunView(Observer):
     """Follows one run against its plan, in the thread that makes it."""
 
@@ -62,7 +67,7 @@ class RunView(Observer):
         self.view = view
         self.plan = plan
         self.label = label
-        self.is_over = False
+        self.is_over = self.has_failed = False
         self.step: Step | None = None
         self.step_start_s = 0.0
         #: How many steps have started or been skipped.
@@ -76,16 +81,16 @@ class RunView(Observer):
         self.because = ""
         #: How the case is warmed, before the first step.
         self.warming_up = ""
-        #: The time that the plan has for steps that were skipped.
-        self.skipped_s = 0.0
+        #: The time that the plan has for steps that were skipped, and for probes that are taken.
+        self.skipped_s = self.probed_s = 0.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
         self.history: deque[float] = deque(maxlen=60)
         self._history_t_s = 0.0
 
-    def end(self) -> None:
+    def end(self, *, failed: bool = False) -> None:
         """The run is over, however it ended."""
-        self.is_over = True
+        self.is_over, self.has_failed = True, failed
         self.view.on_end(self)
 
     @override
@@ -100,6 +105,8 @@ class RunView(Observer):
         self.t_s, self.because = t_s, ""
         if self.first_t_s is None:
             self.first_t_s = t_s
+        if step.is_probe:
+            self.probed_s += self.plan.steps[index].duration_s
         self.view.on_step(self)
 
     @override
@@ -125,7 +132,8 @@ class RunView(Observer):
     def on_kept(self, index: int, step: Step) -> None:
         self._leave_rounds()
         self.started, self.step, self.because = index + 1, None, ""
-        self.skipped_s += self.plan.steps[index].duration_s
+        if not step.is_probe:
+            self.skipped_s += self.plan.steps[index].duration_s
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
@@ -157,7 +165,7 @@ class RunView(Observer):
         """Return how long it still takes as planned, in the target's time."""
         if self.is_over:
             return 0.0
-        later_s = sum(later.duration_s for later in self.plan.steps[self.started :])
+        later_s = _expected_s(self.plan.steps[self.started :])
         if self.step is None:
             warming_s = 0.0 if self.started else self.plan.warm_up_s - self.t_s
             return later_s + max(0.0, warming_s)
@@ -198,6 +206,7 @@ class View:
         self.title = title
         self.runs: list[RunView] = []
         self._began_at = time.monotonic()
+        self._share_done = 0.0
 
     def begin_run(self, plan: Plan, label: str) -> RunView:
         """Return what follows a run that starts; `label` is its name among the others."""
@@ -251,16 +260,16 @@ class View:
     def planned_s(self) -> float:
         """Return how long all runs take as planned, in the targets' time.
 
-        Probes count until they are skipped.
+        Probes count once they begin: mostly none is needed.
         """
-        skipped_s = sum(run.skipped_s for run in list(self.runs))
-        return sum(plan.duration_s for plan in self.plans) - skipped_s
+        more_s = sum(run.probed_s - run.skipped_s for run in list(self.runs))
+        return sum(_expected_s(plan.steps) for plan in self.plans) + more_s
 
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
         started = list(self.runs)
-        later_s = sum(plan.duration_s for plan in self.plans)
-        later_s -= sum(run.plan.duration_s for run in started)
+        later_s = sum(_expected_s(plan.steps) for plan in self.plans)
+        later_s -= sum(_expected_s(run.plan.steps) for run in started)
         return max(0.0, later_s) + sum(run.remaining_s() for run in started)
 
     def eta_s(self) -> float:
@@ -274,10 +283,18 @@ class View:
         return remaining_s / speed if speed > 2 else remaining_s
 
     def share_done(self) -> float:
-        """Return the share of the planned time that is over, 0 to 1."""
+        """Return the share of the planned time that is over, 0 to 1.
+
+        It never goes back: where a probe adds to the time, it waits.
+        """
         total = self.planned_s()
-        return 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+        share = 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+        self._share_done = max(self._share_done, share)
+        return self._share_done
 
     def describe_count(self) -> str:
-        """Return how many of several runs are done."""
-        return f"{sum(run.is_over for run in list(self.runs))} of {len(self.plans)} recordings done"
+        """Return how many of several runs are done, and how many failed."""
+        over = [run for run in list(self.runs) if run.is_over]
+        failed = sum(run.has_failed for run in over)
+        words = f"{len(over) - failed} of {len(self.plans)} recordings done"
+        return f"{words}, {failed} failed" if failed else words

@@ -24,7 +24,6 @@ from heatsoak.bench.copying import plan_copy, plan_of_both, previews_of_copy
 from heatsoak.bench.directories import (
     clear,
     require_copy,
-    require_empty,
     set_aside,
     started_in,
 )
@@ -44,7 +43,7 @@ from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
-from heatsoak.recording import META, CopyPart, Recording
+from heatsoak.recording import META, CopyPart, Recording, require_new
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target
@@ -109,6 +108,7 @@ def plan_session(
         )
         for option in options.given:
             raise UsageError(f"{option}: applies to one drive, but a copy has two")
+        _check_erase(place, erase_id)
         return Session(place, protocol, [run], options, roots)
     protocol = _load_safely(place, load_protocol, erase_id, roots, wait)
     axes = [] if place.is_simulated else axes_by_hand(protocol)
@@ -116,6 +116,7 @@ def plan_session(
         place, protocol, runs_of(protocol, place, axes, erase_id), options, roots, axes
     )
     _check_options(place, options, roots)
+    _check_erase(place, erase_id)
     return session
 
 
@@ -146,6 +147,15 @@ def _load_safely(
             f"--on {place.text} is the source, name the destination with --to"
         )
     return protocol
+
+
+def _check_erase(place: Place, erase_id: str | None) -> None:
+    """Raise UsageError for --erase where nothing has to be destroyed: it means another target."""
+    if erase_id is not None and place.kind not in ("block", "nbd"):
+        raise UsageError(
+            f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
+            "is neither: leave it out, or name the drive with --on"
+        )
 
 
 def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
@@ -236,7 +246,7 @@ class Session:
         places = [part.place for run in todo for part in run.parts]
         with drives_held(places, self.roots, purpose):
             if not resume:
-                require_empty(directory, ", or continue what was started there with --resume")
+                require_new(directory, ", or continue what was started there with --resume")
             if todo:
                 check_thresholds(self.place, self.options.thresholds, self.roots)
             results = self._record_all(todo, directory, workers)
@@ -352,9 +362,12 @@ class Session:
                 seen = view.begin_run(plans[run.name], run.name)
                 fleet.stop_with(seen)
                 try:
-                    return self.execute(run, directory / run.name, seen)
-                finally:
-                    seen.end()
+                    made = self.execute(run, directory / run.name, seen)
+                except BaseException:
+                    seen.end(failed=True)
+                    raise
+                seen.end()
+                return made
 
             try:
                 if self.is_simulated:

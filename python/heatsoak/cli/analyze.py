@@ -23,7 +23,7 @@ from heatsoak.cli.common import (
     open_recordings,
     print_json,
 )
-from heatsoak.report import print_findings
+from heatsoak.report import print_findings, print_next
 
 
 def analyze_command(
@@ -54,13 +54,16 @@ def analyze_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
-    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
-    findings = analyze(recordings, window_s)
+    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    findings = analyze(opened.recordings, window_s)
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console(), evidence=evidence)
-    return exit_code(findings, fail_on, fail_below)
+        # as long as the command is the same with these words alone
+        if not (mapping or device or shift_s or separate or power):
+            print_next(paths, console())
+    return opened.exit_code(exit_code(findings, fail_on, fail_below))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -15,23 +15,35 @@ import typer
 
 import heatsoak
 from heatsoak.cli.commands import Commands
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.cli.completion import whole_words_in_bash
+from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error
 from heatsoak.output import announce, print_err, print_out
 
 #: Signals that stop a command: Ctrl-C, a shutdown, and a closed terminal.
 _STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-#: System errors that mean a wrong file name, and so a usage error.
-_WRONG_FILE = {
-    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
-    errno.EACCES,
-}
 #: Characters of an unexpected error's message that are shown; the details have the rest.
 _MAX_SAID = 300
+
+#: What is printed without a command.
+_QUESTIONS = (
+    "heatsoak finds out whether a drive throttles, when, by how much, and why.",
+    "",
+    "Does my drive throttle?            heatsoak run quick --on DIRECTORY",
+    "Does it while I work with it?      heatsoak watch /dev/nvme0n1",
+    "Did it in this log, and why?       heatsoak analyze FILE",
+    "What does a heatsink change?       heatsoak compare RECORDINGS --by heatsink",
+    "How do I show it to others?        heatsoak report RECORDINGS -o report.html",
+    "Which drives are here?             heatsoak drives",
+    "What else can be run on a drive?   heatsoak protocols",
+    "What does a result look like?      heatsoak demo (on a simulated drive, in a minute)",
+    "",
+    "heatsoak --help lists all commands, heatsoak COMMAND --help the options of one.",
+)
 
 app = typer.Typer(
     cls=Commands,
     help="Finds out whether a drive throttles, when, by how much, and why.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -45,19 +57,23 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Find out whether a drive throttles, when, by how much, and why."""
+    if context.invoked_subcommand is None:
+        for line in _QUESTIONS:
+            print_out(line)
 
 
 def main() -> None:
     """Run the command line, and exit."""
     output = _take_standard_streams()
     try:
-        code = _run()
+        code = whole_words_in_bash(_run)
         _flush()
         if output is not None and output.error is not None and output.error.errno != errno.EPIPE:
             announce(f"standard output: cannot be written: {output.error.strerror}")
@@ -96,9 +112,9 @@ def _run() -> int:
         code = 0  # our output's reader has gone away, which the parser turns into an exit
     except OSError as error:
         # not handled by the command: an impossible name, a directory without permission
-        place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        announce(f"{place}{error.strerror or error}")
-        code = (UsageError if error.errno in _WRONG_FILE else ToolError).exit_code
+        ours = of_os_error(error)
+        announce(str(ours))
+        code = ours.exit_code
     except BaseException as error:  # a panic in polars is not an Exception
         announce(_internal_error(error))
         code = HeatsoakError.exit_code

@@ -5,7 +5,7 @@ another command should wait for it.
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
+
+from heatsoak.errors import UsageError
 
 #: Each command's module, and its line in `heatsoak --help`: the first sentence of its docstring.
 COMMANDS = {
@@ -23,6 +25,10 @@ COMMANDS = {
     "drives": (
         "drives",
         "List real and simulated drives, with their sensors and whether writing is safe.",
+    ),
+    "places": (
+        "places",
+        "List the places that a simulated drive can be in: slots, benches, heatsinks, fans.",
     ),
     "protocols": ("protocols", "List the bundled protocols and how long they take."),
     "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
@@ -50,6 +56,7 @@ COMMANDS = {
     ),
     "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
     "nbd": ("nbd", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
+    "schema": ("schema", "Print the JSON Schema of what a command prints with --format json."),
     "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
 }
 #: Commands that only a checkout has; `heatsoak --help` does not list them.
@@ -65,10 +72,36 @@ class Commands(TyperGroup):
         self.commands = _Loaded()  # type: ignore[assignment]  # nothing adds to it
 
     @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the words of the command line, none of which may be empty."""
+        _require_words(args)
+        return super().parse_args(ctx, args)
+
+    @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         listed: Any = {name: TyperCommand(name, help=what) for name, (_, what) in COMMANDS.items()}
         TyperGroup(commands=listed).format_commands(ctx, formatter)
+
+
+def _require_words(args: Sequence[str]) -> None:
+    """Raise UsageError for an empty word.
+
+    It is mostly a shell variable that is not set, and as a path it would mean this directory.
+    """
+    before = "heatsoak"
+    for word in args:
+        option, equals, value = word.partition("=")
+        if not word:
+            what = before if before.startswith("-") else f"the word after {before}"
+        elif option.startswith("--") and equals and not value:
+            what = option
+        else:
+            before = word
+            continue
+        raise UsageError(
+            f"{what} is empty: is a shell variable not set? Give a value, or leave it out"
+        )
 
 
 class _Loaded(Mapping[str, Any]):

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +13,9 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
-from heatsoak.errors import ToolError
-from heatsoak.output import Console, TextColumn, json_text, print_err
+from heatsoak.cli import completion
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import Console, TextColumn, announce, json_text, print_err
 from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
 from heatsoak.units import format_duration
@@ -33,6 +34,8 @@ class FailOn(StrEnum):
     """What ``--fail-on`` takes."""
 
     THROTTLE = "throttle"
+    UNKNOWN = "unknown"
+    ANY = "any"
 
 
 FormatOption = Annotated[
@@ -42,12 +45,17 @@ OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
 ]
 FailOnOption = Annotated[
-    FailOn | None, typer.Option("--fail-on", help="Exit 1 if any step throttles.")
+    FailOn | None,
+    typer.Option(
+        "--fail-on",
+        help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it does "
+        "(unknown), or for both and any fall of throughput (any).",
+    ),
 ]
 FailBelowOption = Annotated[
     float | None,
     typer.Option(
-        "--fail-below", metavar="MB_S", help="Exit 1 if any step's mean throughput is lower."
+        "--fail-below", metavar="MB_S", min=0, help="Exit 1 if any step's mean throughput is lower."
     ),
 ]
 
@@ -90,7 +98,12 @@ SeparateOption = Annotated[
 ]
 LabelOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Label the recording: heatsink=none."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Label the recording: heatsink=none.",
+        autocompletion=completion.labels,
+    ),
 ]
 
 
@@ -107,7 +120,7 @@ def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]
     `stays` false disappears when it is done.
     """
     errors = Console(stderr=True)
-    if not errors.is_terminal:
+    if not errors.is_terminal or errors.is_dumb_terminal:
         yield _plain_progress()
         return
     text = TextColumn("{task.description}")
@@ -140,6 +153,27 @@ def write_json(document: Any, path: Path) -> None:
         raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
+@dataclass
+class Opened:
+    """Recordings that were opened.
+
+    Attributes:
+        broken: how many in the same directories could not be read; each has been named.
+    """
+
+    recordings: Sequence[Recording] = ()
+    broken: int = 0
+
+    def leave_out(self, error: UsageError) -> None:
+        """Name a recording that cannot be read."""
+        announce(f"left out: {error}")
+        self.broken += 1
+
+    def exit_code(self, code: int = 0) -> int:
+        """Return the command's exit code, which is an error's where a recording was left out."""
+        return ToolError.exit_code if self.broken else code
+
+
 def open_recordings(
     paths: list[Path],
     mapping: list[str] | None,
@@ -148,7 +182,7 @@ def open_recordings(
     *,
     separate: bool,
     power: Path | None = None,
-) -> Sequence[Recording]:
+) -> Opened:
     """Open recordings and logs of other tools, as the shared options say.
 
     `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it.
@@ -157,23 +191,38 @@ def open_recordings(
     from heatsoak.importer import Options, open_all, with_meter
 
     options = Options.of(mapping or [], device)
+    opened = Opened()
     with progress_bar(stays=False) as progress:
-        opened = open_all(
+        opened.recordings = open_all(
             paths,
             options if power is None else Options(device=device),
             shift_s=shift_s if power is None else None,
             joins=not separate,
             progress=progress,
+            on_broken=opened.leave_out,
         )
-    if power is None:
-        return opened
-    return with_meter(opened, power, replace(options, device=None), shift_s=shift_s)
+    if power is not None:
+        opened.recordings = with_meter(
+            opened.recordings, power, replace(options, device=None), shift_s=shift_s
+        )
+    return opened
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
     """Return 1 if a requested limit is exceeded, else 0."""
     steps = [step for recording in findings.recordings for step in recording.steps]
-    throttled = any(step.throttles for step in steps)
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
     too_slow = fail_below is not None and any(mean < fail_below for mean in means)
-    return int((fail_on is FailOn.THROTTLE and throttled) or too_slow)
+    return int(too_slow or (fail_on is not None and _is_hit(findings, fail_on)))
+
+
+def _is_hit(findings: Findings, fail_on: FailOn) -> bool:
+    steps = [step for recording in findings.recordings for step in recording.steps]
+    throttles = any(step.may_have_throttled for step in steps)
+    is_unknown = any(one.answer.throttles == "cannot-tell" for one in findings.recordings)
+    falls = any(step.episodes for step in steps)
+    return {
+        FailOn.THROTTLE: throttles,
+        FailOn.UNKNOWN: is_unknown,
+        FailOn.ANY: throttles or is_unknown or falls,
+    }[fail_on]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from heatsoak.cli import completion
 from heatsoak.cli.common import (
     DeviceOption,
     FormatOption,
@@ -33,6 +34,7 @@ def compare_command(
         typer.Option(
             "--by",
             metavar="KEY",
+            autocompletion=completion.compared_by,
             help="The condition to compare by: heatsink, slot, gpus...; or drive, model, protocol.",
         ),
     ],
@@ -41,6 +43,7 @@ def compare_command(
         typer.Option(
             "--baseline",
             metavar="VALUE",
+            autocompletion=completion.baselines,
             help="The group that others are compared with; default: 'none', else the first.",
         ),
     ] = None,
@@ -50,6 +53,10 @@ def compare_command(
     anyway: Annotated[
         bool,
         typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
+    ] = False,
+    pool_models: Annotated[
+        bool,
+        typer.Option("--pool-models", help="Take means over drive models, not for each model."),
     ] = False,
     rank_by: Annotated[
         str | None,
@@ -65,12 +72,21 @@ def compare_command(
 ) -> int:
     """Compare recordings that differ in one condition."""
     # these take a while to load, and every command loads this module
+    from heatsoak.analysis import analyze
     from heatsoak.analysis.comparison import NotAlikeError, compare
     from heatsoak.report.comparison import print_comparison
 
-    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate)
+    opened = open_recordings(paths, mapping, device, shift_s, separate=separate)
     try:
-        comparison = compare(recordings, by, baseline, anyway, rank_by=rank_by)
+        comparison = compare(
+            opened.recordings,
+            by,
+            baseline,
+            anyway,
+            rank_by=rank_by,
+            pool_models=pool_models,
+            findings=analyze(opened.recordings) if opened.recordings else None,
+        )
     except NotAlikeError as error:
         for line in error.differences:
             announce(line)
@@ -86,7 +102,7 @@ def compare_command(
         print_json([row.model_dump(mode="json") for row in comparison.rows])
     else:
         print_comparison(comparison, console(), each=each)
-    return 0
+    return opened.exit_code()
 
 
 def add_to(app: typer.Typer) -> None:

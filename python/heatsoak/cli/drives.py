@@ -1,11 +1,11 @@
 """``heatsoak drives``: list the drives that can be tested."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from heatsoak.bench.drive_settings import leftovers, put_all_back
+from heatsoak.bench.rows import restored_rows
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.output import announce, print_out
 from heatsoak.report import print_drives
@@ -27,7 +27,7 @@ def drives_command(
         return _restore(output_format)
     from heatsoak.target.inventory import inventory  # Linux only
 
-    rows = [asdict(row) for row in inventory(Roots())]
+    rows = [row.model_dump(mode="json") for row in inventory(Roots())]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
@@ -41,7 +41,7 @@ def _restore(output_format: OutputFormat) -> int:
     """Restore the drives and print what was done; return 3 if something could not be restored."""
     notes = put_all_back(Roots())
     if output_format is OutputFormat.JSON:
-        print_json([{"said": note.text, "is_left": "is_left" in note.data} for note in notes])
+        print_json([row.model_dump(mode="json") for row in restored_rows(notes)])
     else:
         for text in [note.text for note in notes] or [
             "nothing to restore: no killed run left anything changed"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
+from heatsoak.cli.common import FormatOption, Opened, OutputFormat, console, print_json
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.recording import find_recordings
@@ -36,19 +36,21 @@ def export_command(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     output_format: FormatOption = OutputFormat.TEXT,
-) -> None:
+) -> int:
     """Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot."""
-    recordings = [recording for path in paths for recording in find_recordings(path)]
+    opened = Opened()
+    opened.recordings = [one for path in paths for one in find_recordings(path, opened.leave_out)]
     if output == "-" and output_format is OutputFormat.JSON:
         raise UsageError("-o - and --format json cannot both use standard output")
-    written = export(recordings, output, kind, force=force, truth=with_truth)
+    written = export(opened.recordings, output, kind, force=force, truth=with_truth)
     if output == "-":
-        return
+        return opened.exit_code()
     rows = [asdict(file) for file in written]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_written(rows, console())
+    return opened.exit_code()
 
 
 def add_to(app: typer.Typer) -> None:

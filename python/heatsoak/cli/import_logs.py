@@ -19,7 +19,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.protocol import read_labels
-from heatsoak.recording import save_all
+from heatsoak.recording import require_new, save_all
 from heatsoak.report import imported_rows, print_imported
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def import_command(
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, import_files
 
+    require_new(output)
     if into is not None:
         options = Options.of(mapping or [], device)
         return _import_power(files, into, output, options, shift_s, output_format, labels)

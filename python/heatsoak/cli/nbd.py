@@ -8,9 +8,10 @@ from urllib.parse import quote
 import typer
 
 from heatsoak import catalog
+from heatsoak.cli import completion
 from heatsoak.errors import UsageError
 from heatsoak.output import print_out
-from heatsoak.units import MB, format_bytes, parse_size
+from heatsoak.units import MB, format_bytes, format_number, parse_size
 
 if TYPE_CHECKING:
     from heatsoak.nbd import Export
@@ -18,14 +19,24 @@ if TYPE_CHECKING:
 
 def nbd_command(
     drive: Annotated[
-        str, typer.Argument(metavar="DRIVE", help="A simulated drive's id, or its TOML file.")
+        str,
+        typer.Argument(
+            metavar="DRIVE",
+            help="A simulated drive's id, or its TOML file.",
+            autocompletion=completion.export_drives,
+        ),
     ],
     socket: Annotated[
         Path, typer.Option("--socket", metavar="PATH", help="Unix socket to serve on.")
     ],
     enclosure: Annotated[
         str | None,
-        typer.Option("--enclosure", metavar="PLACE", help="An enclosure's id, or its TOML file."),
+        typer.Option(
+            "--enclosure",
+            metavar="PLACE",
+            help="An enclosure's id, or its TOML file.",
+            autocompletion=completion.enclosures,
+        ),
     ] = None,
     speed: Annotated[
         str | None,
@@ -69,7 +80,7 @@ def _rate_mb_s(text: str) -> float:
 
 def _greeting(export: "Export", socket: Path, sensors: Path | None) -> list[str]:
     speed_mb_s = export.top_mb_s * export.speed_share * export.time_factor
-    share = f", {export.speed_share:.3g} of its speed" if export.speed_share < 1 else ""
+    share = f", {format_number(export.speed_share)} of its speed" if export.speed_share < 1 else ""
     uri = f"nbd+unix:///?socket={quote(bytes(socket.absolute()))}"
     option = "" if sensors is None else f" --sensors {shlex.quote(str(sensors))}"
     lines = [

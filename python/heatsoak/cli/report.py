@@ -8,6 +8,7 @@ import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
+from heatsoak.cli import completion
 from heatsoak.cli.common import (
     DeviceOption,
     FailBelowOption,
@@ -24,7 +25,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import Text
+from heatsoak.output import Text, utf8_text
 from heatsoak.units import format_bytes
 
 
@@ -50,13 +51,17 @@ def report_command(
         typer.Option(
             "--by",
             metavar="KEY",
+            autocompletion=completion.compared_by,
             help="The condition to compare by; default: the only one that differs.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", metavar="VALUE", help="The group that others are compared with."
+            "--baseline",
+            metavar="VALUE",
+            help="The group that others are compared with.",
+            autocompletion=completion.baselines,
         ),
     ] = None,
     anyway: Annotated[
@@ -91,10 +96,11 @@ def report_command(
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
     check(output, [], force=force)
-    recordings = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    recordings = opened.recordings
     check(output, recordings, force=force)
     findings = analyze(recordings, window_s)
-    wanted = ReportRequest(by, baseline, anyway, title, fail_below)
+    wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below)
     written = write_report(recordings, findings, output, wanted)
     if output_format is OutputFormat.JSON:
         print_json(asdict(written))
@@ -103,7 +109,7 @@ def report_command(
             console().print(Text(written.headline))
         size = format_bytes(written.bytes)
         console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
-    return exit_code(findings, fail_on, fail_below)
+    return opened.exit_code(exit_code(findings, fail_on, fail_below))
 
 
 def add_to(app: typer.Typer) -> None:

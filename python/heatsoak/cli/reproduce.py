@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from heatsoak import reproduce as reproduction
+from heatsoak.cli import completion
 from heatsoak.cli.common import (
     FormatOption,
     OutputFormat,
@@ -23,11 +24,16 @@ def reproduce_command(
         typer.Option(
             metavar="ID",
             help="Only figures of this drive; a TOML file replaces the drive with its model.",
+            autocompletion=completion.drives,
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="ID-PREFIX", help="Only figures whose id starts with this."),
+        typer.Option(
+            metavar="ID-PREFIX",
+            help="Only figures whose id starts with this.",
+            autocompletion=completion.figures,
+        ),
     ] = None,
     fail_below: Annotated[
         int | None,

@@ -1,15 +1,17 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.drive_settings import leftovers
-from heatsoak.bench.places import Preview
+from heatsoak.bench.rows import planned_row
 from heatsoak.bench.session import DriveOptions, Session, plan_session
+from heatsoak.cli import completion
 from heatsoak.cli.common import (
     EvidenceOption,
     FailBelowOption,
@@ -25,14 +27,18 @@ from heatsoak.errors import UsageError
 from heatsoak.output import announce
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
-from heatsoak.report import print_findings, print_preview
+from heatsoak.report import print_findings, print_next, print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
 
 
 def run_command(
     protocol: Annotated[
-        str, typer.Argument(help="A bundled protocol's name, a TOML file, or a fio job file.")
+        str,
+        typer.Argument(
+            help="A bundled protocol's name, a TOML file, or a fio job file.",
+            autocompletion=completion.protocols,
+        ),
     ],
     on: Annotated[
         str,
@@ -40,6 +46,7 @@ def run_command(
             "--on",
             metavar="TARGET",
             help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or an nbd+unix:// URI.",
+            autocompletion=completion.targets,
         ),
     ],
     to: Annotated[
@@ -48,11 +55,17 @@ def run_command(
             "--to",
             metavar="TARGET",
             help="The destination of a protocol that copies; --on is then the source.",
+            autocompletion=completion.targets,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Choose a cell, change a step, or label."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Choose a cell, change a step, or label.",
+            autocompletion=completion.settings,
+        ),
     ] = None,
     scale: Annotated[
         float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
@@ -117,7 +130,10 @@ def run_command(
         for note in leftovers():
             announce(note.text)
     if dry_run:
-        rows = [_row(session, preview) for preview in session.preview()]
+        rows = [
+            planned_row(session.protocol, preview).model_dump(mode="json")
+            for preview in session.preview()
+        ]
         if output_format is OutputFormat.JSON:
             print_json(rows)
         else:
@@ -129,6 +145,8 @@ def run_command(
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console(), evidence=evidence)
+        together = Path(os.path.commonpath([recording.path for recording in recordings]))
+        print_next([together], console(), recordings)
     return exit_code(findings, fail_on, fail_below)
 
 
@@ -146,43 +164,6 @@ def _record(session: Session, output: Path | None, resume: bool) -> list[Recordi
         )
     announce(f"resuming {unfinished}")
     return session.record(unfinished, resume=True)
-
-
-def _row(session: Session, preview: Preview) -> dict[str, Any]:
-    plan = preview.plan
-    without_probes = plan.without_probes()
-    return {
-        "protocol": session.protocol.name,
-        "target": preview.part.place.text,
-        "conditions": preview.part.conditions,
-        "set_up": preview.set_up,
-        "heat": [{"heat": heat.text, "why_not": heat.why_not} for heat in preview.heat],
-        "warm_up_s": plan.warm_up_s,
-        "size_bytes": preview.size_bytes,
-        "duration_s": plan.duration_s,
-        "written_bytes": plan.written_bytes,
-        "duration_without_probes_s": without_probes.duration_s,
-        "written_without_probes_bytes": without_probes.written_bytes,
-        "has_rounds": bool(session.protocol.rounds),
-        "unknown_steps": plan.unknown,
-        "endurance_bytes": preview.endurance_bytes,
-        "endurance_is_rated": preview.endurance_is_rated,
-        "endurance_pct": 100 * plan.written_bytes / preview.endurance_bytes,
-        "speeds_source": plan.speeds.source,
-        "steps": [
-            {
-                "step": step.step.name,
-                "kind": step.step.kind,
-                "workload": None if step.step.needs_two_drives else step.step.describe() or None,
-                "duration_s": step.duration_s,
-                "written_bytes": step.written_bytes,
-                "is_bound": step.is_bound,
-                "is_known": step.is_known,
-                "condition": step.step.describe_condition() or None,
-            }
-            for step in plan.steps
-        ],
-    }
 
 
 def add_to(app: typer.Typer) -> None:

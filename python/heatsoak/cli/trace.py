@@ -14,6 +14,7 @@ from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import require_file
+from heatsoak.output import print_out
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import parse_seconds, parse_size
 
@@ -51,8 +52,16 @@ IdleLimitOption = Annotated[
 
 trace_app = typer.Typer(
     help="Show statistics of an I/O trace, or make a synthetic one.",
-    no_args_is_help=True,
+    invoke_without_command=True,
 )
+
+
+@trace_app.callback()
+def trace_group(context: typer.Context) -> None:
+    """Show statistics of an I/O trace, or make a synthetic one."""
+    if context.invoked_subcommand is None:
+        for line in context.get_help().splitlines():
+            print_out(line)
 
 
 @trace_app.command("stats")
@@ -103,7 +112,7 @@ def stats_command(
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
     if output_format is OutputFormat.JSON:
-        print_json(statistics)
+        print_json({"schema_version": 1, **statistics})
     else:
         print_statistics(statistics, title, console())
 
@@ -148,7 +157,8 @@ def check_command(
     rows = [row.as_dict() for row in compare_with_shape(wanted, statistics, scale)]
     holds = all(row["holds"] for row in rows)
     if output_format is OutputFormat.JSON:
-        print_json({"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows})
+        document = {"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows}
+        print_json({"schema_version": 1, **document})
     else:
         print_trace_check(rows, _title(wanted, scale), console())
     return int(not holds)

@@ -8,7 +8,8 @@ import typer
 from rich.live import Live
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.directories import default_directory, require_empty
+from heatsoak.bench.directories import default_directory
+from heatsoak.cli import completion
 from heatsoak.cli.common import (
     EvidenceOption,
     FailOnOption,
@@ -24,7 +25,8 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
-from heatsoak.report import print_findings
+from heatsoak.recording import require_new
+from heatsoak.report import print_findings, print_next
 from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
@@ -42,7 +44,9 @@ def watch_command(
     device: Annotated[
         str,
         typer.Argument(
-            metavar="DEVICE", help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, /home."
+            metavar="DEVICE",
+            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, /home.",
+            autocompletion=completion.devices,
         ),
     ],
     duration: Annotated[
@@ -79,7 +83,7 @@ def watch_command(
     roots = Roots()
     duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
-    require_empty(directory)
+    require_new(directory)
     watch = DriveWatch(
         device=_device(device, roots),
         directory=directory,
@@ -95,6 +99,7 @@ def watch_command(
         print_json(findings.model_dump(mode="json"))
     else:
         print_findings(findings, console(), evidence=evidence)
+        print_next([directory], console(), [recording])
     return exit_code(findings, fail_on, None)
 
 
@@ -127,7 +132,7 @@ class _View:
         self._console = Console(stderr=True)
         self._live = (
             Live(console=self._console, auto_refresh=False, transient=True)
-            if self._console.is_terminal
+            if self._console.is_terminal and not self._console.is_dumb_terminal
             else None
         )
         self._drawn_at = -_LINE_INTERVAL_S

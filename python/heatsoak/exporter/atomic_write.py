@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import printable, spreadsheet_text
-from heatsoak.recording import Recording, require_creatable
+from heatsoak.recording import Recording, require_creatable, require_writable
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 
 _OS_ERROR = re.compile(r"os error (\d+)")
@@ -27,6 +28,7 @@ class Written:
         recording: the name of the recording in it; None if it has several.
         rows: samples, lines of a log, or one for a JSON document.
         notes: what had to be assumed because it is not in the recording.
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
     """
 
     path: str
@@ -34,6 +36,7 @@ class Written:
     rows: int
     bytes: int
     notes: tuple[str, ...] = ()
+    schema_version: Literal[1] = 1
 
 
 def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force: bool) -> None:
@@ -46,17 +49,19 @@ def check_free(paths: Iterable[Path], recordings: Sequence[Recording], *, force:
         for recording in recordings
         for name in (META, JOURNAL, PARQUET, EVENTS)
     }
+    places: dict[Path, Path] = {}
     for path in paths:
         require_creatable(path)
         with reporting_export_errors(path):
             if _real(path) in protected:
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
-            if not path.exists():
-                continue
-            if not path.is_file():
+            if path.exists() and not path.is_file():
                 raise UsageError(f"{path}: is not a regular file: name another with -o")
-            if not force:
+            if path.exists() and not force:
                 raise UsageError(f"{path}: already exists: name another file, or add --force")
+            places[_real(path).parent] = path
+    for place, path in places.items():
+        require_writable(place, path)
 
 
 def _real(path: Path) -> Path:

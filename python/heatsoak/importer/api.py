@@ -54,19 +54,23 @@ def open_all(
     shift_s: float | None = None,
     joins: bool = True,
     progress: Progress | None = None,
+    on_broken: Callable[[UsageError], None] | None = None,
 ) -> list[Recording]:
     """Return the recordings at `paths`, and those that other tools' logs there are.
 
     All logs are taken together, as :func:`import_files` does. Raises UsageError as it does, and
-    for recordings that cannot be read.
+    for recordings that cannot be read, but for those that :func:`find_recordings` leaves out.
     """
+    options = options or Options()
     recordings: list[Recording] = []
     logs = [path for path in paths if not _holds_recordings(path)]
     for path in paths:
         if path not in logs:
-            recordings += [divided(found) for found in find_recordings(path)]
+            recordings += [divided(found) for found in find_recordings(path, on_broken)]
     if logs:
         recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
+    else:
+        options.require_used("a recording")
     return recordings
 
 
@@ -109,9 +113,10 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
                 continue
             left_out.append(Remark(f"left out: {error}"))
         read_bytes += source.size_bytes
+    names = ", ".join(str(path) for path in paths)
     if not logs:
-        names = ", ".join(str(path) for path in paths)
         raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+    options.require_used(names)
     if no_logs:
         no_logs = list(dict.fromkeys(no_logs))
         more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""

@@ -182,7 +182,9 @@ class Devices:
         Whole devices that in `runs` carried at least 5 % of the busiest one's bytes.
         """
         if options.device is not None:
-            return [self._named(options.device)], []
+            named = self._named(options.device)
+            options.used.add("device")
+            return [named], []
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if not self._is_part(name)]

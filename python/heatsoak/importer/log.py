@@ -120,10 +120,12 @@ class Options:
     Attributes:
         mapping: column of a recording -> header in a delimited file, from ``--map``.
         device: the drive whose rates are wanted, where a file has several, from ``--device``.
+        used: the columns of `mapping`, and ``device``, that a reader could follow.
     """
 
     mapping: dict[str, str] = field(default_factory=dict)
     device: str | None = None
+    used: set[str] = field(default_factory=set, compare=False)
 
     @classmethod
     def of(cls, words: Iterable[str], device: str | None = None) -> "Options":
@@ -142,3 +144,17 @@ class Options:
                     )
                 mapping[column.strip()] = header.strip()
         return cls(mapping, device)
+
+    def require_used(self, names: str) -> None:
+        """Raise UsageError for what no reader followed in the files of these names."""
+        if self.device is not None and "device" not in self.used:
+            raise UsageError(
+                f"--device {self.device}: chooses a drive in logs that name their drives, which "
+                f"{names} does not: leave it out"
+            )
+        for column, header in self.mapping.items():
+            if column not in self.used:
+                raise UsageError(
+                    f"--map {column}={header}: names a column of a table, and {names} is none that "
+                    "takes it: leave it out"
+                )

@@ -100,6 +100,7 @@ def _power_logs(file: Path, options: Options) -> list[Log]:
             continue
         samples = log.samples.select("t_s", "power_w").drop_nulls()
         logs.append(replace(log, samples=samples.filter(pl.col("power_w").is_finite())))
+    options.require_used(str(file))
     logs = [log for log in logs if not log.samples.is_empty()]
     if not logs:
         raise UsageError(

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array, are_far_apart, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.readings import Reading, Readings, ToldDrive
+from heatsoak.importer.runs import is_in_no_order
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 from heatsoak.recording import SensorMeta
+from heatsoak.units import format_number
 
 #: A counter that moves by fewer of its units an interval tells no rate worth the name.
 _MIN_UNITS = 10.0
@@ -111,9 +113,11 @@ def _wanted(readings: Readings, devices: list[str]) -> list[str]:
     short = name.removeprefix("/dev/")
     for device in devices:
         if short and short in (device, device.removeprefix("/dev/")):
+            readings.options.used.add("device")
             return [device]
     near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
     if short and len(near) == 1:
+        readings.options.used.add("device")
         return near
     raise readings.source.error(f"has nothing on {name}, only on {', '.join(devices)}")
 
@@ -138,6 +142,10 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
         lost = len(taken) - len(kept)
         text = f"{lost} of {len(taken)} readings have no time that can be read: left out"
         remarks.append(Remark(f"{source.name}: {text}", doubt=True))
+    if is_in_no_order(times.t_s[kept]):
+        text = "its readings were not in order of time; they were sorted"
+        remarks.append(Remark(f"{source.name}: {text}"))
+        kept = kept[np.argsort(times.t_s[kept], kind="stable")]
     taken, t_s = [taken[index] for index in kept], times.t_s[kept]
     runs = run_slices(t_s, least_jump_s=1.0)
     if len(runs) > MAX_RUNS:
@@ -232,6 +240,7 @@ def _all_times(
 def _interval_s(readings: Readings) -> float | None:
     """Return how far apart readings are, as the user or `watch` says."""
     text = readings.options.mapping.get("interval_s")
+    readings.options.used.add("interval_s")
     if text is None:
         return readings.watch_s
     try:
@@ -290,7 +299,12 @@ def _rates(
     if usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8:
         rows = changes
         beat = float(np.median(np.diff(t_s[rows])))
-        said.append((f"its counters move only every {beat:.3g} s: rates are means over that", True))
+        said.append(
+            (
+                f"its counters move only every {format_number(beat)} s: rates are means over that",
+                True,
+            )
+        )
     spans = np.diff(t_s[rows], prepend=np.nan)
     interval_s = intervals(t_s)
     interval_s[rows[1:]] = spans[1:]
@@ -304,7 +318,8 @@ def _rates(
     if too_coarse:
         text = (
             f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
-            f"{unit_bytes / 1e6:.3g} MB an interval: too coarse for a throughput, left out"
+            f"{format_number(unit_bytes / 1e6)} MB an interval: "
+            "too coarse for a throughput, left out"
         )
         said.append((text, True))
     rates: dict[str, Array] = {}
@@ -321,7 +336,12 @@ def _rates(
     spacing = float(np.median(spans[1:])) if len(rows) > 1 else 0.0
     if any(name.endswith("bw_mb_s") for name in rates) and spacing > 0:
         exact = unit_bytes / 1e6 / spacing
-        said.append((f"throughput is made of the drive's counters, to {exact:.2g} MB/s", False))
+        said.append(
+            (
+                f"throughput is made of the drive's counters, to {format_number(exact, 2)} MB/s",
+                False,
+            )
+        )
     if spacing > _LONG_INTERVAL_S:
         text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
         said.append((text, True))

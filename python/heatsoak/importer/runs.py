@@ -15,6 +15,7 @@ from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
+from heatsoak.recording.columns import status_columns
 
 #: A gap lasts at least this many usual intervals, and this many seconds.
 _GAP_INTERVALS = 4.0
@@ -153,7 +154,7 @@ def _runs(rows: Rows) -> list[_Run]:
         ] or groups
     found = []
     for name, indices in groups:
-        is_in_order = len(rows.marks) > 0 or not _is_in_no_order(t_s[indices])
+        is_in_order = len(rows.marks) > 0 or not is_in_no_order(t_s[indices])
         if not is_in_order:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
         slices = _cuts(t_s[indices], indices, rows.marks)
@@ -166,8 +167,8 @@ def _runs(rows: Rows) -> list[_Run]:
     return found
 
 
-def _is_in_no_order(t_s: Array) -> bool:
-    """Whether rows of one run stand in another order than that of time, as with the newest first.
+def is_in_no_order(t_s: Array) -> bool:
+    """Return whether rows of one run are not in the order of time, as with the newest first.
 
     Consecutive runs, each with a clock from 0, have the same times.
     """
@@ -272,8 +273,9 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         if not known.any():
             continue
         entered, held_s = entered_and_held(np.where(known, values, 0.0), t_s)
-        columns[f"throttle_count.{name}"] = np.where(known, entered, np.nan)
-        columns[f"throttle_time_s.{name}"] = np.where(known, held_s, np.nan)
+        count, time_s = status_columns(name)
+        columns[count] = np.where(known, entered, np.nan)
+        columns[time_s] = np.where(known, held_s, np.nan)
     steps, names = _steps_of(run.steps, columns)
     if names is not None:
         columns["step"] = names

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import utf8_text
 from heatsoak.protocol.conditions import Conditions, Label
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Step
@@ -30,12 +29,11 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
     other KEY labels the conditions, as ``conditions.KEY`` always does.
     Raises UsageError for what cannot be applied.
     """
-    for setting in settings:
+    for setting in map(_as_text, settings):
         key, sign, value = setting.partition("=")
         key, value = key.strip(), value.strip()
         if not (sign and key and value):
             raise UsageError(f"--set {setting}: write KEY=VALUE, such as runtime=60s or slot=top")
-        _check_is_text(setting)
         try:
             protocol = _apply(protocol, key, value)
         except ValidationError as error:
@@ -46,18 +44,20 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
 def read_labels(settings: Iterable[str]) -> Conditions:
     """Return the conditions that ``KEY=VALUE`` words give; raises UsageError for other words."""
     labels: Conditions = {}
-    for setting in settings:
+    for setting in map(_as_text, settings):
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {setting}: write KEY=VALUE, such as slot=top")
-        _check_is_text(setting)
         labels[key.strip()] = _label(value)
     return labels
 
 
-def _check_is_text(setting: str) -> None:
-    if utf8_text(setting) != setting:
-        raise UsageError(f"--set {setting}: is not UTF-8, as labels have to be")
+def _as_text(setting: str) -> str:
+    """The setting as UTF-8, which Python has not decoded where the locale is another."""
+    try:
+        return setting.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        raise UsageError(f"--set {setting}: is not UTF-8, as labels have to be") from None
 
 
 def _apply(protocol: Protocol, key: str, value: str) -> Protocol:

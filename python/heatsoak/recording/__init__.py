@@ -6,7 +6,7 @@ running and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's 
 
 from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
-from heatsoak.recording.files import require_creatable
+from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import META, Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
@@ -30,6 +30,8 @@ __all__ = [
     "is_being_written",
     "reopen",
     "require_creatable",
+    "require_new",
+    "require_writable",
     "save_all",
     "schema_of",
     "step_of_attempt",

@@ -328,6 +328,13 @@ FIXED = {column.name: column for column in _TABLE if not column.is_family}
 #: Families of columns by prefix; a sensor's or counter's name follows.
 FAMILIES = {column.name: column for column in _TABLE if column.is_family}
 
+_COUNTS, _TIMES = "throttle_count.", "throttle_time_s."
+#: Time above the temperatures that the drive states as warning and critical: drives throttle below
+#: those as a rule, so these count heat, not throttling.
+_OF_HEAT = ("warning", "critical")
+#: NVMe's own counters, which also come in pairs: ``tmt1`` and ``tmt2``.
+_OF_NVME = "tmt"
+
 TEMPERATURES = "temp_c."
 _COMPOSITE = "temp_c.composite"
 #: Prefixes of the names of the room's sensors, and of those of the rest of the host.
@@ -361,6 +368,34 @@ def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
 def judged(columns: Iterable[str]) -> list[str]:
     """Return those columns that the judge may read, in a recording's order."""
     return [name for name in schema_of(columns) if column_of(name).is_judged]
+
+
+def status_columns(status: str) -> tuple[str, str]:
+    """Return the columns of a logged throttling status: how often it came on, and for how long."""
+    return f"{_COUNTS}{status}", f"{_TIMES}{status}"
+
+
+def throttle_columns(columns: Iterable[str]) -> list[str]:
+    """Return those of `columns` in which a drive counts or times heat or throttling."""
+    known = list(columns)
+    return [name for prefix in (_COUNTS, _TIMES) for name in known if name.startswith(prefix)]
+
+
+def throttle_counters(columns: Iterable[str]) -> list[str]:
+    """Return those of `columns` in which a drive counts or times its own throttling."""
+    return [name for name in throttle_columns(columns) if name.partition(".")[2] not in _OF_HEAT]
+
+
+def throttle_statuses(columns: Iterable[str]) -> list[str]:
+    """Return those of `columns` that count how often a logged throttling status came on."""
+    known = throttle_columns(columns)
+    return [
+        name
+        for name in known
+        if name.startswith(_COUNTS)
+        and not (status := name.removeprefix(_COUNTS)).startswith(_OF_NVME)
+        and status_columns(status)[1] in known
+    ]
 
 
 def is_of_drive(column: str) -> bool:

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,6 +36,38 @@ def require_creatable(path: Path) -> None:
         return
     except OSError as error:
         raise UsageError(f"{path}: cannot be created: {error.strerror}") from error
+
+
+def require_writable(directory: Path, named: Path | None = None) -> None:
+    """Raise UsageError if nothing can be written in `directory`, or where it would be created.
+
+    `named` is what the user named, where that is a file in it.
+
+    Only trying tells: permissions say nothing of a file system that is read-only, or of a user who
+    may write anywhere. A full disk is not complained of here.
+    """
+    nearest = next((place for place in (directory, *directory.parents) if place.exists()), Path())
+    try:
+        Path(tempfile.mkdtemp(prefix=".heatsoak-", dir=nearest)).rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            named = named or directory
+            place = "" if nearest == named else f"in {nearest.absolute()}: "
+            raise UsageError(
+                f"{named}: cannot be written: {place}{reason}: name another place with -o"
+            ) from None
+
+
+def require_new(directory: Path, otherwise: str = "") -> None:
+    """Raise UsageError where `directory` cannot be made or written, or holds something already.
+
+    `otherwise` adds a way out.
+    """
+    require_creatable(directory)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory}: already exists: name a new directory with -o{otherwise}")
+    require_writable(directory)
 
 
 @contextmanager

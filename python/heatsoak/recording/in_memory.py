@@ -7,9 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from heatsoak.errors import UsageError
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import require_creatable
+from heatsoak.recording.files import require_new
 from heatsoak.recording.meta import Event, RecordingMeta
 from heatsoak.recording.reader import Recording
 from heatsoak.recording.writer import RecordingWriter
@@ -68,9 +67,7 @@ def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recordi
 
     Raises UsageError if `directory` is not empty or cannot be created.
     """
-    require_creatable(directory)
-    if directory.is_file() or (directory.is_dir() and any(directory.iterdir())):
-        raise UsageError(f"{directory}: is not empty: name a new directory with -o")
+    require_new(directory)
     if len(held) == 1:
         return [held[0].save(directory)]
     width = len(str(len(held)))

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -31,10 +31,13 @@ MAX_ROWS = 100_000_000
 MAX_VALUES = 130_000_000
 
 
-def find_recordings(path: Path) -> list["Recording"]:
+def find_recordings(
+    path: Path, on_broken: Callable[[UsageError], None] | None = None
+) -> list["Recording"]:
     """Return the recording at `path`, or all below it, sorted by name.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is none. With `on_broken`, those below `path` that cannot be read
+    are left out, and it gets each one's error, as long as there are others.
     """
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or directory")
@@ -47,7 +50,21 @@ def find_recordings(path: Path) -> list["Recording"]:
     found = sorted(path.rglob(META))
     if not found:
         raise UsageError(f"{path}: has no recording in it (a directory with {META})")
-    return [Recording.open(file.parent) for file in found]
+    if on_broken is None:
+        return [Recording.open(file.parent) for file in found]
+    whole, broken = [], []
+    for file in found:
+        try:
+            recording = Recording.open(file.parent)
+            recording.require_loadable()
+            whole.append(recording)
+        except UsageError as error:
+            broken.append(error)
+    if not whole:
+        raise broken[0]
+    for why in broken:
+        on_broken(why)
+    return whole
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,15 @@ class Recording:
 
         A column that the recording does not have is all null.
         """
+        frame = self._loadable(columns)
+        with self._reporting_damage():
+            return frame.collect()
+
+    def require_loadable(self) -> None:
+        """Raise UsageError if the samples are damaged, or too many to load at once."""
+        self._loadable(None)
+
+    def _loadable(self, columns: Iterable[str] | None) -> pl.LazyFrame:
         frame = self.scan(columns)
         with self._reporting_damage():
             width = len(frame.collect_schema())
@@ -101,7 +127,11 @@ class Recording:
                     f"load at once (at most {MAX_VALUES:,} values): export them as CSV with "
                     "'heatsoak export' and split that"
                 )
-            return frame.collect()
+        return frame
+
+    def frame(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the samples, as :meth:`samples` does: the name for notebooks."""
+        return self.samples(columns)
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return the same as :meth:`samples`, to be collected in streaming.

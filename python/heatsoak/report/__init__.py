@@ -1,10 +1,11 @@
 """Findings as reports: tables for the terminal, and files."""
 
-from heatsoak.report.findings import print_findings
+from heatsoak.report.findings import print_findings, print_next
 from heatsoak.report.lists import (
     imported_rows,
     print_drives,
     print_imported,
+    print_places,
     print_preview,
     print_protocols,
     print_written,
@@ -19,6 +20,8 @@ __all__ = [
     "print_findings",
     "print_imported",
     "print_matrix",
+    "print_next",
+    "print_places",
     "print_preview",
     "print_protocols",
     "print_reproduction",

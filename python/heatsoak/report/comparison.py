@@ -1,6 +1,7 @@
 """What a condition changes, as tables for the terminal: steps, and scores as reviews print them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from rich.padding import Padding
@@ -9,7 +10,16 @@ from rich.table import Table
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
+from heatsoak.protocol.phrases import said, shortened
 
+_TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
+#: Letters of a group's name in tables: in headings and lines, if there is room, and if not.
+_WIDE_NAMES, _NARROW_NAME, _NARROW_GROUP = (24, 14), 8, 10
+#: What a narrow table needs besides its first column.
+_NARROW_REST = 44
+_ANY_WIDTH = 10_000
+#: Prose is not wider than this.
+_MAX_LINE = 100
 _STYLES = {"better": "green", "worse": "red"}
 _VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"}
 
@@ -79,17 +89,17 @@ def print_score_tables(comparison: Comparison, console: Console) -> list[Compari
     console.print()
     console.print(Text("Scores", style="bold"))
     console.print(Text(_CONVENTION, style="dim"))
-    table = _table(comparison, with_sign=True)
-    several = len({row.protocol for row in scores}) > 1
-    for protocol, rows in groupby(scores, key=lambda row: row.protocol):
+    lines: list[_Line] = []
+    several = len({(row.protocol, row.model) for row in scores}) > 1
+    for (protocol, model), rows in groupby(scores, key=lambda row: (row.protocol, row.model)):
         if several:
-            table.add_row(Text(protocol, style="italic"))
+            lines.append(_Line(", ".join(filter(None, (protocol, model)))))
         for row in rows:
             name = (
                 f"{row.step}, {row.unit}" if row.title == "score" else f"  {row.title}, {row.unit}"
             )
-            table.add_row(*_cells(row, name, comparison, with_sign=True))
-    console.print(table)
+            lines.append(_Line(name, row))
+    _print_lines(lines, comparison, console, with_sign=True)
     _print_definitions(scores, console)
     for row in scores:
         if len(row.steps) > 1 and row.title == "score" and row.group == comparison.groups[1]:
@@ -116,7 +126,7 @@ def _print_steps(
             row
             for name in score.steps
             for row in comparison.rows
-            if (row.protocol, row.step, row.metric) == (score.protocol, name, metric)
+            if row.measured == (score.protocol, score.model, name, metric)
             and row.definition is None
         ]
     )
@@ -124,53 +134,127 @@ def _print_steps(
         return
     console.print()
     console.print(Text(f"{score.step}, {score.unit}, step by step", style="bold"))
-    table = _table(comparison, with_sign=False)
+    lines: list[_Line] = []
     previous = None
     for row in steps:
         name = "" if row.step == previous else f"{row.step}  {row.workload}"
         previous = row.step
-        table.add_row(*_cells(row, name, comparison, with_sign=False))
-    table.add_section()
-    for row in scores:
-        if (row.protocol, row.step, row.metric) == (score.protocol, score.step, score.metric):
-            table.add_row(*_cells(row, "mean (the score)", comparison, with_sign=False))
+        lines.append(_Line(name, row))
+    lines += [_Line("mean (the score)", row) for row in scores if row.measured == score.measured]
+    _print_lines(lines, comparison, console)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a table: a heading, or a row with what it is of.
+
+    Attributes:
+        group: the row's group, with other conditions if those are listed.
+        count: in how many sets of other conditions it is higher.
+    """
+
+    name: str
+    row: ComparisonRow | None = None
+    group: str = ""
+    count: str = ""
+    is_detail: bool = False
+
+
+def _print_lines(
+    lines: Sequence[_Line], comparison: Comparison, console: Console, *, with_sign: bool = False
+) -> None:
+    """Print a table; in a narrow terminal with shorter names, and intervals below the changes."""
+    table = _narrow(lines, comparison, console.width)
+    for letters in _WIDE_NAMES:
+        wide = _wide(lines, comparison, letters, with_sign=with_sign)
+        needed = console.measure(wide, options=console.options.update(width=_ANY_WIDTH)).maximum
+        if needed <= console.width:
+            table = wide
+            break
     console.print(table)
 
 
-def _table(comparison: Comparison, *, with_sign: bool) -> Table:
+def _has_groups(lines: Sequence[_Line], comparison: Comparison) -> bool:
+    """Whether a line must say whose it is."""
+    return len(comparison.groups) > 2 or any(line.is_detail for line in lines)
+
+
+def _wide(
+    lines: Sequence[_Line], comparison: Comparison, letters: int, *, with_sign: bool
+) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    two = len(comparison.groups) == 2
-    if not two:
-        table.add_column(comparison.by)
-    value = str(comparison.groups[1]) if two else ""
+    table.add_column("", no_wrap=True)
+    has_groups, has_counts = _has_groups(lines, comparison), any(line.count for line in lines)
+    if has_groups:
+        table.add_column(comparison.by, no_wrap=True)
+    value = "" if has_groups else shortened(str(comparison.groups[1]), letters)
+    baseline = shortened(str(comparison.baseline), letters)
     signs = ["better by"] if with_sign else []
-    for heading in (str(comparison.baseline), value, "change", *signs, "95 % interval"):
+    counts = ["higher in"] if has_counts else []
+    for heading in (baseline, value, "change", *signs, "95 % interval", *counts):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("difference", no_wrap=True)
+    for line in lines:
+        row = line.row
+        if row is None:
+            table.add_row(Text(line.name, style="italic"))
+            continue
+        table.add_row(
+            Text(line.name),
+            *([Text(_group(line, row, letters))] if has_groups else []),
+            value_text(row.baseline, row.baseline_at_least),
+            value_text(row.value, row.value_at_least),
+            change_text(row),
+            *([_better_by_text(row)] if with_sign else []),
+            interval_text(row),
+            *([line.count] if has_counts else []),
+            verdict_text(row),
+            style="dim" if line.is_detail else "",
+        )
     return table
 
 
-def _cells(
-    row: ComparisonRow, name: str, comparison: Comparison, *, with_sign: bool
-) -> list[str | Text]:
-    sign = "" if row.better_by_pct is None else f"{signed_text(row.better_by_pct, 1)} %"
-    return [
-        Text(name),
-        *([] if len(comparison.groups) == 2 else [Text(str(row.group))]),
-        value_text(row.baseline, row.baseline_at_least),
-        value_text(row.value, row.value_at_least),
-        change_text(row),
-        *([sign] if with_sign else []),
-        interval_text(row),
-        verdict_text(row),
-    ]
+def _narrow(lines: Sequence[_Line], comparison: Comparison, width: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    has_groups = _has_groups(lines, comparison)
+    table.add_column("", max_width=max(12, width - _NARROW_REST), overflow="fold")
+    value = "" if has_groups else shortened(str(comparison.groups[1]), _NARROW_NAME)
+    for heading in (shortened(str(comparison.baseline), _NARROW_NAME), value, "change"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("difference", no_wrap=True)
+    for line in lines:
+        row = line.row
+        if row is None or (has_groups and line.name):
+            table.add_row(Text(line.name, style="" if row else "italic"))
+        if row is None:
+            continue
+        name = f"  {_group(line, row, _NARROW_GROUP)}" if has_groups else line.name
+        style = "dim" if line.is_detail else ""
+        table.add_row(
+            Text(name),
+            value_text(row.baseline, row.baseline_at_least),
+            value_text(row.value, row.value_at_least),
+            change_text(row),
+            verdict_text(row),
+            style=style,
+        )
+        if interval := interval_text(row):
+            table.add_row("", "", "", interval, style=style)
+    return table
+
+
+def _group(line: _Line, row: ComparisonRow, most: int) -> str:
+    return line.group or shortened(str(row.group), most)
+
+
+def _better_by_text(row: ComparisonRow) -> str:
+    return "" if row.better_by_pct is None else f"{signed_text(row.better_by_pct, 1)} %"
 
 
 def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """The rows over all sets of other conditions, if there are several sets."""
-    pooled = {(r.protocol, r.step, r.metric) for r in rows if r.pooled}
-    return [r for r in rows if r.pooled or (r.protocol, r.step, r.metric) not in pooled]
+    pooled = {row.measured for row in rows if row.pooled}
+    return [row for row in rows if row.pooled or row.measured not in pooled]
 
 
 _INTERVAL_NOTES = {
@@ -189,7 +273,7 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
     _print_title(comparison, console)
     shown = print_score_tables(comparison, console)
     steps = [row for row in comparison.rows if row.definition is None]
-    for _, of_step in groupby(steps, key=lambda row: (row.protocol, row.step)):
+    for _, of_step in groupby(steps, key=lambda row: row.measured[:3]):
         rows = [row for row in _suited(list(of_step)) if each or _is_summary(row, comparison.rows)]
         console.print()
         _print_step(rows, comparison, console)
@@ -203,9 +287,14 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
 
 def _print_title(comparison: Comparison, console: Console) -> None:
     baseline, *others = comparison.groups
-    title = Text(f"{comparison.by}: {_listed(others)} compared with {baseline}", style="bold")
+    title = Text(f"{comparison.by}: {_listed(others)} compared with {said(baseline)}", style="bold")
     console.print(title)
     console.print(Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
+    for headline in comparison.headlines:
+        width = min(console.width, _MAX_LINE)
+        console.print(Text(headline.text, style=_TONES[headline.tone]), width=width)
+        if len(comparison.headlines) == 1 and headline.details:
+            console.print(Text(" ".join(headline.details)), width=width)
     console.print(
         Text(
             f"Changes are relative to {comparison.by} '{baseline}': + means more (for MB/s and "
@@ -218,40 +307,27 @@ def _print_title(comparison: Comparison, console: Console) -> None:
 def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: Console) -> None:
     first = rows[0]
     name = first.step if len(comparison.protocols) == 1 else f"{first.protocol}: {first.step}"
+    name += f", {first.model}" if first.model else ""
     console.print(Text(name, style="bold").append(f"  {first.workload}", style="not bold"))
-    several = any(row.pooled for row in rows)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
-    table.add_column(comparison.by)
-    for heading in (str(comparison.baseline), "", "change", "95 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if several:
-        table.add_column("higher in", justify="right", no_wrap=True)
-    table.add_column("difference", no_wrap=True)
+    lines = []
     previous = None
     for row in rows:
         title = "" if row.metric == previous else f"{row.title}, {row.unit}"
         previous = row.metric
         is_detail = not row.pooled and any(r.pooled and r.metric == row.metric for r in rows)
-        count = f"{row.pairs_higher} of {row.pairs}" if row.pooled else ""
-        table.add_row(
-            title,
-            Text(f"  {row.group}{_where(row, rows)}" if is_detail else str(row.group)),
-            value_text(row.baseline, row.baseline_at_least),
-            value_text(row.value, row.value_at_least),
-            change_text(row),
-            interval_text(row),
-            *([count] if several else []),
-            verdict_text(row),
-            style="dim" if is_detail else "",
+        group = (
+            f"  {shortened(str(row.group), _WIDE_NAMES[-1])}{_where(row, rows)}"
+            if is_detail
+            else ""
         )
-    console.print(table)
+        count = f"{row.pairs_higher} of {row.pairs}" if row.pooled else ""
+        lines.append(_Line(title, row, group, count, is_detail))
+    _print_lines(lines, comparison, console)
 
 
 def _is_summary(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> bool:
     """Whether it is the row over all sets of other conditions."""
-    same = (row.protocol, row.step, row.metric)
-    return row.pooled or not any(r.pooled and (r.protocol, r.step, r.metric) == same for r in rows)
+    return row.pooled or not any(r.pooled and r.measured == row.measured for r in rows)
 
 
 def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -260,7 +336,9 @@ def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     left_out = "mb_s" if rows[0].workload.startswith("random") else "iops"
     names = {row.metric for row in rows}
     doubles = {
-        f"{kind}_{left_out}" for kind in ("mean", "end") if f"{kind}_{twin[left_out]}" in names
+        f"{kind}_{left_out}"
+        for kind in ("mean", "end", "before", "low")
+        if f"{kind}_{twin[left_out]}" in names
     }
     return [row for row in rows if METRICS[row.metric].is_shown and row.metric not in doubles]
 
@@ -293,7 +371,8 @@ def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
         table.add_column(
             heading,
             justify="right" if right else "left",
-            no_wrap=heading != "not distinguished from",
+            no_wrap=heading not in ("", "not distinguished from"),
+            overflow="fold",
         )
     previous = None
     for each in ranked:
@@ -301,11 +380,13 @@ def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
         table.add_row(
             "" if each.step == previous else each.step,
             f"{each.rank}{_open(each.ranks)}",
-            str(each.group),
+            shortened(
+                str(each.group), _WIDE_NAMES[0] if console.width >= _MAX_LINE else _NARROW_GROUP
+            ),
             value_text(each.value, each.value_at_least),
             "" if low is None or high is None else f"{number_text(low)} to {number_text(high)}",
             "" if each.best_share is None else f"{100 * each.best_share:.0f} %",
-            _listed(each.not_told_apart_from),
+            _listed([shortened(str(g), _NARROW_GROUP) for g in each.not_told_apart_from]),
         )
         previous = each.step
     console.print(table)
@@ -350,7 +431,7 @@ def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console:
 
 
 def _listed(names: Iterable[Label]) -> str:
-    words = [str(name) for name in names]
+    words = [said(name) for name in names]
     return (
         words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
     )

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from heatsoak.analysis import Findings
+from heatsoak.analysis.names import names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import check_free, replacing
 from heatsoak.recording import Recording
 from heatsoak.report.junit import write_junit
-from heatsoak.report.page.names import names_of
 from heatsoak.report.table import write_findings
 
 if TYPE_CHECKING:
@@ -49,13 +49,19 @@ class ReportRequest:
 
 @dataclass(frozen=True)
 class Reported:
-    """A report that was written; `headline` is None for kinds without one."""
+    """A report that was written.
+
+    Attributes:
+        headline: None for kinds without one.
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+    """
 
     path: str
     kind: str
     bytes: int
     recordings: int
     headline: str | None = None
+    schema_version: Literal[1] = 1
 
 
 def kind_of(path: Path) -> str:

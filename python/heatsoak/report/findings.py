@@ -1,6 +1,8 @@
 """Findings as tables and sentences for the terminal."""
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.padding import Padding
 from rich.table import Table
@@ -18,8 +20,10 @@ from heatsoak.analysis import (
     StepFindings,
 )
 from heatsoak.analysis.findings import RateLevel
+from heatsoak.analysis.totals import written_bytes
 from heatsoak.output import Console, Text
-from heatsoak.units import format_bytes, format_duration
+from heatsoak.recording import Recording
+from heatsoak.units import MB, format_bytes, format_duration, format_number
 
 _COUNTS = {2: "two", 3: "three", 4: "four"}
 
@@ -30,13 +34,12 @@ def consistency_text(found: Consistency) -> str:
     if found.ratio is None:
         text += " with no deviation"
     else:
-        text += (
-            f" +- {_iops(found.stdev_iops)}, ratio {found.ratio:.{1 if found.ratio < 100 else 0}f}"
-        )
+        ratio = f"{found.ratio:.1f}" if found.ratio <= 100 else ">100"
+        text += f" +- {_iops(found.stdev_iops)}, ratio {ratio}"
     if found.derived_from_bytes:
         text += " (from MB/s and block size)"
     if found.each_s != 1:
-        text += f" (means over {found.each_s:.3g} s)"
+        text += f" (means over {format_number(found.each_s)} s)"
     return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
 
 
@@ -81,7 +84,7 @@ def _short(level: RateLevel) -> str:
 
 
 def _iops(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    return f"{value:,.0f}" if value >= 10 else f"{format_number(value, 2)}"
 
 
 _DASH = "-"
@@ -210,6 +213,17 @@ def print_findings(findings: Findings, console: Console, *, evidence: bool = Fal
     for copy in findings.copies:
         console.print()
         print_copy(copy, console)
+
+
+def print_next(
+    paths: Sequence[Path], console: Console, recordings: Sequence[Recording] = ()
+) -> None:
+    """Print how much the loads of `recordings` wrote, and the command that draws it all."""
+    written = sum(map(written_bytes, recordings))
+    if written >= MB:
+        console.print(Text(f"{format_bytes(written)} were written"))
+    words = " ".join(shlex.quote(str(path)) for path in paths)
+    console.print(Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True)
 
 
 def print_answer(answer: Answer, console: Console) -> None:

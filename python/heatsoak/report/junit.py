@@ -11,10 +11,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from heatsoak.analysis import Findings, StepFindings
+from heatsoak.analysis.names import Named, Names
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.findings import sentence
-from heatsoak.report.page.names import Named, Names
 
 _WHOLE_RUN = "the run as a whole"
 

@@ -1,14 +1,16 @@
 """Lists for the terminal: drives, protocols, plans, and imported recordings."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.output import Console, Text
+from heatsoak.protocol import Conditions
 from heatsoak.recording import Recording
-from heatsoak.units import format_bytes, format_duration
+from heatsoak.units import format_bytes, format_duration, format_number
 
 
 def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
@@ -31,6 +33,23 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
             writing,
         )
     console.print(table)
+
+
+def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak places``."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Place", "Air", "What it is", "Conditions"):
+        table.add_column(heading, overflow="fold")
+    for place in places:
+        labels = ", ".join(f"{key} {value}" for key, value in place["conditions"].items())
+        table.add_row(
+            Text(place["id"], style="bold"),
+            f"{place['air_c']:.0f} C",
+            Text(place["description"]),
+            Text(labels),
+        )
+    console.print(table)
+    console.print("A simulated drive goes there with --on sim:DRIVE@PLACE.")
 
 
 def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
@@ -92,7 +111,8 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         console.print(
             f"Takes {_takes(run)}; at most "
             f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
-            f"{run['endurance_pct']:.2g} % of {rated} ({format_bytes(run['endurance_bytes'])})."
+            f"{format_number(run['endurance_pct'], 2)} % of {rated} "
+            f"({format_bytes(run['endurance_bytes'])})."
         )
         if run["unknown_steps"]:
             names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
@@ -124,33 +144,70 @@ def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
         console.print(Text(f"note: {name}: {note}", style="yellow"), soft_wrap=True)
 
 
+class ImportedStep(BaseModel):
+    """A step of an imported recording."""
+
+    step: str
+    workload: str
+
+
+class ImportedRemark(BaseModel):
+    """What was converted or assumed; `doubt` is whether the file leaves it uncertain."""
+
+    text: str
+    doubt: bool
+
+
+class ImportedRow(BaseModel):
+    """An imported recording: a row of ``heatsoak import``.
+
+    Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+        format: of its log; `source` is the file.
+        samples: how many it has.
+        columns: what they have besides time and step.
+    """
+
+    schema_version: Literal[1] = 1
+    path: str
+    format: str | None
+    source: str | None
+    drive: dict[str, Any]
+    conditions: Conditions
+    duration_s: float | None
+    samples: int
+    columns: list[str]
+    steps: list[ImportedStep]
+    remarks: list[ImportedRemark]
+
+
 def imported_rows(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
     """Return what ``heatsoak import --format json`` prints: a row for each recording."""
-    return [_row(recording) for recording in recordings]
+    return [_row(recording).model_dump(mode="json") for recording in recordings]
 
 
-def _row(recording: Recording) -> dict[str, Any]:
+def _row(recording: Recording) -> ImportedRow:
     meta = recording.meta
     imported = meta.load.get("imported", {})
-    return {
-        "path": str(recording.path),
-        "format": imported.get("format"),
-        "source": imported.get("source"),
-        "drive": meta.drive,
-        "conditions": meta.conditions,
-        "duration_s": meta.duration_s,
-        "samples": recording.samples(["t_s"]).height,
-        "columns": [name for name in meta.columns if name not in ("t_s", "step", "interval_s")],
-        "steps": [
-            {"step": step.name, "workload": step.describe()}
+    return ImportedRow(
+        path=str(recording.path),
+        format=imported.get("format"),
+        source=imported.get("source"),
+        drive=meta.drive,
+        conditions=meta.conditions,
+        duration_s=meta.duration_s,
+        samples=recording.samples(["t_s"]).height,
+        columns=[name for name in meta.columns if name not in ("t_s", "step", "interval_s")],
+        steps=[
+            ImportedStep(step=step.name, workload=step.describe())
             for step in meta.protocol.workload_steps
         ],
-        "remarks": [
-            {"text": event.text, "doubt": event.kind == "warning"}
+        remarks=[
+            ImportedRemark(text=event.text, doubt=event.kind == "warning")
             for event in recording.events
             if event.kind in ("info", "warning")
         ],
-    }
+    )
 
 
 def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from heatsoak import catalog
 from heatsoak.output import Console, Text
+from heatsoak.units import format_number
 
 _NOTHING = "n/a"
 _GROUPS = {
@@ -78,4 +79,4 @@ def _truth(value: float) -> str:
 
 def _number(value: float) -> str:
     """The number with four digits and no exponent."""
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{round(value, 3):.4g}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{format_number(round(value, 3), 4)}"

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.names import Names
 from heatsoak.exporter.atomic_write import for_spreadsheets
-from heatsoak.report.page.names import Names
 
 _STEP: dict[str, type[pl.DataType]] = {
     "step": pl.String,

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from heatsoak.output import Console, Text
-from heatsoak.units import GIB, format_bytes, format_duration
+from heatsoak.units import GIB, format_bytes, format_duration, format_number
 
 _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
@@ -105,7 +105,7 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else f"{value:.2g}"
+    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else f"{format_number(value, 2)}"
 
 
 _GROUPS = {

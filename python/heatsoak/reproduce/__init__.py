@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from heatsoak import catalog
-from heatsoak.bench.directories import require_empty
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
+from heatsoak.recording import require_new
 from heatsoak.reproduce.plan import Job, Question, jobs_of, questions
 from heatsoak.reproduce.rows import ReproductionRow, make_row
 from heatsoak.reproduce.runner import make_recordings
@@ -38,7 +38,7 @@ def reproduce(
     """
     asked = questions() if asked is None else asked
     if directory is not None:
-        require_empty(directory)
+        require_new(directory)
     with tempfile.TemporaryDirectory(prefix="heatsoak-reproduce-") as scratch:
         place = Path(scratch) if directory is None else directory
         try:

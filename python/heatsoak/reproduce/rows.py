@@ -1,7 +1,8 @@
 """Published figures next to the simulated ones: the rows of the table."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
 from heatsoak.catalog import PublishedFigure, PugetCell
@@ -12,11 +13,16 @@ from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
 NOT_SIMULATED = "no recording shows it"
 
 
-@dataclass(frozen=True)
-class ReproductionRow:
+def _without_why(schema: dict[str, Any]) -> None:
+    """The only key that is not always printed."""
+    schema["required"].remove("why")
+
+
+class ReproductionRow(BaseModel):
     """One published figure and the simulated one.
 
     Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
         drive: the ids of its drives, joined by commas; None for a constant.
         conditions: the conditions of the measurement, as published.
         metric: the last words of the id, unit last.
@@ -27,9 +33,12 @@ class ReproductionRow:
         ok: whether it counts as reproduced.
         counted: whether it counts among the reproduced figures.
         role: whether the calibration saw it.
-        why: why it does not hold, if the numbers alone do not say.
+        why: why it does not hold; only there if the numbers alone do not say.
     """
 
+    model_config = ConfigDict(frozen=True, json_schema_extra=_without_why)
+
+    schema_version: Literal[1] = 1
     id: str
     drive: str | None
     conditions: dict[str, Any]
@@ -44,21 +53,7 @@ class ReproductionRow:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON; `why` only if there is one."""
-        row: dict[str, Any] = {
-            "id": self.id,
-            "drive": self.drive,
-            "conditions": self.conditions,
-            "metric": self.metric,
-            "published": list(self.published),
-            "tolerance": self.tolerance,
-            "simulated": self.simulated,
-            "ok": self.ok,
-            "counted": self.counted,
-            "role": self.role,
-        }
-        if self.why is not None:
-            row["why"] = self.why
-        return row
+        return self.model_dump(mode="json", exclude=None if self.why is not None else {"why"})
 
 
 def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> ReproductionRow:

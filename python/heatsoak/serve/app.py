@@ -1,5 +1,6 @@
 """Answers requests: read-only, from this machine only, for one directory only."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,10 +59,20 @@ class _Pages:
     library: Library
     shelf: Shelf
     channels: dict[str, Channel] = field(default_factory=dict)
+    judging: asyncio.Task[None] | None = None
 
     async def contents(self, _: Request) -> Response:
         entries, unread = await run_in_threadpool(self.library.contents)
-        return HTMLResponse(listing(entries, unread, str(self.library.root)))
+        answers = await run_in_threadpool(self.shelf.answers, entries)
+        # the list does not wait: what is not judged yet is judged behind it, and shown next time
+        waiting = [e for e in entries if answers[e.name] is None and not e.is_running]
+        if waiting and (self.judging is None or self.judging.done()):
+            self.judging = asyncio.create_task(self._judge(waiting))
+        return HTMLResponse(listing(entries, unread, str(self.library.root), answers))
+
+    async def _judge(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            await run_in_threadpool(self.shelf.judge, entry)
 
     async def page(self, request: Request) -> Response:
         entries = await self._entries(request)

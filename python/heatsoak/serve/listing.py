@@ -1,17 +1,32 @@
 """The index page: all recordings, newest first."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from heatsoak.analysis import Answer
+from heatsoak.analysis.findings import Throttles
 from heatsoak.output import printable
 from heatsoak.serve.library import Entry, Unread
+from heatsoak.serve.shelf import NoAnswer
 from heatsoak.units import format_duration
 
 #: Recordings that one page may show.
 MAX_TOGETHER = 200
+
+#: What was found of each recording, by its name; None while it is not judged.
+Answers = Mapping[str, Answer | NoAnswer | None]
+
+_WORDS: dict[Throttles, str] = {
+    "yes": "throttles",
+    "no": "does not throttle",
+    "cannot-tell": "cannot tell",
+    "not-loaded": "not loaded",
+}
+#: How soon the list is fetched again, and while recordings are being judged.
+_AGAIN_S, _SOON_S = 15, 3
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #ccd; --dim: #667; --link: #0b5394; --live: #a83200; }
@@ -28,17 +43,20 @@ th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px soli
 th { color: var(--dim); font-weight: 600; white-space: nowrap; }
 a { color: var(--link); }
 .dim { color: var(--dim); }
-.live { color: var(--live); font-weight: 600; }
+.live, .yes { color: var(--live); font-weight: 600; }
 """
 
 
-def listing(entries: Sequence[Entry], unread: Sequence[Unread], where: str) -> str:
+def listing(
+    entries: Sequence[Entry], unread: Sequence[Unread], where: str, answers: Answers
+) -> str:
     """Return the index page as HTML; `where` is the directory that is shown."""
-    rows = "\n".join(_row(entry) for entry in entries)
+    rows = "\n".join(_row(entry, answers.get(entry.name)) for entry in entries)
+    is_open = any(answers.get(entry.name) is None and not entry.is_running for entry in entries)
     together = "\n".join(_together(name, count) for name, count in _groups(entries))
     table = (
-        "<div><table><thead><tr><th>Recording</th><th>Drive</th><th>Conditions</th>"
-        f"<th>Protocol</th><th>Started</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
+        "<div><table><thead><tr><th>Recording</th><th>Answer</th><th>Drive</th>"
+        f"<th>Conditions</th><th>Protocol</th><th>Started</th><th>State</th></tr></thead><tbody>{rows}</tbody>"
         "</table></div>"
         if entries
         else ""
@@ -49,7 +67,7 @@ def listing(entries: Sequence[Entry], unread: Sequence[Unread], where: str) -> s
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="refresh" content="15">
+<meta http-equiv="refresh" content="{_SOON_S if is_open else _AGAIN_S}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>heatsoak: recordings</title>
@@ -85,13 +103,14 @@ def _unread(unread: Sequence[Unread]) -> str:
     )
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: Entry, answer: Answer | NoAnswer | None) -> str:
     meta = entry.recording.meta
     drive = meta.drive.get("model") or meta.drive.get("path") or "a drive"
     simulated = ' <span class="dim">(simulated)</span>' if meta.drive.get("simulated") else ""
     conditions = ", ".join(f"{key} {value}" for key, value in meta.conditions.items())
     cells = [
         f'<a href="{escape(address(entry.name))}">{_text(entry.name)}</a>',
+        _answer(entry, answer),
         _text(str(drive)) + simulated,
         _text(conditions),
         _text(meta.protocol.name),
@@ -99,6 +118,18 @@ def _row(entry: Entry) -> str:
         _state(entry),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _answer(entry: Entry, answer: Answer | NoAnswer | None) -> str:
+    """What the recording shows on its own, as its page says."""
+    if entry.is_running:
+        return '<span class="dim">when it is finished</span>'
+    if answer is None:
+        return '<span class="dim">being judged</span>'
+    if isinstance(answer, NoAnswer):
+        return f'<span class="dim">cannot be judged: {_text(answer.why)}</span>'
+    word = f'<span class="{answer.throttles}">{_WORDS[answer.throttles]}</span>'
+    return f'{word}<br><span class="dim">{_text(answer.sentence)}</span>'
 
 
 def _state(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Makes the pages of recordings, and caches them until something changes."""
+"""Makes the pages and answers of recordings, and caches them until something changes."""
 
 import threading
 from collections import OrderedDict
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heatsoak.analysis import analyze
+from heatsoak.analysis import Answer, analyze
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.recording import META
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
@@ -31,14 +31,48 @@ class Shown:
     json: str
 
 
+@dataclass(frozen=True)
+class NoAnswer:
+    """A recording that cannot be judged; `why` is one line."""
+
+    why: str
+
+
 class Shelf:
-    """A cache of pages, which makes one page at a time."""
+    """A cache of pages and answers, which makes one at a time."""
 
     def __init__(self) -> None:
         """Raises ToolError if the page's scripts were not built."""
         self._bundle = Bundle.load()
         self._lock = threading.Lock()
         self._kept: OrderedDict[PageStamp, Shown] = OrderedDict()
+        self._answers: dict[str, tuple[PageStamp, Answer | NoAnswer]] = {}
+
+    def answers(self, entries: Sequence[Entry]) -> dict[str, Answer | NoAnswer | None]:
+        """Return the answer of each recording on its own, by its name; None if not judged yet.
+
+        Those of all other recordings are forgotten.
+        """
+        known = {entry.name: self._answers.get(entry.name) for entry in entries}
+        for name in list(self._answers):
+            if name not in known:
+                del self._answers[name]
+        return {
+            entry.name: kept[1]
+            if (kept := known[entry.name]) and kept[0] == _stamp([entry])
+            else None
+            for entry in entries
+        }
+
+    def judge(self, entry: Entry) -> None:
+        """Judge a recording, so that :meth:`answers` has what it shows."""
+        stamp = _stamp([entry])
+        with self._lock:
+            try:
+                answer: Answer | NoAnswer = analyze([entry.recording]).answer
+            except BaseException as error:  # a panic in polars is not an Exception
+                answer = NoAnswer(" ".join(str(error).split()) or type(error).__name__)
+            self._answers[entry.name] = (stamp, answer)
 
     def show(self, entries: Sequence[Entry]) -> Shown:
         """Return the page of the given recordings.

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
@@ -101,6 +103,31 @@ class DeviceInfo:
             "logical_block_bytes": self.logical_block_bytes,
             "link": self.link,
         }
+
+
+class DriveRow(BaseModel):
+    """One row of ``heatsoak drives``.
+
+    Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+        id: for ``--erase`` if it is a real drive, for ``--on`` if it is a simulated one.
+        path: the device node; None for a simulated drive.
+        sensors: the columns that its own sensors fill.
+        why: why it must not be written, or what is needed to write it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    id: str
+    path: str | None
+    model: str | None
+    serial: str | None
+    size_bytes: int
+    simulated: bool
+    sensors: list[str]
+    writable: bool
+    why: str
 
 
 def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:

@@ -1,38 +1,15 @@
 """Lists what can be tested: the drives of this machine, and the simulated ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from heatsoak.catalog import drive_ids, load_drive
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.base import Roots
-from heatsoak.target.device import DeviceInfo, list_devices
+from heatsoak.target.device import DeviceInfo, DriveRow, list_devices
 from heatsoak.target.guard import why_not
 
 #: RAM disks, which are not listed.
 _IN_MEMORY = ("zram", "ram")
-
-
-@dataclass(frozen=True)
-class DriveRow:
-    """One row of ``heatsoak drives``.
-
-    Attributes:
-        id: for ``--erase`` if it is a real drive, for ``--on`` if it is a simulated one.
-        path: the device node; None for a simulated drive.
-        sensors: the columns that its own sensors fill.
-        why: why it must not be written, or what is needed to write it.
-    """
-
-    id: str
-    path: str | None
-    model: str | None
-    serial: str | None
-    size_bytes: int
-    simulated: bool
-    sensors: list[str]
-    writable: bool
-    why: str
 
 
 def inventory(roots: Roots | None = None) -> list[DriveRow]:

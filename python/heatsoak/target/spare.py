@@ -6,7 +6,7 @@ like its built-in spare area.
 
 from heatsoak.errors import UsageError
 from heatsoak.target.base import Note
-from heatsoak.units import Size, format_bytes
+from heatsoak.units import Size, format_bytes, format_number
 
 _ALIGNMENT = 1 << 20
 
@@ -36,6 +36,6 @@ def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> N
     return Note(
         "info",
         f"only {format_bytes(used)} are used from here on; the rest, {format_bytes(spare)} "
-        f"({share:.3g} %), {how}, as more spare area",
+        f"({format_number(share)} %), {how}, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

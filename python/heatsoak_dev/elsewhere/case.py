@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from heatsoak_dev.elsewhere import truth as truths
-from heatsoak_dev.elsewhere.observe import Observed, observe, roughness
+from heatsoak_dev.elsewhere.noise import JITTER, measured_noise
+from heatsoak_dev.elsewhere.observe import Observed, blur_s, observe, roughness
 from heatsoak_dev.elsewhere.situations import SITUATIONS, Scene
 from heatsoak_dev.elsewhere.thermal import Generator
 from heatsoak_dev.elsewhere.truth import Truth
@@ -23,6 +24,7 @@ SUITABLE = {
     "uneven load": [name for name in LOGGERS if name != "smartctl-json"],
     "zones of a disk": ["fio-log", "iostat", "iostat+hwmon", "table", "bare-table", "sadf"],
 }
+ROUGH = 0.5  # the share of loads on SSDs that are as rough as a real log
 POLLED = "smartctl-json"  # its rates come from the drive's counters, at its polls
 
 
@@ -63,7 +65,11 @@ def truth_of(seed: int, situation: str, format_: str, seen: Observed, shown: set
     if scene.loaded:
         for fall in truths.falls_of(scene.demand, scene.level, scene.cause, scene.dt):
             load = next(span for span in spans if span[0] <= fall.onset_s < span[1])
-            falls.append(truths.visible(fall, seen.interval_s, rough, load))
+            blur = blur_s(scene, seen.interval_s, fall.depth_pct / 100)
+            falls.append(truths.visible(fall, seen.interval_s, rough, load, blur))
+        for begin_s, end_s in spans:
+            if scene.noise.seems_to_fall(end_s - begin_s):
+                falls.append(truths.optional(begin_s, end_s, "drift"))
     if "total" in shown and "fio" not in format_:  # the total may not have fallen at all
         falls = [replace(fall, required=False) for fall in falls]
     warmth = scene.temps["composite"]
@@ -99,7 +105,14 @@ def draw(seed: int, format_: str = "") -> tuple[str, str, Observed, Generator]:
     format_ = format_ or drawn
     scene = SITUATIONS[situation][1](rng, FORMATS[format_][2])
     interval, poll = spacing(rng, format_, len(scene.demand) * scene.dt, scene.dt)
-    return situation, format_, observe(rng, scene, interval, poll), rng
+    own = np.random.default_rng([seed, 20_261])  # so that situations are the same without it
+    jitter = 0.0
+    if scene.loaded and not scene.rotating and own.random() < ROUGH:
+        scene.noise = measured_noise(
+            own, reads=scene.reads, random=scene.random, capped=scene.noise.capped
+        )
+        jitter = JITTER if format_ == "hwinfo" else 0.0
+    return situation, format_, observe(rng, scene, interval, poll, jitter), rng
 
 
 def make(seed: int, folder: Path, format_: str = "") -> Truth:

@@ -69,11 +69,30 @@ def roughness(scene: Scene, interval_s: float) -> float:
     """Return how far the level strays on its own in some ten samples, as a share of it."""
     noise = scene.noise
     kept = min(2 * noise.tau_s / max(10 * interval_s, 10.0), 1.0)
-    return float(np.hypot(noise.wander, noise.fast * np.sqrt(kept)))
+    return float(np.hypot(noise.slow, noise.fast * np.sqrt(kept)))
 
 
-def observe(rng: Generator, scene: Scene, interval_s: float, poll_s: float) -> Observed:
-    """Sample a scene. Rows are missed now and then where a logger would miss some."""
+def blur_s(scene: Scene, interval_s: float, depth: float) -> float:
+    """Return how long one must look to tell a fall of a depth (a share) from the noise.
+
+    That is until the mean is known to a quarter of the depth. Nothing is blurred if each sample
+    tells by itself.
+    """
+    noise, quarter = scene.noise, depth / 4
+    sampled = noise.fast * np.sqrt(min(2 * noise.tau_s / interval_s, 1.0))
+    if np.hypot(sampled, noise.slow) < quarter:
+        return 0.0
+    rest = max(quarter**2 - noise.slow**2, quarter**2 / 4)
+    return float(2 * noise.tau_s * noise.fast**2 / rest)
+
+
+def observe(
+    rng: Generator, scene: Scene, interval_s: float, poll_s: float, jitter: float = 0.0
+) -> Observed:
+    """Sample a scene. Rows are missed now and then where a logger would miss some.
+
+    ``jitter`` is how uneven the times of rows are, as a share of their interval.
+    """
     count, dt = len(scene.demand), scene.dt
     duration = count * dt
     rate = scene.level * scene.noise.factor(rng, count, dt)
@@ -82,6 +101,8 @@ def observe(rng: Generator, scene: Scene, interval_s: float, poll_s: float) -> O
         keep = rng.random(len(edges)) > rng.uniform(0.002, 0.03)
         keep[:2] = keep[-1] = True
         edges = edges[keep]
+    if jitter:
+        edges[1:-1] += interval_s * np.clip(rng.normal(0, jitter, len(edges) - 2), -0.3, 0.3)
     still = np.zeros(count)
     own = means(rate, dt, edges)
     nothing = np.zeros(len(own))

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak_dev.elsewhere import thermal
 from heatsoak_dev.elsewhere.noise import Noise, draw_noise, remembered
 from heatsoak_dev.elsewhere.thermal import Array, Generator
-from heatsoak_dev.elsewhere.truth import Fall
+from heatsoak_dev.elsewhere.truth import Fall, optional
 
 
 @dataclass
@@ -303,7 +303,7 @@ def waves(rng: Generator, time: Array, swing: float) -> Array:
 def zone(scene: Scene, cause: str, share: tuple[float, float] = (0.0, 1.0)) -> Fall:
     """Return a fall that need not be found, over a part of the log."""
     whole = len(scene.demand) * scene.dt
-    return Fall(share[0] * whole, share[1] * whole, 0.0, True, cause, "zone", required=False)
+    return optional(share[0] * whole, share[1] * whole, cause)
 
 
 def cleaning(rng: Generator, logger: bool) -> Scene:

@@ -21,6 +21,7 @@ class Fall:
 
     ``required`` is whether it must be found, ``known`` whether its cause could be. ``tolerance_s``
     is how far off an onset may be reported, ``again_s`` when it fell further or anew within.
+    ``shape`` is step, slide, cycle, zone (anything may be found in it) or waves (only all of them).
     """
 
     onset_s: float
@@ -142,12 +143,29 @@ def ramp_of(lost: Array, dt: float) -> float:
     return float(np.argmax(lost >= 0.9 * lost.max())) * dt
 
 
-def visible(fall: Fall, interval_s: float, roughness: float, load: tuple[float, float]) -> Fall:
+def optional(begin_s: float, end_s: float, cause: str) -> Fall:
+    """Return a stretch in which falls need not be found, and may be.
+
+    Waves of cleaning about one level are no falls: an episode may tell of all of them, as of a
+    cycle, but not of one.
+    """
+    shape = "waves" if cause == "cleaning" else "zone"
+    return Fall(begin_s, end_s, 0.0, True, cause, shape, required=False)
+
+
+def visible(
+    fall: Fall,
+    interval_s: float,
+    roughness: float,
+    load: tuple[float, float],
+    blur_s: float = 0.0,
+) -> Fall:
     """Say whether a fall must be found in samples this far apart and this rough, and how exactly.
 
-    Of a slide, the onset is hidden until it stands out of the slow part of the noise.
+    Of a slide, the onset is hidden until it stands out of the slow part of the noise; of any fall,
+    for ``blur_s`` in the fast part.
     """
-    far = max(SHORT_S, 3 * interval_s)
+    far = max(SHORT_S, 3 * interval_s) + blur_s
     hidden = fall.depth_pct < max(SEEN_PCT, 300 * roughness)
     short = fall.end_s - fall.onset_s < max(SHORT_S, 4 * interval_s)
     early = fall.onset_s - load[0] < max(SHORT_S, 4 * interval_s)
@@ -176,6 +194,7 @@ NAMES = {
     "uneven-load": ("limited-by-host", "interference", "sliding"),
     "interference": ("interference", "limited-by-host"),
     "cleaning": ("spare-area", "write-cache", "interference", "sliding"),
+    "drift": ("spare-area", "write-cache", "interference", "limited-by-host", "sliding"),
     "patrol": ("interference", "limited-by-host", "spare-area"),
     "commits": ("interference", "limited-by-host", "spare-area"),
 }

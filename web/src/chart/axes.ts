@@ -34,8 +34,10 @@ export function horizontal(
     kind === "time" ? timeMarks(places, step) : marks(places);
   if (kind === "time") axis.incrs = TIME_STEPS;
   if (kind === "log") {
-    axis.splits = (_u, _axis, min, max) =>
-      fixed ? fixed.filter((mark) => mark >= min && mark <= max) : logMarks(min, max);
+    axis.splits = (u, _axis, min, max) =>
+      fixed
+        ? fixed.filter((mark) => mark >= min && mark <= max)
+        : logMarks(min, max, u.width / (LOG_LABEL * k));
     axis.values = (_u, marks) =>
       isLabelled ? marks.map((mark) => number(Number((10 ** mark).toPrecision(3)))) : [];
   } else {
@@ -45,9 +47,15 @@ export function horizontal(
   return axis;
 }
 
-/** Powers of ten, and 2 and 5 times them if there is room, as logarithms. */
-export function logMarks(min: number, max: number): number[] {
-  const factors = max - min > 4 ? [1] : [1, 2, 5];
+/** Pixels that a label of a logarithmic axis takes, with some room. */
+const LOG_LABEL = 52;
+const LOG_ROW = 30;
+
+/** Powers of ten, and 2 and 5 times them if there is room for so many labels, as logarithms. */
+export function logMarks(min: number, max: number, room = 12): number[] {
+  const decades = max - min;
+  // 5 and 10 are closest: a third of a decade apart
+  const factors = decades * 3.3 < room ? [1, 2, 5] : decades * 2 < room ? [1, 3] : [1];
   const marks: number[] = [];
   for (let power = Math.floor(min); power <= Math.ceil(max); power++) {
     for (const factor of factors) {
@@ -59,8 +67,16 @@ export function logMarks(min: number, max: number): number[] {
 }
 
 /** The axis at the side of a panel, `size` wide. */
-export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
+export function vertical(colors: Colors, k: number, size: number, isLog = false): uPlot.Axis {
   return {
+    ...(isLog
+      ? {
+          splits: (u: uPlot, _axis: number, min: number, max: number) =>
+            logMarks(Math.log10(min), Math.log10(max), u.height / (LOG_ROW * k)).map((mark) =>
+              Number((10 ** mark).toPrecision(3)),
+            ),
+        }
+      : {}),
     scale: "y",
     font: font(k),
     stroke: colors.soft,
@@ -69,8 +85,15 @@ export function vertical(colors: Colors, k: number, size: number): uPlot.Axis {
     space: 34 * k,
     grid: { stroke: colors.grid, width: k },
     ticks: { show: false, size: 0 },
-    values: (_u, places) => marks(places),
+    values: (_u, places) => (isLog ? places.map(number) : marks(places)),
   };
+}
+
+/** A range of positive values for a logarithmic axis; what is lower is drawn at its foot. */
+export function roomyLog([low, high]: [number, number]): [number, number] {
+  const top = Math.max(high, 1e-6);
+  // zeros, such as pauses, must not take most of the axis
+  return [Math.max(low, top / 1e4) / 1.25, top * 1.25];
 }
 
 /** A range with room above; it starts at zero for values that are shares. */

@@ -1,5 +1,6 @@
 // Text and boxes on a canvas that will be saved.
 
+import { shortened } from "../data/format";
 import { font } from "./axes";
 
 /** The style of a line of text; `most` is its greatest width. */
@@ -85,11 +86,10 @@ export class Sheet {
   }
 
   private fit(text: string, most: number, size: number, weight: number): string {
-    let letters = Array.from(text.slice(0, 400));
-    if (letters.length === text.length && this.textWidth(text, size, weight) <= most) return text;
-    while (letters.length && this.textWidth(`${letters.join("")}…`, size, weight) > most) {
-      letters = letters.slice(0, Math.floor(letters.length * 0.9));
+    let letters = 400;
+    while (letters > 1 && this.textWidth(shortened(text, letters), size, weight) > most) {
+      letters = Math.floor(Math.min(letters, text.length) * 0.9);
     }
-    return text.length > letters.length ? `${letters.join("")}…` : text;
+    return shortened(text, letters);
   }
 }

@@ -148,6 +148,7 @@ export class Figure {
         " ",
         h("span", {}, unit),
       );
+      if (panel.spec.isLog !== undefined) heading.append(this.scaleButton(panel));
       if (choice) heading.append(this.chooser(panel));
       for (const { label, style } of key ?? []) {
         heading.append(h("span", { class: "key" }, swatch(style), label));
@@ -163,6 +164,19 @@ export class Figure {
     parts.splice(1, 0, this.legend.element as HTMLDivElement);
     this.plots.replaceChildren();
     add(this.plots, [parts, this.readout.element]);
+  }
+
+  private scaleButton({ spec }: Panel): HTMLElement {
+    const made = button(
+      "Logarithmic",
+      () => {
+        spec.isLog = !spec.isLog;
+        this.redraw();
+      },
+      { class: "extra scale", title: "Switch between a logarithmic and a linear axis" },
+    );
+    made.setAttribute("aria-pressed", String(spec.isLog));
+    return made;
   }
 
   private chooser(panel: Panel): HTMLElement {

@@ -16,6 +16,20 @@ export function episodeText(label: string, episode: Episode): string {
   );
 }
 
+/** The last letters of a long name, which stay when there is no room for all of it. */
+const TAIL = 10;
+
+function nameOf(label: string): HTMLElement {
+  const letters = Array.from(cut(label, 300));
+  if (letters.length <= 2 * TAIL) return h("span", {}, letters.join(""));
+  return h(
+    "span",
+    { class: "parted" },
+    h("span", {}, letters.slice(0, -TAIL).join("")),
+    h("span", {}, letters.slice(-TAIL).join("")),
+  );
+}
+
 /** Rows of names, with bands along `view` for lines with episodes. */
 export function lanes(
   lines: Lines,
@@ -25,9 +39,7 @@ export function lanes(
 ): { element: HTMLElement; update: () => void } {
   const placing: (() => void)[] = [];
   const rows = lines.all.map((info, line) => {
-    const name = button([swatch(info.style, isDots), h("span", {}, cut(info.label, 300))], () =>
-      lines.toggle(line),
-    );
+    const name = button([swatch(info.style, isDots), nameOf(info.label)], () => lines.toggle(line));
     name.className = "lane-name";
     name.title = `${cut(info.label, 300)}: show or hide`;
     name.addEventListener("dblclick", () => lines.solo(line));
@@ -38,7 +50,7 @@ export function lanes(
     const track = view ? h("div", { class: "lane-track" }) : null;
     if (track && view) {
       if (info.episodes.length === 0) {
-        track.append(h("span", { class: "lane-word" }, causeLabel(info.verdict)));
+        track.append(h("span", { class: "lane-word" }, info.words));
       }
       info.episodes.forEach((episode, i) => {
         const band = bandButton(info.label, episode, () => open(line, i));

@@ -3,12 +3,12 @@
 import type { Episode } from "../contract";
 import type { LineStyle } from "../style/lines";
 
-/** A line in the legend; `verdict` and `why` if there are no episodes. */
+/** A line in the legend; `words` say what it shows if there are no episodes. */
 export interface LineInfo {
   label: string;
   style: LineStyle;
   episodes: Episode[];
-  verdict: string;
+  words: string;
 }
 
 export class Lines {

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { h } from "../dom";
 import { type LineStyle, lineColor, lineDash } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
-import { type Horizontal, horizontal, roomy, vertical } from "./axes";
+import { type Horizontal, horizontal, roomy, roomyLog, vertical } from "./axes";
 import { gestures } from "./gestures";
 import { path, type Trace } from "./trace";
 import type { View } from "./view";
@@ -15,6 +15,9 @@ export interface Look {
   width: number;
   k: number;
 }
+
+/** As uPlot numbers its kinds of scales. */
+const LOGARITHMIC = { distr: 3, log: 10 } as unknown as uPlot.Scale;
 
 /** Room to the right of the axes, for half a mark. */
 export const RIGHT = 22;
@@ -29,6 +32,8 @@ export interface PanelSpec {
   /** The label of the horizontal axis; empty if another panel has it. */
   xTitle: string;
   isFromZero: boolean;
+  /** Whether the vertical axis is logarithmic, if the reader can choose that. */
+  isLog?: boolean;
   isShown: boolean;
   /** If the traces are of several measurements, which of them to show. */
   choice?: Choice;
@@ -89,11 +94,11 @@ export class Panel {
       legend: { show: false },
       scales: {
         x: { time: false, range: () => [view.min, view.max] },
-        y: { range: () => this.yRange() },
+        y: { range: () => this.yRange(), ...(spec.isLog ? LOGARITHMIC : {}) },
       },
       axes: [
         horizontal(spec.x, shades, k, spec.xTitle !== "", spec.marks),
-        vertical(shades, k, gutter),
+        vertical(shades, k, gutter, spec.isLog),
       ],
       series: [
         {},
@@ -107,7 +112,7 @@ export class Panel {
             width,
             dash: lineDash(trace.style, k),
             points: { show: false },
-            paths: (u: uPlot) => path(u, trace, k),
+            paths: (u: uPlot) => path(u, trace, k, spec.isLog),
           };
         }),
       ],
@@ -207,6 +212,7 @@ export class Panel {
       const own = series.extent(series.from(this.view.least), series.from(this.view.most) + 1);
       if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
     }
+    if (this.spec.isLog && extent) return roomyLog(extent);
     return roomy(extent, this.spec.isFromZero);
   }
 

@@ -1,6 +1,6 @@
 // Exact values under the cursor, for all panels and visible lines.
 
-import { cut, number } from "../data/format";
+import { number, shortened, cut } from "../data/format";
 import { h } from "../dom";
 import { swatch } from "../style/lines";
 import type { Lines } from "./lines";
@@ -49,7 +49,7 @@ export class Readout {
             return h(
               "tr",
               { class: lines.focus === line ? "looked" : null },
-              h("td", {}, info && swatch(info.style), cut(info?.label ?? "", 34)),
+              h("td", {}, info && swatch(info.style), shortened(info?.label ?? "", 34)),
               cells.map((cell) => h("td", { class: "number" }, cell.text)),
             );
           }),

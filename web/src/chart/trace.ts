@@ -16,15 +16,19 @@ export interface Trace {
 }
 
 /** Canvas pixels of a position in a panel's units. */
-function placed(u: uPlot) {
+function placed(u: uPlot, isLog = false) {
   const { left, top, width, height } = u.bbox;
   const x = u.scales.x as uPlot.Scale;
   const y = u.scales.y as uPlot.Scale;
   const [x0, y0] = [x.min ?? 0, y.min ?? 0];
-  const [kx, ky] = [width / ((x.max ?? 1) - x0 || 1), height / ((y.max ?? 1) - y0 || 1)];
+  // what is below a logarithmic axis is drawn at its foot
+  const scaled = (v: number) => (isLog ? Math.log10(Math.max(v, y0)) : v);
+  const foot = scaled(y0);
+  const kx = width / ((x.max ?? 1) - x0 || 1);
+  const ky = height / (scaled(y.max ?? 1) - foot || 1);
   return {
     x: (t: number) => left + (t - x0) * kx,
-    y: (v: number) => top + height - (v - y0) * ky,
+    y: (v: number) => top + height - (scaled(v) - foot) * ky,
     x0,
     x1: x.max ?? 1,
     pixels: width,
@@ -32,9 +36,9 @@ function placed(u: uPlot) {
 }
 
 /** The path of a trace in the stretch that its panel shows. */
-export function path(u: uPlot, trace: Trace, k: number): uPlot.Series.Paths {
+export function path(u: uPlot, trace: Trace, k: number, isLog = false): uPlot.Series.Paths {
   const { series, kind } = trace;
-  const at = placed(u);
+  const at = placed(u, isLog);
   const found = new Path2D();
   const from = Math.max(0, series.from(at.x0) - 1);
   const to = Math.min(series.length, series.from(at.x1) + 2);

@@ -44,7 +44,9 @@ export function value(v: number | null | undefined, unit: string): string {
 /** A difference with its sign: `+4.2 %`. */
 export function signed(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined) return "–";
-  return (v > 0 ? "+" : "") + value(v, unit);
+  // what arithmetic leaves of nothing is nothing
+  const shown = Math.abs(v) < 5e-4 ? 0 : v;
+  return (shown > 0 ? "+" : "") + value(shown, unit);
 }
 
 /** A length of time: `8 s`, `5 min`, `1 h 6 min`. */
@@ -102,6 +104,14 @@ export function cut(text: string, most: number): string {
   return letters.length > most || text.length > most * 4
     ? `${letters.slice(0, most - 1).join("")}…`
     : text;
+}
+
+/** A text without its middle if it is longer than `most`: names often differ in their ends. */
+export function shortened(text: string, most: number): string {
+  const letters = Array.from(text.slice(0, 20_000));
+  if (letters.length <= most) return text;
+  const end = Math.floor(((most - 1) * 2) / 5);
+  return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(letters.length - end).join("")}`;
 }
 
 /** A file name from a title, without characters that file systems reject. */

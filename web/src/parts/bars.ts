@@ -6,7 +6,7 @@ import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { Bar, BarChart } from "../contract";
 import { csv } from "../data/csv";
-import { cut, unitSign, value } from "../data/format";
+import { cut, shortened, unitSign, value } from "../data/format";
 import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
@@ -112,7 +112,7 @@ class Bars implements Drawn {
         svg(
           "text",
           { x: name - 10, y: middle + 4, "text-anchor": "end", fill: shades.ink, "font-size": 13 },
-          cut(bar.label, letters),
+          shortened(bar.label, letters),
           svg("title", {}, cut(bar.label, 300)),
         ),
         svg("rect", {

@@ -1,24 +1,30 @@
 // What a condition changes: differences with confidence intervals.
 
+import type { App } from "../app";
 import { csvButton } from "../chart/save";
+import { stage } from "../chart/stage";
 import type { Comparison, ComparisonRow } from "../contract";
 import { csv } from "../data/csv";
-import { capital, signed, value, words } from "../data/format";
+import { capital, shortened, signed, value, words } from "../data/format";
 import { fold, h, table } from "../dom";
+import { deltasOf, isRate } from "./delta_axis";
+import { Deltas } from "./deltas";
 
 const HEADER = [
   "Metric",
   "",
-  "Baseline",
-  "Value",
   "Difference",
   "95 % interval",
-  "Runs",
   "Verdict",
+  "Baseline",
+  "Value",
+  "Runs",
 ];
+/** Rates that were measured in MB/s and in IOPS: tables have one of them. */
+const RATES = ["mean", "end", "before", "low"];
 
 /** A section for each comparison. */
-export function comparisons(given: readonly Comparison[]): HTMLElement | null {
+export function comparisons(app: App, given: readonly Comparison[]): HTMLElement | null {
   if (given.length === 0) return null;
   return h(
     "section",
@@ -30,7 +36,10 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
       return h(
         "section",
         {},
-        h("h3", {}, `${capital(words(one.by))}: ${one.groups.map(String).join(", ")}`),
+        h("h3", {}, `${capital(words(one.by))}: ${named(one.groups).join(", ")}`),
+        (one.headlines ?? []).map((said) =>
+          h("p", { class: `said ${said.tone}` }, [said.text, ...(said.details ?? [])].join(" ")),
+        ),
         h(
           "div",
           { class: "tools" },
@@ -42,6 +51,7 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
           csvButton(`comparison by ${one.by}`, () => rows(one)),
         ),
         remarks(one),
+        chart(app, one, isMixed ? pooled : one.rows),
         steps(one, isMixed ? pooled : one.rows),
         isMixed
           ? fold("Each set of conditions by itself", () =>
@@ -55,6 +65,18 @@ export function comparisons(given: readonly Comparison[]): HTMLElement | null {
       );
     }),
   );
+}
+
+function named(groups: readonly unknown[]): string[] {
+  const most = groups.length > 4 ? 24 : 60;
+  return groups.map((group) => shortened(String(group), most));
+}
+
+function chart(app: App, one: Comparison, given: readonly ComparisonRow[]): HTMLElement | null {
+  const found = deltasOf(one, given);
+  if (found.length === 0) return null;
+  const title = `Difference from ${words(one.by)} ${shortened(String(one.baseline), 60)}`;
+  return stage(new Deltas(app, title, found, () => rows(one)));
 }
 
 function remarks({ notes, caveats }: Comparison): HTMLElement | null {
@@ -71,19 +93,24 @@ function remarks({ notes, caveats }: Comparison): HTMLElement | null {
 function steps(one: Comparison, given: readonly ComparisonRow[]): HTMLElement[] {
   const groups = new Map<string, ComparisonRow[]>();
   for (const row of given) {
-    const key = JSON.stringify([row.protocol, row.step]);
+    const key = JSON.stringify([row.protocol, row.model, row.step]);
     groups.set(key, [...(groups.get(key) ?? []), row]);
   }
   const told = differing(one.rows);
   return [...groups.values()].map((group) => {
     const [first] = group;
     const title = capital(words(first?.step ?? ""));
-    const detail = [first?.workload, one.protocols.length > 1 ? first?.protocol : ""];
+    const detail = [first?.model, first?.workload, one.protocols.length > 1 ? first?.protocol : ""];
     return h(
       "div",
       { class: "step" },
       h("h4", {}, title, " ", h("span", {}, detail.filter(Boolean).join(", "))),
-      deltas(`${title}: differences by ${words(one.by)}`, group, told),
+      deltas(
+        `${title}: differences by ${words(one.by)}`,
+        suited(group),
+        told,
+        one.groups.length > 2,
+      ),
     );
   });
 }
@@ -97,25 +124,53 @@ function differing(all: readonly ComparisonRow[]): string[] {
   );
 }
 
+function suited(given: readonly ComparisonRow[]): ComparisonRow[] {
+  const rates = RATES.flatMap((kind) => [`${kind}_mb_s`, `${kind}_iops`]);
+  return given.filter(
+    (row) => !rates.includes(row.metric) || RATES.some((kind) => isRate(row, kind, given)),
+  );
+}
+
 function deltas(
   caption: string,
   given: readonly ComparisonRow[],
   told: readonly string[],
+  isOfMany: boolean,
 ): HTMLElement {
+  // two groups need no column that says which
+  const whose = (row: ComparisonRow) => {
+    const text = [isOfMany ? String(row.group) : "", others(row, told)].filter(Boolean).join(", ");
+    return h("span", { class: "whose", title: text }, shortened(text, 24));
+  };
+  const isNamed = isOfMany || given.some((row) => others(row, told) !== "");
+  const kept = (_: unknown, i: number) => isNamed || i !== 1;
   return table(
     caption,
-    HEADER,
-    given.map((row) => [
-      capital(row.title),
-      [String(row.group), others(row, told)].filter(Boolean).join(", "),
-      atLeast(row.baseline, row.baseline_at_least, row.unit),
-      atLeast(row.value, row.value_at_least, row.unit),
-      row.delta_pct === null ? signed(row.delta, row.delta_unit) : signed(row.delta_pct, "%"),
-      interval(row),
-      `${row.runs} / ${row.baseline_runs}`,
-      h("span", { class: `delta ${row.verdict.replaceAll(" ", "-")}` }, row.verdict),
-    ]),
-    HEADER.map((_, i) => i >= 2 && i <= 6),
+    HEADER.filter(kept),
+    given.map((row, i) =>
+      [
+        row.metric === given[i - 1]?.metric ? "" : capital(row.title),
+        whose(row),
+        isShare(row) ? signed(row.delta_pct, "%") : signed(row.delta, row.delta_unit),
+        interval(row),
+        verdict(row),
+        atLeast(row.baseline, row.baseline_at_least, row.unit),
+        atLeast(row.value, row.value_at_least, row.unit),
+        `${row.runs} / ${row.baseline_runs}`,
+      ].filter(kept),
+    ),
+    HEADER.map((_, i) => i === 2 || i === 3 || i > 4).filter(kept),
+  );
+}
+
+function verdict(row: ComparisonRow): HTMLElement {
+  const name = `delta ${row.verdict.replaceAll(" ", "-")}`;
+  const why = row.why_neither;
+  return h(
+    "span",
+    {},
+    h("span", { class: name }, row.verdict),
+    why ? h("small", {}, ` ${why}`) : null,
   );
 }
 
@@ -131,11 +186,15 @@ function atLeast(known: number | null, least: number | null | undefined, unit: s
   return least === null || least === undefined ? "–" : `over ${value(least, unit)}`;
 }
 
+/** Whether a change is told in percent: of temperatures and shares, only the difference is. */
+function isShare(row: ComparisonRow): boolean {
+  return row.delta_pct !== null && !["K", "pp"].includes(row.delta_unit);
+}
+
 function interval(row: ComparisonRow): string {
-  const isShare = row.delta_pct !== null;
-  const [low, high] = isShare ? row.ci95_pct : row.ci95;
+  const [low, high] = isShare(row) ? row.ci95_pct : row.ci95;
   if (low === null || high === null) return "–";
-  return `${signed(low, "")} to ${signed(high, isShare ? "%" : row.delta_unit)}`;
+  return `${signed(low, "")} to ${signed(high, isShare(row) ? "%" : row.delta_unit)}`;
 }
 
 function ranking(one: Comparison): HTMLElement | null {
@@ -156,7 +215,7 @@ function ranking(one: Comparison): HTMLElement | null {
       one.ranking.map((row) => [
         `${words(row.step)}, ${words(row.metric)}`,
         row.rank,
-        String(row.group),
+        h("span", { class: "whose", title: String(row.group) }, shortened(String(row.group), 40)),
         atLeast(row.value, row.value_at_least, row.unit),
         row.ci95[0] === null || row.ci95[1] === null
           ? "–"

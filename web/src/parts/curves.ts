@@ -42,7 +42,7 @@ function chart(app: App, given: CurveChart): Figure {
       label: curve.label,
       style: app.style(curve.recording),
       episodes: [],
-      verdict: "steady",
+      words: "",
     })),
   );
   const series = (key: "y" | "power_w") =>

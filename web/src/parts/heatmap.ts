@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { MatrixSection } from "../contract";
-import { capital, cut, unitSign, words } from "../data/format";
+import { capital, cut, shortened, unitSign, words } from "../data/format";
 import { button, h } from "../dom";
 import { ramp } from "../style/ramp";
 import { colors, type Shade } from "../style/colors";
@@ -34,6 +34,7 @@ export function matrix(
 
 class HeatMap implements Drawn {
   readonly element: HTMLElement;
+  private readonly note = h("p", { class: "held" });
   private readonly holder = h("div", { class: "scroll", tabindex: 0, role: "region" });
 
   constructor(
@@ -65,6 +66,7 @@ class HeatMap implements Drawn {
       { class: "heat" },
       h("div", { class: "tools" }, select, h("span", { class: "grow" }), save),
       this.holder,
+      this.note,
     );
     this.draw(shade());
   }
@@ -84,7 +86,7 @@ class HeatMap implements Drawn {
           h(
             "th",
             { scope: "colgroup", colspan: span, title: cut(text, 300) },
-            cut(`${words(key)} ${text}`, 48),
+            shortened(`${words(key)} ${text}`, 48),
           ),
         ),
       ),
@@ -93,11 +95,12 @@ class HeatMap implements Drawn {
       h(
         "tr",
         {},
-        h("th", { scope: "row", title: cut(row, 300) }, cut(row, 40)),
+        h("th", { scope: "row", title: cut(row, 300) }, shortened(row, 40)),
         columns.map((column) => this.cell(row, column, of)),
       ),
     );
     this.holder.setAttribute("aria-label", title);
+    this.note.textContent = this.grid.metric.rated_by ?? "";
     this.holder.replaceChildren(
       h(
         "table",

@@ -4,6 +4,14 @@ import type { MatrixFigure, MatrixSection, MatrixCell, MatrixMetric } from "../c
 import { csv } from "../data/csv";
 import { unitSign, value } from "../data/format";
 
+/** Figures that differ by less than this share get one pale colour. */
+const ALIKE = 0.05;
+const PALE = 0.1;
+
+function rated(figure: MatrixFigure): number | null {
+  return figure.value === null ? null : (figure.rated ?? figure.value);
+}
+
 export class Grid {
   readonly rows: string[];
   /** The values of the column keys, one by one. */
@@ -35,12 +43,16 @@ export class Grid {
 
   /** How bad a figure is compared with all others: from 0 (harmless) to 1. */
   share(figure: MatrixFigure): number | null {
-    if (figure.value === null) return null;
+    const own = rated(figure);
+    if (own === null) return null;
     const all = this.given.cells
-      .map(({ values }) => values[this.metric.id]?.value)
-      .filter((v) => v !== null && v !== undefined);
+      .map(({ values }) => values[this.metric.id])
+      .map((one) => (one ? rated(one) : null))
+      .filter((v) => v !== null);
     const [low, high] = [Math.min(...all), Math.max(...all)];
-    const share = high > low ? (figure.value - low) / (high - low) : 0.5;
+    // What differs by next to nothing must not look like best and worst.
+    if (high - low <= ALIKE * Math.max(Math.abs(low), Math.abs(high))) return PALE;
+    const share = (own - low) / (high - low);
     return this.metric.worse === "high" ? share : 1 - share;
   }
 

@@ -52,6 +52,7 @@ export function matrixPicture(grid: Grid, title: string, origin: string): HTMLCa
     sheet.y += 56;
   }
   sheet.y += 24;
+  if (metric.rated_by) sheet.paragraph(metric.rated_by, shades.soft, 13);
   sheet.paragraph(remarks(given), shades.soft, 13);
   sheet.paragraph(origin, shades.soft, 11);
   return sheet.finish();

@@ -95,6 +95,8 @@ function chart(
         x: "time",
         xTitle: "time since the step started",
         isFromZero: true,
+        // as reviewers draw it: the whole step logarithmic, its end linear
+        isLog: least === 0,
         isShown: true,
       },
     ],

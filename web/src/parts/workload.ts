@@ -10,8 +10,9 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
-import { capital, clock, cut, unitSign } from "../data/format";
+import { capital, clock, cut, unitSign, value } from "../data/format";
 import { h } from "../dom";
+import { causeLabel } from "../style/causes";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -27,7 +28,6 @@ const TITLES: Record<ChartSeries["quantity"], string> = {
   level: "Level",
 };
 const ORDER = Object.keys(TITLES) as ChartSeries["quantity"][];
-const AT_ONCE: ReadonlySet<string> = new Set(["throughput", "temperature", "power"]);
 
 /** A section of the page. */
 export function workload(app: App, given: WorkloadSection): HTMLElement {
@@ -37,7 +37,7 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
       label: line.label,
       style: app.style(line.recording),
       episodes: step?.episodes ?? [],
-      verdict: step?.verdict ?? "unknown",
+      words: step ? causeLabel(step.verdict) : unloadedWords(app, line),
     };
   });
   const lines = app.linesOf(given.id, infos);
@@ -55,6 +55,16 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
     scatter(app, given, lines, most),
     latency(app, given, lines),
   );
+}
+
+function unloadedWords(app: App, line: Line): string {
+  const found = app.unloaded(line);
+  const hot = found?.max_temp_c ?? null;
+  const parts = [
+    hot === null ? null : `${value(hot, "C")} at most`,
+    found?.follows ? `followed ${found.follows}` : null,
+  ];
+  return parts.filter((part) => part !== null).join(", ") || "not loaded";
 }
 
 function end(app: App, line: Line): number {
@@ -89,15 +99,20 @@ function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View):
   });
 }
 
-/** A panel for each measured quantity; throughput, or its substitute, is first. */
+/** A panel for each measured quantity; what the lines are about is first. */
 function panels(app: App, given: WorkloadSection): PanelSpec[] {
-  const quantities = ORDER.filter((quantity) =>
-    given.lines.some((line) => line.tracks.some((track) => track.quantity === quantity)),
+  const others = ORDER.filter(
+    (quantity) =>
+      !given.shown.includes(quantity) &&
+      given.lines.some((line) => line.tracks.some((track) => track.quantity === quantity)),
   );
+  const quantities = [...given.shown, ...others];
   const made = quantities.map((quantity, i) => panel(app, given, quantity, i === 0));
+  const isLoaded = given.lines.some((line) => line.step !== null);
+  const xTitle = isLoaded ? "time since the step started" : "time since the log began";
   const last = made.filter((one) => one.isShown).at(-1);
   for (const one of made) {
-    if (one === made[0] || one === last || !one.isShown) one.xTitle = "time since the step started";
+    if (one === made[0] || one === last || !one.isShown) one.xTitle = xTitle;
   }
   return made;
 }
@@ -135,7 +150,7 @@ function panel(
     x: "time",
     xTitle: "",
     isFromZero: quantity !== "temperature" && quantity !== "level",
-    isShown: isFirst || AT_ONCE.has(quantity),
+    isShown: given.shown.includes(quantity),
   };
   if (given.lines.length === 1 && names.length <= 8) {
     const base = app.style(given.lines[0]?.recording ?? 0);

@@ -15,13 +15,26 @@ export interface LineStyle {
 /**
  * One style for each recording. Up to eight sets of conditions differ by colour; beyond that, the
  * main condition gives the colour, and the others together the pattern. If no condition has few
- * enough values for that, colours are reused with the next pattern.
+ * enough values for that, colours are reused with the next pattern. Repeated runs differ by pattern,
+ * or by colour if all recordings are runs of the same.
  */
 export function lineStyles(page: Page): LineStyle[] {
   const many = colors("light").lines.length;
   const sets = [...new Set(page.recordings.map((recording) => recording.color))];
+  const patterns = palette.dashes.length;
+  if (sets.length === 1) {
+    return page.recordings.map((_, i) => ({
+      color: i % many,
+      dash: Math.floor(i / many) % patterns,
+    }));
+  }
   if (sets.length <= many) {
-    return page.recordings.map((recording) => ({ color: sets.indexOf(recording.color), dash: 0 }));
+    const runs = new Map<number, number>();
+    return page.recordings.map(({ color }) => {
+      const run = runs.get(color) ?? 0;
+      runs.set(color, run + 1);
+      return { color: sets.indexOf(color), dash: run % patterns };
+    });
   }
   const main = mainCondition(page);
   if (main === "") {

@@ -95,9 +95,7 @@ def table(name: str = "weights") -> WeightTable:
     package = resources.files("heatsoak.analysis.cause")
     weights = tomllib.loads((package / f"{name}.toml").read_text())
     rules = tomllib.loads((package / "rules.toml").read_text())
-    groups = {
-        name: frozenset(_pair(text) for text in texts) for name, texts in rules["groups"].items()
-    }
+    groups = {name: _group(rules["groups"], name) for name in rules["groups"]}
     return WeightTable(
         prior=_row(weights.pop("prior")),
         weights={
@@ -124,6 +122,12 @@ def table(name: str = "weights") -> WeightTable:
         },
         probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
     )
+
+
+def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
+    """The findings of a group, and of the groups that it names."""
+    own = frozenset(_pair(text) for text in texts[name] if ": " in text)
+    return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
 
 
 def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:

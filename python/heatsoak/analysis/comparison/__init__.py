@@ -1,8 +1,8 @@
 """What a condition changes: recordings with and without it, compared. `runs` groups recordings,
 `pairing` finds those that differ in nothing else, `alike` (with `likeness`, `warmth`) leaves out
 what was not run alike. `measures` takes the metrics of each step and `noise` says how far they are
-to be trusted within a run, `spread` between runs and conditions. `rows` and `ranking` put the
-results together.
+to be trusted within a run, `spread` between runs and conditions. `rows` puts the
+results together, and `headline` says them in a sentence or two.
 """
 
 from heatsoak.analysis.comparison.compare import compare
@@ -10,6 +10,7 @@ from heatsoak.analysis.comparison.model import (
     METRICS,
     ComparedMetric,
     Comparison,
+    ComparisonHeadline,
     ComparisonRow,
     NotAlikeError,
     Ranked,
@@ -20,6 +21,7 @@ __all__ = [
     "METRICS",
     "ComparedMetric",
     "Comparison",
+    "ComparisonHeadline",
     "ComparisonRow",
     "NotAlikeError",
     "Ranked",

@@ -1,7 +1,9 @@
 """From recordings to what a condition changes: steps first, then scores."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from heatsoak.analysis.comparison.headline import headlines
 from heatsoak.analysis.comparison.model import (
     METRICS,
     Comparison,
@@ -12,12 +14,15 @@ from heatsoak.analysis.comparison.model import (
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum, find_sections, pair
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
+    DRIVE,
+    MODEL,
     PROTOCOL,
     GroupedRun,
     choose_baseline,
     drive_label,
     group_runs,
 )
+from heatsoak.analysis.findings import Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label, Protocol, ScoreRule
 from heatsoak.recording import Recording
@@ -36,7 +41,7 @@ def score_sections(
     `sections` are those of the steps. Rounds are alike if they and all steps before them are,
     however many rounds were run.
     """
-    found: dict[tuple[str, str], ComparisonSection] = {}
+    found: dict[tuple[str, str, str], ComparisonSection] = {}
     notes: list[str] = []
     for number, stratum in enumerate(strata):
         reference = stratum.runs[baseline][0]
@@ -45,8 +50,10 @@ def score_sections(
             continue
         for score in protocol.scores:
             name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
-            key = (name if by != PROTOCOL else "", score.name)
-            section = found.setdefault(key, ComparisonSection(name, score.name, "", score=score))
+            key = (name if by != PROTOCOL else "", stratum.model, score.name)
+            section = found.setdefault(
+                key, ComparisonSection(name, stratum.model, score.name, "", score=score)
+            )
             for group, runs in stratum.runs.items():
                 for run in runs:
                     if _has_rounds(score, protocol) and not anyway:
@@ -117,11 +124,15 @@ def compare(
     baseline: str | None = None,
     anyway: bool = False,
     rank_by: str | None = None,
+    pool_models: bool = False,
+    findings: Findings | None = None,
 ) -> Comparison:
     """Return how the measurements of recordings differ that differ in `by`.
 
     `by` is a condition's key, ``drive``, ``model`` or ``protocol``; `baseline` is the value that
-    the others are compared with, by default ``none`` or the first; `rank_by` is a metric.
+    the others are compared with, by default ``none`` or the first; `rank_by` is a metric. Drive
+    models are compared separately, unless `pool_models` is true. `findings` are those of the
+    recordings, in the same order; without them, headlines do not say what throttles.
     Recordings are compared if all other conditions are the same and both were run alike. Raises
     UsageError if there is nothing to compare, and NotAlikeError, with a line for each pair of
     recordings, if none were run alike, unless `anyway` is true.
@@ -131,9 +142,18 @@ def compare(
     chosen, said = choose_baseline(runs, by, baseline)
     notes += said
     pairing = pair(runs, by, chosen, anyway=anyway)
-    sections, lines = find_sections(pairing.strata, by, chosen, anyway=anyway)
+    strata, models = pairing.strata, _models(pairing.strata, by)
+    if len(models) > 1 and not pool_models:
+        strata = [replace(one, model=_model(one)) for one in strata]
+        notes.append(
+            f"{len(models)} drive models are compared separately, which --pool-models changes: "
+            f"{', '.join(models)}"
+        )
+    else:
+        models = []
+    sections, lines = find_sections(strata, by, chosen, anyway=anyway)
     unlike = [*pairing.unlike, *lines]
-    scores, missing = score_sections(sections, pairing.strata, by, chosen, anyway=anyway)
+    scores, missing = score_sections(sections, strata, by, chosen, anyway=anyway)
     if not sections and not scores:
         raise NotAlikeError([*unlike, *missing] or [_why_nothing(runs)])
     everything = [*sections, *scores]
@@ -150,31 +170,59 @@ def compare(
         ranked, remarks = rank(section, groups, rank_by)
         ranking += ranked
         notes += remarks
-    strata = pairing.strata
+    rows = [
+        _with_rank(row, ranking)
+        for section in everything
+        for row in section_rows(section, strata, groups)
+    ]
+    told = headlines(by, groups, rows, _throttling(everything, recordings, findings))
+    texts = {one.group: " ".join([one.text, *one.details]) for one in told}
     return Comparison(
         by=by,
         baseline=chosen,
         groups=groups,
         drives=list(dict.fromkeys(drive_label(r.recording.meta.drive) for r in _taken(everything))),
         protocols=list(dict.fromkeys(run.protocol for run in _taken(everything))),
-        rows=[
-            _with_rank(row, ranking)
-            for section in everything
-            for row in section_rows(section, strata, groups)
-        ],
+        models=models,
+        headlines=told,
+        rows=[row.model_copy(update={"headline": texts[row.group]}) for row in rows],
         ranking=ranking,
         notes=list(dict.fromkeys(notes)),
         caveats=unlike if anyway else [],
     )
 
 
+def _model(stratum: Stratum) -> str:
+    first = next(iter(stratum.runs.values()))[0]
+    return drive_label(first.recording.meta.drive, with_serial=False)
+
+
+def _models(strata: Sequence[Stratum], by: str) -> list[str]:
+    """The drive models, if drives are not what is compared."""
+    return [] if by in (DRIVE, MODEL) else list(dict.fromkeys(map(_model, strata)))
+
+
+def _throttling(
+    sections: Sequence[ComparisonSection],
+    recordings: Sequence[Recording],
+    findings: Findings | None,
+) -> dict[Label, Throttles]:
+    """Whether a group's drives throttle: the worst answer of its compared recordings."""
+    if findings is None:
+        return {}
+    judged = zip(recordings, findings.recordings, strict=True)
+    answers = {id(recording): found.answer.throttles for recording, found in judged}
+    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
+    worst: dict[Label, Throttles] = {}
+    for run in _taken(sections):
+        answer = answers[id(run.recording)]
+        worst[run.group] = min(worst.get(run.group, answer), answer, key=order.index)
+    return worst
+
+
 def _with_rank(row: ComparisonRow, ranking: Sequence[Ranked]) -> ComparisonRow:
     """The row with the ranks of its two groups, if it covers everything that was ranked."""
-    found = {
-        each.group: each
-        for each in ranking
-        if (each.protocol, each.step, each.metric) == (row.protocol, row.step, row.metric)
-    }
+    found = {each.group: each for each in ranking if each.measured == row.measured}
     if not row.pooled and any(each.pairs > 1 for each in found.values()):
         return row
     one, two = found.get(row.group), found.get(row.baseline_group)

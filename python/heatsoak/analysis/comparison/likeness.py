@@ -11,7 +11,7 @@ from heatsoak.protocol import (
     Observation,
     Protocol,
 )
-from heatsoak.units import Size, format_block, format_bytes
+from heatsoak.units import Size, format_block, format_bytes, format_number
 
 #: Start temperatures this close are alike.
 TOLERANCE_K = 5.0
@@ -197,7 +197,7 @@ def _length(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if abs(lengths[0] - lengths[1]) > LENGTH_TOLERANCE * max(lengths):
-        yield f"it took {lengths[0]:.4g} s and {lengths[1]:.4g} s"
+        yield f"it took {format_number(lengths[0], 4)} s and {format_number(lengths[1], 4)} s"
 
 
 def _history(run: GroupedRun, other: GroupedRun, name: str) -> Iterator[str]:

@@ -169,6 +169,8 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
         if "mb_s" in rates and watts.value:
             moved = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
             yield "efficiency_mb_per_j", _ratio(moved, watts)
+    for unit, series in rates.items():
+        yield from _levels(view, series, noises[unit], next(seeds))
 
 
 def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
@@ -214,6 +216,20 @@ def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measu
     return Measure(found.mean, draws=draws)
 
 
+def _levels(
+    view: StepView, series: Series, noise: RateNoise, rng: np.random.Generator
+) -> Iterator[tuple[str, Measure]]:
+    """The rate until throughput first falls, and the one that the deepest fall ends at."""
+    if not view.drops:
+        return
+    onset_s = view.drops[0].onset_s
+    if onset_s > 0:
+        yield f"before_{series.unit}", _mean(series, noise, 0.0, onset_s, rng)
+    *_, deepest = _deepest(view.drops)
+    low_s = max(deepest.onset_s, deepest.end_s - DEPTH_WINDOW_S)
+    yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)
+
+
 def _falls(
     view: StepView, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
@@ -222,10 +238,15 @@ def _falls(
         return
     if not view.drops:
         yield "onset_s", Measure(None, at_least=view.duration_s)
+        if written_gb := view.written_gb(view.duration_s):
+            yield "onset_gb", Measure(None, at_least=written_gb)
         yield "depth_pct", Measure(0.0, draws=np.zeros(DRAWS))
         return
-    yield "onset_s", Measure(view.drops[0].onset_s)
-    level_s, before, deepest = max(_descents(view.drops), key=lambda d: 1 - d[2].during / d[1])
+    onset_s = view.drops[0].onset_s
+    yield "onset_s", Measure(onset_s)
+    if written_gb := view.written_gb(onset_s):
+        yield "onset_gb", Measure(written_gb)
+    level_s, before, deepest = _deepest(view.drops)
     above = noise.draws(level_s, deepest.onset_s, rng)
     below = noise.draws(max(deepest.onset_s, deepest.end_s - DEPTH_WINDOW_S), deepest.end_s, rng)
     depth = 100 * (1 - deepest.during / before)
@@ -233,6 +254,10 @@ def _falls(
     if above is not None and below is not None:
         draws = 100 * (1 - (deepest.during + below) / np.maximum(before + above, 1e-9)) - depth
     yield "depth_pct", Measure(depth, draws=draws)
+
+
+def _deepest(drops: list[Drop]) -> tuple[float, float, Drop]:
+    return max(_descents(drops), key=lambda d: 1 - d[2].during / d[1])
 
 
 def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:

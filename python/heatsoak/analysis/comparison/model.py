@@ -29,7 +29,10 @@ class ComparisonRow(BaseModel):
     """One metric of one step in one group, compared with the baseline.
 
     Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
         protocol: the protocol of the step.
+        model: the drive's model, if several are compared separately; empty otherwise.
+        headline: what its group differs in from the baseline, in a sentence or two.
         group: the group's value of the compared condition.
         value: the group's mean, in `unit`; None if it is beyond what was measured.
         value_at_least: if throughput never fell: the mean if each run had fallen at the step's end.
@@ -41,6 +44,7 @@ class ComparisonRow(BaseModel):
         interval_of: what the interval covers; None if there is none.
         runs: the number of the group's recordings.
         better: which direction is better, if either is.
+        why_neither: why neither direction is better here, although it is for this metric.
         better_by_pct: `delta_pct` with the sign that AnandTech prints: worse is negative, for MB/s
             and for us alike.
         definition: how a score is calculated; None for a step.
@@ -56,6 +60,7 @@ class ComparisonRow(BaseModel):
         caveats: how recordings that were compared anyway differ.
     """
 
+    schema_version: Literal[1] = 1
     metric: str
     step: str
     group: Label
@@ -65,6 +70,8 @@ class ComparisonRow(BaseModel):
     ci95_pct: Bounds
     runs: int
     protocol: str
+    model: str = ""
+    headline: str = ""
     workload: str
     title: str
     unit: str
@@ -77,6 +84,7 @@ class ComparisonRow(BaseModel):
     ci95: Bounds
     interval_of: IntervalOf | None
     better: Direction | None
+    why_neither: str | None = None
     verdict: ComparisonVerdict
     p: float | None
     p_holm: float | None
@@ -93,6 +101,11 @@ class ComparisonRow(BaseModel):
     definition: str | None = None
     steps: list[str] = []
 
+    @property
+    def measured(self) -> tuple[str, str, str, str]:
+        """What it is about: rows of other groups and conditions may share it."""
+        return self.protocol, self.model, self.step, self.metric
+
 
 class Ranked(BaseModel):
     """A group's rank in one step.
@@ -108,6 +121,7 @@ class Ranked(BaseModel):
     """
 
     protocol: str
+    model: str = ""
     step: str
     metric: str
     unit: str
@@ -121,12 +135,35 @@ class Ranked(BaseModel):
     not_told_apart_from: list[Label]
     pairs: int
 
+    @property
+    def measured(self) -> tuple[str, str, str, str]:
+        """What is ranked, as :attr:`ComparisonRow.measured`."""
+        return self.protocol, self.model, self.step, self.metric
+
+
+class ComparisonHeadline(BaseModel):
+    """What a group differs in from the baseline.
+
+    Attributes:
+        text: a sentence; `details` are more of them.
+        tone: ``mixed`` if something is better and something worse.
+        better_pct: how much better, on average over the steps, in percent of the rate.
+    """
+
+    group: Label
+    text: str
+    details: list[str] = []
+    tone: Literal["better", "worse", "mixed", "alike"]
+    better_pct: float
+
 
 class Comparison(BaseModel):
     """What recordings show about a condition.
 
     Attributes:
         groups: the values of the condition, the baseline first.
+        models: the drive models, if there are several that are compared separately.
+        headlines: one for each group but the baseline.
         rows: for each step, metric and group; pooled rows before those of each condition. Rows of
             scores come last.
         ranking: for the steps in which at least two groups can be ranked.
@@ -139,6 +176,8 @@ class Comparison(BaseModel):
     groups: list[Label]
     drives: list[str]
     protocols: list[str]
+    models: list[str] = []
+    headlines: list[ComparisonHeadline] = []
     rows: list[ComparisonRow]
     ranking: list[Ranked]
     notes: list[str]
@@ -175,6 +214,11 @@ METRICS = {
         ComparedMetric("end_mb_s", "end level", "MB/s", "higher"),
         ComparedMetric("end_iops", "end level", "IOPS", "higher"),
         ComparedMetric("onset_s", "falls after", "s", "higher"),
+        ComparedMetric("onset_gb", "falls after", "GB", "higher"),
+        ComparedMetric("before_mb_s", "until then", "MB/s", "higher"),
+        ComparedMetric("before_iops", "until then", "IOPS", "higher"),
+        ComparedMetric("low_mb_s", "falls to", "MB/s", "higher"),
+        ComparedMetric("low_iops", "falls to", "IOPS", "higher"),
         ComparedMetric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
         ComparedMetric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
         ComparedMetric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),

@@ -15,10 +15,15 @@ _GOES_ALONG = (ENCLOSURE, PROTOCOL)
 
 @dataclass(frozen=True)
 class Stratum:
-    """Runs with the same other conditions, including runs of the baseline."""
+    """Runs with the same other conditions, including runs of the baseline.
+
+    Attributes:
+        model: the drive's model, if several are compared separately; empty otherwise.
+    """
 
     conditions: dict[str, Label | None]
     runs: dict[Label, list[GroupedRun]]
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,12 +145,14 @@ class ComparisonSection:
     """One step of one protocol, or one of its scores.
 
     Attributes:
+        model: the drive's model, if several are compared separately; empty otherwise.
         score: the score, if it is one; `step` is then its name.
         cells: the runs of each group in each stratum, by the stratum's number.
         caveats: how runs that are compared anyway differ.
     """
 
     protocol: str
+    model: str
     step: str
     workload: str
     cells: dict[int, dict[Label, list[GroupedRun]]] = field(default_factory=dict)
@@ -184,7 +191,7 @@ def find_sections(
     Each run of a stratum is compared with the first of the baseline; runs that differ are left out,
     or with `anyway` kept with a caveat.
     """
-    sections: dict[tuple[str, str], ComparisonSection] = {}
+    sections: dict[tuple[str, str, str], ComparisonSection] = {}
     unlike: dict[tuple[str, str], Unlike] = {}
     for number, stratum in enumerate(strata):
         reference_runs = stratum.runs[baseline]
@@ -194,8 +201,10 @@ def find_sections(
             whole = [run for run in reference_runs if name in run.views]
             reference = next((run for run in whole if cut_short(run, name) is None), whole[0])
             section = sections.setdefault(
-                (protocol if by != PROTOCOL else "", name),
-                ComparisonSection(protocol, name, reference.views[name].step.describe()),
+                (protocol if by != PROTOCOL else "", stratum.model, name),
+                ComparisonSection(
+                    protocol, stratum.model, name, reference.views[name].step.describe()
+                ),
             )
             cell = section.cells.setdefault(number, {})
             for group, runs in stratum.runs.items():

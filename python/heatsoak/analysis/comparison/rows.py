@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -15,11 +16,14 @@ from heatsoak.analysis.comparison.model import (
     ComparedMetric,
     ComparisonRow,
     ComparisonVerdict,
+    Direction,
     Ranked,
 )
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
+from heatsoak.analysis.definitions import MIN_DROP, SAME_ONSET_RATIO
 from heatsoak.protocol import Label
+from heatsoak.units import format_number
 
 #: At a p value of this or more, no difference is shown.
 SIGNIFICANCE = 0.05
@@ -80,6 +84,11 @@ def _rows(
     adjusted = holm([d.p if d is not None else None for *_, d in found])
     for (group, numbers, one, two, difference), p_holm in zip(found, adjusted, strict=True):
         has_interval = difference is not None and difference.ci95 is not None
+        verdict = _verdict(metric, one, two, difference, p_holm)
+        why = _why_neither(section, metric, (group, baseline), numbers, difference)
+        better = metric.better if why is None else None
+        if why is not None and difference is not None and verdict in ("better", "worse"):
+            verdict = "higher" if difference.delta > 0 else "lower"
         yield ComparisonRow(
             metric=metric.name,
             step=section.step,
@@ -90,6 +99,7 @@ def _rows(
             ci95_pct=_pct_bounds(difference),
             runs=one.runs,
             protocol=section.protocol,
+            model=section.model,
             workload=section.workload,
             definition=None if section.score is None else section.score.definition,
             steps=[] if section.score is None else list(section.score.steps),
@@ -103,9 +113,10 @@ def _rows(
             delta_unit=metric.delta_unit or metric.unit,
             ci95=(difference.ci95 or _NONE) if difference is not None else _NONE,
             interval_of=spread.basis if has_interval else None,
-            better=metric.better,
-            better_by_pct=_better_by(metric, difference),
-            verdict=_verdict(metric, one, two, difference, p_holm),
+            better=better,
+            why_neither=why,
+            better_by_pct=_better_by(better, difference),
+            verdict=verdict,
             p=difference.p if difference is not None else None,
             p_holm=p_holm,
             other_conditions=_shared([strata[number] for number in numbers]),
@@ -162,12 +173,85 @@ def _direction(metric: ComparedMetric, *, is_higher: bool) -> ComparisonVerdict:
     return "better" if is_higher == (metric.better == "higher") else "worse"
 
 
-def _better_by(metric: ComparedMetric, difference: Difference | None) -> float | None:
+@dataclass(frozen=True)
+class _Bound:
+    """What a metric is to be seen with: the capacity that is used up, or the level that is left.
+
+    Attributes:
+        metrics: the first that was measured is taken; more of it is better.
+        tolerance: differences up to this share do not count.
+        why: how the metric differs, if it does so only because the drive was faster or slower.
+    """
+
+    metrics: tuple[str, ...]
+    tolerance: float
+    why: dict[Direction, str]
+
+
+#: A faster drive fills its spare area or write cache in less time, and falls from a higher level:
+#: that is not worse if it wrote as much until then, or is left with as much.
+_BOUNDS = {
+    "onset_s": _Bound(
+        ("onset_gb",),
+        SAME_ONSET_RATIO - 1,
+        {
+            "lower": "sooner only because it is faster: after {one} GB, against {two} GB",
+            "higher": "later only because it is slower: after {one} GB, against {two} GB",
+        },
+    ),
+    "depth_pct": _Bound(
+        ("low_mb_s", "low_iops"),
+        MIN_DROP,
+        {
+            "higher": "from a higher level, but to no less: {one} {unit}, against {two}",
+            "lower": "from a lower level, and to no more: {one} {unit}, against {two}",
+        },
+    ),
+}
+
+
+def _why_neither(
+    section: ComparisonSection,
+    metric: ComparedMetric,
+    groups: tuple[Label, Label],
+    numbers: Sequence[int],
+    difference: Difference | None,
+) -> str | None:
+    """Why a change is neither better nor worse, although this metric's changes usually are."""
+    bound = _BOUNDS.get(metric.name)
+    if bound is None or difference is None or difference.delta == 0:
+        return None
+    for name in bound.metrics:
+        cells = measured_cells(section, name)
+        found = [[cells.get(n, {}).get(group) for n in numbers] for group in groups]
+        if any(measures is None for of in found for measures in of):
+            continue
+        one, two = (
+            float(np.mean([np.mean([m.bound for m in measures or []]) for measures in of]))
+            for of in found
+        )
+        direction: Direction = "higher" if difference.delta > 0 else "lower"
+        looks_better = direction == metric.better
+        is_confirmed = (
+            one > two * (1 + bound.tolerance) if looks_better else one < two * (1 - bound.tolerance)
+        )
+        # what differs about as much in both is not explained by the drive's speed
+        is_explained = abs(difference.share or 0.0) > 2 * abs(one / two - 1) if two else False
+        if is_confirmed or not is_explained:
+            return None
+        unit = METRICS[name].unit
+        return bound.why[direction].format(
+            one=format_number(one), two=format_number(two), unit=unit
+        )
+    return None
+
+
+def _better_by(better: Direction | None, difference: Difference | None) -> float | None:
     """The change with the sign that reviews print: worse is always negative."""
     share = None if difference is None else difference.share
-    if share is None or metric.better is None:
+    if share is None or better is None:
         return None
-    return 100 * (share if metric.better == "higher" else -share) + 0.0
+    return 100 * (share if better == "higher" else -share) + 0.0
 
 
 def _pct(share: float | None) -> float | None:
@@ -248,6 +332,7 @@ def _rank(
         ranked.append(
             Ranked(
                 protocol=section.protocol,
+                model=section.model,
                 step=section.step,
                 metric=metric.name,
                 unit=metric.unit,

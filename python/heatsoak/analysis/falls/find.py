@@ -8,29 +8,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.analysis.definitions import (
-    DEPTH_WINDOW_S,
-    MIN_CYCLES,
-    MIN_DROP,
-    ONSET_LOSS,
-    RECOVERED,
-)
-from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.drop import Drop, Shape
-from heatsoak.analysis.falls.onset import onset_of
+from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, RECOVERED
+from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
+from heatsoak.analysis.falls.drop import Drop
+from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, Series, tidied
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, _MIN_S = 12, 4.0
-#: What is back within so long was a stall, and no fall; within the longer time if it stood still.
-STALL_S, STANDSTILL_S = 4.0, 10.0
+#: A standstill within which throughput is back was a stall, too.
+STANDSTILL_S = 10.0
 #: Falls no longer than this that cost less than this share of the work, all together, are dips.
 DIP_S, DIPS_SHARE = 30.0, 0.01
-#: A second fall takes at least this share of what the first had come to, and held for so long.
-SECOND_FALL, SETTLED_S = 0.08, 6.0
-#: Of a slide less than this share is lost in the first quarter of its time.
-_SLIDE = 0.4
+#: A second fall is one from what the first had held for so long.
+SETTLED_S = 6.0
 _LOST, _BACK = (
     float(np.log((share + STANDSTILL) / (1 + STANDSTILL))) for share in (1 - MIN_DROP, RECOVERED)
 )
@@ -97,25 +89,6 @@ def find(series: Series) -> Found | None:
     return _Walk(series, bins).found()
 
 
-@dataclass(frozen=True)
-class _Fall:
-    """Bins `start` to `end` below a level, which is held since the bin `since`.
-
-    `edge` is where it begins to be left. `level` is its logarithm if no mean tells it, and `times`
-    how often it was left; `is_second` where it was lowered already.
-    """
-
-    since: int
-    edge: int
-    start: int
-    end: int
-    recovered: bool
-    level: float | None = None
-    times: int = 1
-    swing: Swing | None = None
-    is_second: bool = False
-
-
 class _Walk:
     """The curve of a series, and the walk along it.
 
@@ -132,14 +105,16 @@ class _Walk:
         self._curve = self._filled()
         self._stalls = _stretches(self._seen < self._curve + _LOST)
         self._pieces = self._lasting(chain)
+        self._traced = Traced(series, bins, self._pieces, self._curve)
 
     def found(self) -> Found:
         """Return what is found."""
         drops = [drop for fall in self._falls() for drop in self._drops_of(fall)]
+        drops = [one for one in drops if not self._traced.is_wander(one, drops)]
         dips = []
         for start, end in self._stalls:
             lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
-            dips.append(Stall(self._at_s(start), self._at_s(end), lost))
+            dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
         brief = [one for one in drops if one.recovered and one.end_s - one.onset_s <= DIP_S]
         if sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief) < DIPS_SHARE * work:
@@ -147,14 +122,11 @@ class _Walk:
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
         swings: list[Drop] = []
         if not drops and (one := self._usual) is not None:
-            swings = self._drop(_Fall(0, one.start, one.start, one.end, False, swing=one))
+            swings = self._traced.drops_of(Fall(0, one.start, one.start, one.end, False, swing=one))
         drops.sort(key=lambda one: one.onset_s)
         return Found(
             drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
         )
-
-    def _at_s(self, edge: int) -> float:
-        return float(self._bins.edges_s[edge])
 
     def _usual_swing(self) -> Swing | None:
         """The swing that was there from the begin; a slow one has fallen all the same."""
@@ -169,7 +141,9 @@ class _Walk:
     def _filled(self) -> Array:
         """The curve without what is soon back, and with swings at their lows or, usual, means."""
         seen, bins = self._seen, self._bins
-        filled = _closed(seen, self._bins.count(STALL_S + 0.5 * self._series.sampling_s))
+        sampling_s = self._series.sampling_s
+        # a pause inside a sample, or across two, shows as so many low ones
+        filled = _closed(seen, bins.count(max(STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
         for start, end in _stretches(seen < np.log(2 * STANDSTILL)):
             if end - start <= self._bins.count(STANDSTILL_S):
@@ -210,7 +184,7 @@ class _Walk:
                 lasting += row
         return sorted(lasting, key=lambda piece: piece.start)
 
-    def _falls(self) -> Iterator[_Fall]:
+    def _falls(self) -> Iterator[Fall]:
         """The falls from the usual level, those that only brief recoveries part as one."""
         base, count = 0, len(self._curve)
         brief = self._bins.brief
@@ -229,14 +203,14 @@ class _Walk:
                 if back is None:
                     end = count
                     break
-                again = _first(self._seen[back : back + brief + 1] < level + _LOST)
+                again = first_of(self._seen[back : back + brief + 1] < level + _LOST)
                 recovered = again is None
                 end = back if again is None else back + again + 1
                 times += again is not None
             yield replace(fall, end=end, recovered=recovered, times=times)
             base = end
 
-    def _leaves(self, base: int) -> tuple[_Fall, float] | None:
+    def _leaves(self, base: int) -> tuple[Fall, float] | None:
         """Where the curve leaves its usual level since `base`, and that."""
         held, sinking = None, None
         levels: list[tuple[float, int]] = []
@@ -248,7 +222,7 @@ class _Walk:
                 levels.append((float(np.mean(self._curve[base:start])), start - base))
             # neither a slow start nor a burst is the level to compare with
             level = _median(levels) if levels else float(self._curve[start])
-            below = _first(self._curve[start : piece.end] < level + _LOST)
+            below = first_of(self._curve[start : piece.end] < level + _LOST)
             if below is not None and base == self._begin and start + below - base < self._start:
                 self._begin = start + below
                 return self._leaves(self._begin)
@@ -261,7 +235,7 @@ class _Walk:
                     edge = edge if sinking is None else sinking
                     edge = min([edge, *self._lowered_before(base, start, level)])
                 first = level if held is None or sinking == base else None
-                return _Fall(
+                return Fall(
                     base, edge, start + below, 0, False, first, 1, self._swing_at(piece)
                 ), level
             held, mean = piece, float(np.mean(self._curve[start : piece.end]))
@@ -296,7 +270,7 @@ class _Walk:
             error = piece.noise.of_mean(piece.end - piece.start)
             doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
-            back = _first(self._curve[begin : piece.end] >= level + _BACK - doubt)
+            back = first_of(self._curve[begin : piece.end] >= level + _BACK - doubt)
             if back is not None:
                 return begin + back
         return None
@@ -307,10 +281,10 @@ class _Walk:
         soon = piece.end if is_brief else piece.start
         return next((one for one in self._swings if one.start <= soon < one.end), None)
 
-    def _drops_of(self, fall: _Fall) -> list[Drop]:
+    def _drops_of(self, fall: Fall) -> list[Drop]:
         """A fall and the deeper ones inside it: those that pass, and those that end it."""
-        passing: list[_Fall] = []
-        lasting: list[_Fall] = [fall]
+        passing: list[Fall] = []
+        lasting: list[Fall] = [fall]
         until = settled = 0
         for before, after in pairwise(self._lowered(fall)):
             if (
@@ -321,9 +295,9 @@ class _Walk:
             held = before.end - max(settled, fall.start)
             if after.start < until or not self._falls_again(before, after, held):
                 continue
-            back = _first(self._curve[after.end : fall.end] >= before.last + _BACK)
+            back = first_of(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
-            second = _Fall(
+            second = Fall(
                 before.start,
                 before.end,
                 after.start,
@@ -338,15 +312,15 @@ class _Walk:
             until = 0
             lasting[-1] = replace(lasting[-1], end=second.start, recovered=False)
             lasting.append(replace(second, recovered=fall.recovered))
-        drops = [drop for one in passing for drop in self._drop(one)]
-        end_s = self._at_s(fall.end)
+        drops = [drop for one in passing for drop in self._traced.drops_of(one)]
+        end_s = self._traced.at_s(fall.end)
         for one in reversed(lasting):
-            found = self._drop(one, end_s)
+            found = self._traced.drops_of(one, end_s)
             drops += found
             end_s = found[0].onset_s if found else end_s
         return drops
 
-    def _lowered(self, fall: _Fall) -> list[Piece]:
+    def _lowered(self, fall: Fall) -> list[Piece]:
         """The pieces of a fall but for what it is let go for a moment."""
         lowered: list[Piece] = []
         brief = self._bins.brief
@@ -392,82 +366,6 @@ class _Walk:
         more = float(errors.sum() - rows[4] @ rows[4]) / before.noise.innovation**2
         return more < 3 * unit
 
-    def _drop(self, fall: _Fall, end_s: float | None = None) -> list[Drop]:
-        """What a fall measures; nothing where it is none by the samples themselves."""
-        series, bins = self._series, self._bins
-        end_s = self._at_s(fall.end) if end_s is None else end_s
-        begin_s, low_s = self._at_s(fall.since), self._at_s(fall.start)
-        held = [one.start for one in self._pieces if one.start < fall.edge and one.end > fall.since]
-        falling = next((one.end for one in self._pieces if one.end > fall.start), fall.end)
-        if fall.swing is not None:
-            falling = fall.start + max(2, round(fall.swing.period * fall.swing.duty))
-        follow_s = min(self._at_s(min(falling, fall.end)), end_s)
-        room_s = max(STALL_S, 2 * series.sampling_s, low_s - self._at_s(fall.edge))
-        since_s = max(begin_s, self._at_s(held[-1])) if held else begin_s
-        around_s = (
-            since_s,
-            max(since_s, self._at_s(fall.edge) - room_s),
-            min(low_s + room_s, follow_s),
-            follow_s,
-        )
-        until = [one for one in self._pieces if one.start <= fall.edge]
-        noise = (until or self._pieces)[-1].noise
-        onset_s, bend_s = onset_of(series, bins, noise, around_s)
-        onset_s = min(max(onset_s, begin_s), end_s)
-        held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
-        before = series.mean(held_s, onset_s)
-        if fall.level is not None or not np.isfinite(before):
-            before = bins.rate(float(self._curve[fall.since]))
-        period_s = duty = None
-        if fall.swing is not None:
-            period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
-        elif fall.times >= MIN_CYCLES:
-            period_s, duty = (end_s - onset_s) / fall.times, 0.5
-        during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
-        if period_s is not None and not during < (1 - MIN_DROP) * before:
-            # a slow one may be high for all of that time
-            during = series.mean(max(onset_s, end_s - max(DEPTH_WINDOW_S, period_s)), end_s)
-        if not during < (1 - MIN_DROP) * before:
-            # it came back slowly
-            during = min(during, series.mean(onset_s, end_s))
-        least = SECOND_FALL if fall.is_second else MIN_DROP
-        if not during < (1 - 0.5 * least) * before:
-            return []
-        fall_s, is_slide = self._course(fall, onset_s, end_s)
-        shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
-        return [
-            Drop(
-                onset_s=onset_s,
-                end_s=end_s,
-                before=before,
-                during=during,
-                recovered=fall.recovered,
-                oscillates=period_s is not None,
-                period_s=period_s,
-                duty=duty,
-                shape=shape,
-                bend_s=min(bend_s, onset_s),
-                fall_s=fall_s,
-            )
-        ]
-
-    def _course(self, fall: _Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
-        """How long it takes to nine tenths of the loss, and whether it slides."""
-        edges_s = self._bins.edges_s
-        end = int(np.searchsorted(edges_s, end_s - 0.5 * self._bins.width_s))
-        end = max(end, fall.start + 1)
-        rates = np.exp(self._curve[fall.edge : end])
-        top = float(np.exp(self._curve[max(fall.edge - 1, 0)]))
-        late = float(np.mean(rates[-self._bins.count(DEPTH_WINDOW_S) :]))
-        reached = _first(rates <= top - 0.9 * (top - late))
-        fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
-        lowest = int(np.argmin(rates))
-        long_s = float(edges_s[fall.edge + lowest]) - onset_s
-        at = int(np.searchsorted(edges_s, onset_s + 0.25 * long_s)) - fall.edge
-        lost = top - rates[min(max(at, 0), len(rates) - 1)]
-        is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
-        return max(0.0, fallen_s - onset_s), bool(is_slide)
-
 
 def _median(levels: list[tuple[float, int]]) -> float:
     """The level that is held for the middle of the time; levels rise."""
@@ -502,9 +400,3 @@ def _stretches(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Where neighbours are true: the first, and the one behind the last."""
     edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _first(which: NDArray[np.bool_]) -> int | None:
-    """The first that is true."""
-    at = int(np.argmax(which)) if len(which) else 0
-    return at if len(which) and which[at] else None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP
+from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP, ONSET_LOSS
 from heatsoak.analysis.falls.curve import (
     CORRELATIONS,
     Bins,
@@ -70,7 +70,7 @@ class Swing:
 def curve_of(bins: Bins) -> tuple[list[Piece], Array]:
     """Return the pieces of the curve of bins, each with its noise, and the curve with its swings.
 
-    What lies apart by a sudden change is looked at by itself: it may be quieter than the rest.
+    What lies apart by a sudden change is looked at on its own: it may be quieter than the rest.
     """
     chain, curve = _told(bins.logs)
     cuts = [
@@ -151,7 +151,8 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
     parted[1:-1] = tops[2 : len(falls)] < bottoms[: len(falls) - 2]
     found: list[Swing] = []
     done = 0
-    for first, last in _runs(backs - falls, np.diff(falls, prepend=0), parted):
+    depths = (tops[: len(bottoms)] - bottoms) / _LEAST
+    for first, last in _runs(backs - falls, np.diff(falls, prepend=0), depths, parted):
         first = max(first, done)
         if last - first + 1 >= MIN_CYCLES:
             usual = np.median(np.diff(falls[first : last + 1]))
@@ -172,6 +173,10 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
             period = float(np.median(periods))
             noise = next(piece.noise for piece in chain if piece.end > start)
             course = _course(bins, noise, int(falls[regular]), end, period)
+            high = float(np.median(tops[first : last + 2]))
+            if np.mean(np.exp(bins.logs[start:end] - high)) > 1 - ONSET_LOSS:
+                # lows that cost next to nothing are dips, however regular
+                continue
             # a high part that the next fall ends, or the series, is its own
             is_last = last + 1 == len(falls)
             after = len(curve) if is_last else int(falls[last + 1])
@@ -256,30 +261,57 @@ class _Lengths:
         return float(2 * (regular - chance))
 
 
-def _runs(lows: Array, periods: Array, parted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+class _Falls:
+    """Falls that are told one after the other: whether length, distance and depth are alike."""
+
+    def __init__(self) -> None:
+        self._lows, self._periods, self._depths = _Lengths(), _Lengths(), _Lengths()
+
+    def gain(self, low: float, depth: float, period: float | None) -> float:
+        """Twice the logarithm of how much likelier the next fall is as one of these.
+
+        Depths that differ speak against it; that they are alike is no sign, as any dips' may be.
+        """
+        gain = self._lows.gain(low) + min(self._depths.gain(depth), 0.0)
+        return gain if period is None else gain + self._periods.gain(period)
+
+
+def _runs(
+    lows: Array, periods: Array, depths: Array, parted: NDArray[np.bool_]
+) -> list[tuple[int, int]]:
     """The runs that are told more briefly as regular, apart from each other: first and last.
 
     `periods` are those since the fall before. None goes past what is `parted`.
     """
     runs: list[tuple[int, int]] = []
     start, total, best, end = 0, 0.0, 0.0, -1
-    low, period = _Lengths(), _Lengths()
+    told = _Falls()
     for index in range(len(lows) + 1):
         if index == len(lows) or parted[index]:
             total = -np.inf
         else:
-            total += low.gain(lows[index])
-            total += period.gain(periods[index]) if index > start else 0.0
+            period = periods[index] if index > start else None
+            total += told.gain(lows[index], depths[index], period)
         if total > best:
             best, end = total, index
         elif total < 0 or best - total > _SELDOM:
             if best > _SELDOM:
-                runs.append((start, end))
+                runs.append((_begin(lows, periods, depths, start, end), end))
             start, total, best = index, 0.0, 0.0
-            low, period = _Lengths(), _Lengths()
+            told = _Falls()
             if index < len(lows):
-                low.gain(lows[index])
+                told.gain(lows[index], depths[index], None)
     return runs
+
+
+def _begin(lows: Array, periods: Array, depths: Array, start: int, end: int) -> int:
+    """Where a run begins, told backwards: what comes before it costs more than it saves."""
+    told = _Falls()
+    gains = [
+        told.gain(lows[at], depths[at], None if at == end else periods[at + 1])
+        for at in range(end, start - 1, -1)
+    ]
+    return end - int(np.argmax(np.cumsum(gains)))
 
 
 def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:

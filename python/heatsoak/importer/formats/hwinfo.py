@@ -367,7 +367,7 @@ def _chosen(
             "has no column of a drive: neither its temperature nor its read and write rate"
         )
     if options.device:
-        wanted = wanted_drives(source, options.device, [drive.name for drive in drives])
+        wanted = wanted_drives(source, options, [drive.name for drive in drives])
         return [drive for drive in drives if drive.name in wanted]
     loads = [_load(drive, section) for drive in drives]
     if max(loads) > 0:

@@ -342,6 +342,7 @@ def _device(source: Source, options: Options, disks: Sequence[str]) -> str | Non
         return None
     for disk in disks:
         if wanted in disk.lower():
+            options.used.add("device")
             return disk
     raise source.error(f"has no results of {options.device}: it has {', '.join(disks)[:500]}")
 

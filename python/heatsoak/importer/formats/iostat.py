@@ -479,6 +479,7 @@ def _runs(
                 "has times only in reports without devices: nothing can be placed in time"
             )
     else:
+        options.used.add("interval_s")
         if interval_s is None:
             interval_s, how = _interval(reader, usual_s)
             remarks.append(how)

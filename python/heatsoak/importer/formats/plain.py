@@ -31,6 +31,7 @@ from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.words import TOKENS, direction_of, slug
 from heatsoak.importer.timestamps import Times, read_times
+from heatsoak.units import format_number
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
 _MAX_INTERVAL_S = 6 * 3600.0
@@ -105,7 +106,7 @@ class _Table:
     def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
         self._source = source
         self._columns = columns
-        self._device = options.device
+        self._options = options
         is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
         # these write American dates, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
@@ -117,7 +118,7 @@ class _Table:
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
-        wanted = wanted_drives(self._source, self._device, devices) if devices else []
+        wanted = wanted_drives(self._source, self._options, devices) if devices else []
         by_device: dict[str, list[ReadColumn]] = {}
         for column in columns:
             if not column.meaning.is_role:
@@ -199,7 +200,7 @@ class _Table:
             yield None, rows
             return
         found = grouped(devices)
-        wanted = wanted_drives(self._source, self._device, [name for name in found if name])
+        wanted = wanted_drives(self._source, self._options, [name for name in found if name])
         rows = replace(
             rows,
             steps=None if rows.steps is None else list(rows.steps),
@@ -237,7 +238,8 @@ class _Table:
         between = np.diff(np.unique(times.t_s[np.isfinite(times.t_s)]))
         if len(between) and float(np.median(between)) > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {float(np.median(between)) / 3600:.3g} h apart: not a log of a drive"
+                f"its rows are {format_number(float(np.median(between)) / 3600)} h apart: "
+                "not a log of a drive"
             )
         return times
 

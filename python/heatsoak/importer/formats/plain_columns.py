@@ -65,6 +65,7 @@ class Columns:
         self._is_crowded = is_crowded
         self._layout = layout
         self._mapping = dict(options.mapping)
+        self._used = options.used
         self.doubts: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
@@ -204,7 +205,10 @@ class Columns:
             if device_and_name(name)[0]:
                 continue  # of one drive of several
             is_setup = slug(name) in TOKENS["setups"] or slug(name) in IDENTITY
-            is_text = not any(is_value(cell) or is_unknown(cell) for cell in cells)
+            # nor does a flag, such as a processor's at its limit, say how a run was made
+            is_text = not any(
+                is_value(cell) or is_unknown(cell) or state_of(cell) is not None for cell in cells
+            )
             # a file's or a column's own name says nothing of a run, and a long text is no label
             is_label = 0 < len(cells[0]) <= _MAX_LABEL and cells[0] not in {*own, name}
             if is_label and len(set(cells)) == 1 and (is_text or is_setup):
@@ -216,6 +220,7 @@ class Columns:
         for key, wanted in self._mapping.items():
             if key in ("interval_s", "interval") and _is_interval(wanted):
                 self.interval_s = float(wanted)
+                self._used.add(key)
                 continue
             column = _meaning_of_key(self._source, key)
             index = _place_of(self._source, self._layout, key, wanted, header)
@@ -223,6 +228,7 @@ class Columns:
                 column = replace(column, has_unit=True)
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
+            self._used.add(key)
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:

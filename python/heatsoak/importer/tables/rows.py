@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array
+from heatsoak.importer.log import Options
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
@@ -82,20 +83,23 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
         )
 
 
-def wanted_drives(source: Source, device: str | None, names: Sequence[str]) -> list[str]:
+def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> list[str]:
     """Return those of a table's drives that ``--device`` names, all without it.
 
     Raises UsageError for none, and for more than are read.
     """
-    wanted = [name for name in names if (device or "").lower() in name.lower()]
+    device = options.device or ""
+    wanted = [name for name in names if device.lower() in name.lower()]
     if not wanted:
         known = ", ".join(names[:10]) or "none by name"
-        raise source.error(f"has no drive '{device or ''}': it has {known}")
+        raise source.error(f"has no drive '{device}': it has {known}")
     if len(wanted) > MAX_RUNS:
         raise source.error(
             f"covers {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
             "--device takes one of them"
         )
+    if device:
+        options.used.add("device")
     return wanted
 
 

@@ -9,12 +9,12 @@ from heatsoak.analysis import Episode, RecordingFindings, ScoreFindings, StepFin
 from heatsoak.analysis.comparison.bootstrap import RateNoise
 from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
+from heatsoak.analysis.names import Names
 from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label
 from heatsoak.report.page.contract import Bar, BarChart, CurveChart
-from heatsoak.report.page.lines import Chart
-from heatsoak.report.page.names import Names
+from heatsoak.report.page.lines import StepChart
 
 _SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
@@ -41,7 +41,7 @@ Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
 def bar_charts(
     names: Names,
     findings: Sequence[RecordingFindings],
-    charts: Sequence[Chart],
+    charts: Sequence[StepChart],
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
@@ -100,7 +100,7 @@ def _of_score(
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
+def _of_step(names: Names, chart: StepChart, measures: Measures) -> BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [

@@ -83,16 +83,18 @@ class Line(_Strict):
 
     Attributes:
         recording: its index in `Page.recordings`.
-        step: the index of the step in that recording's findings.
+        step: the index of the step in that recording's findings; None if it was not loaded, so
+            that there is no step.
         label: the conditions in which it differs from the other lines.
         start_s: when the step started, from the recording's start.
-        tracks: throughput first, then the others.
+        tracks: what it is about first, then the others: throughput, or the temperature of a drive
+            that was not loaded.
         seconds: IOPS of each second, for the scatter plot; None if unknown.
         level_mb_s: the level before the first episode, or the mean if there is none.
     """
 
     recording: int
-    step: int
+    step: int | None
     label: str
     start_s: float
     tracks: list[ChartSeries]
@@ -108,6 +110,7 @@ class WorkloadSection(_Strict):
         id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
         title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
         summary: what the lines show, in one sentence.
+        shown: the quantities that are drawn at once, from the top; others when asked for.
     """
 
     id: str
@@ -116,6 +119,7 @@ class WorkloadSection(_Strict):
     step: str
     protocol: str
     summary: str
+    shown: list[ChartQuantity]
     lines: list[Line]
 
 
@@ -124,12 +128,14 @@ class MatrixFigure(_Strict):
 
     Attributes:
         text: the value as text; ``steady`` if there is no number.
+        rated: what the cell is coloured by, on the scale of the metric; None: its value.
         published: the published range.
         holds: whether it is within that range and its tolerance.
     """
 
     value: float | None
     text: str
+    rated: float | None = None
     published: tuple[float, float] | None = None
     published_text: str | None = None
     holds: bool | None = None
@@ -141,6 +147,7 @@ class MatrixMetric(_Strict):
     Attributes:
         worse: which end of the scale is worse.
         workload: its workload; None if it covers several.
+        rated_by: what the colours show instead of the values, in a sentence.
     """
 
     id: str
@@ -148,6 +155,7 @@ class MatrixMetric(_Strict):
     unit: str
     worse: Literal["low", "high"]
     workload: str | None = None
+    rated_by: str | None = None
 
 
 class MatrixCell(_Strict):

@@ -9,12 +9,13 @@ from typing import Any
 import tomlkit
 
 from heatsoak.analysis import RecordingFindings, SensorTrust
+from heatsoak.analysis.names import ENCLOSURE, Named
 from heatsoak.protocol import Observation, Protocol, bundled, load, scaled
+from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text, sentence
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import EventLine, Fact, PageRecording
-from heatsoak.report.page.names import ENCLOSURE, Named
 from heatsoak.units import format_bytes, format_duration
 
 #: The file name in the command for a protocol that is not bundled.
@@ -147,11 +148,11 @@ def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> It
             continue
         if isinstance(value, dict):
             for fact in _flat(value):
-                yield Fact(name=f"{words.plain(key)} {fact.name}", text=fact.text)
+                yield Fact(name=f"{plain(key)} {fact.name}", text=fact.text)
         elif key.endswith("_bytes") and isinstance(value, int | float):
-            yield Fact(name=words.plain(key.removesuffix("_bytes")), text=format_bytes(value))
+            yield Fact(name=plain(key.removesuffix("_bytes")), text=format_bytes(value))
         else:
-            yield Fact(name=words.plain(key), text=_text(value))
+            yield Fact(name=plain(key), text=_text(value))
 
 
 def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[Fact]:
@@ -178,7 +179,7 @@ def _sensor(sensor: SensorMeta) -> str:
     parts = [f"{sensor.source}, read every {sensor.interval_s:g} s"]
     if sensor.idle_interval_s is not None:
         parts.append(f"every {sensor.idle_interval_s:g} s in pauses")
-    parts += [f"{words.plain(name)} {value:g}" for name, value in sensor.thresholds.items()]
+    parts += [f"{plain(name)} {value:g}" for name, value in sensor.thresholds.items()]
     return "; ".join(parts)
 
 

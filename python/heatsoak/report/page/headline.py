@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from heatsoak.analysis import Episode, RecordingFindings, StepFindings
+from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.comparison import Comparison
+from heatsoak.analysis.names import Named, Names
+from heatsoak.protocol.phrases import plain, said
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import Headline, WorkloadSection
-from heatsoak.report.page.matrix import summarised
-from heatsoak.report.page.names import Named, Names
 
 _MAX_SENTENCES = 4
 
@@ -23,39 +24,64 @@ class _Fall:
     episode: Episode
 
 
+_TONES: dict[str, Literal["good", "bad", "unsure"]] = {"better": "good", "worse": "bad"}
+
+
 def headline(
-    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
+    names: Names,
+    found: Findings,
+    workloads: Sequence[WorkloadSection],
+    comparisons: Sequence[Comparison] = (),
 ) -> Headline:
-    """Return what the recordings show overall."""
+    """Return what the recordings show overall; if they were compared, what differs."""
+    whole = _of_all(names, found, workloads)
+    compared = next((one for one in comparisons if one.headlines), None)
+    if compared is None:
+        return whole
+    text, tone = _difference(compared)
+    details = compared.headlines[0].details if len(compared.headlines) == 1 else []
+    more = [*details, whole.text, *whole.more]
+    return whole.model_copy(update={"text": text, "tone": tone, "more": more})
+
+
+def _difference(compared: Comparison) -> tuple[str, Literal["good", "bad", "unsure"]]:
+    """The headline of the group that differs most from the baseline, for better if possible."""
+    best = max(compared.headlines, key=lambda one: one.better_pct)
+    if len(compared.headlines) == 1:
+        return best.text, _TONES.get(best.tone, "unsure")
+    groups = f"{words.title_of(compared.by)}: {len(compared.groups)} compared"
+    if best.tone in ("better", "mixed") and best.better_pct > 0:
+        return f"{groups}. The best: {best.text}", "unsure"
+    worst = min(compared.headlines, key=lambda one: one.better_pct)
+    if worst.better_pct < 0:
+        none = f"none is faster than {said(compared.baseline)}"
+        return f"{groups}, and {none}. The worst: {worst.text}", "unsure"
+    return f"{groups}. {best.text}", "unsure"
+
+
+def _of_all(names: Names, found: Findings, workloads: Sequence[WorkloadSection]) -> Headline:
+    findings, answer = found.recordings, found.answer
     # rounds are judged as a whole: they have hundreds of steps
     steps = [step for recording in findings for step in recording.steps if step.rounds is None]
     judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
-    main_steps = summarised([fall.step for fall in falls])
-    main = [fall for fall in falls if fall.step in main_steps]
-    rounds = [found for recording in findings for found in recording.rounds]
+    rounds = [one for recording in findings for one in recording.rounds]
     more = [
         *_by_workload(workloads, falls),
         *_cut(names),
         *_without_temperatures(findings, falls),
     ]
     if rounds and not steps and not falls:
-        steady = all(found.is_steady is not False for found in rounds)
-        texts = [f"{words.title_of(found.name)}: {found.text}." for found in rounds]
+        steady = all(one.is_steady is not False for one in rounds)
+        texts = [f"{words.title_of(one.name)}: {one.text}." for one in rounds]
         return Headline(
             text=texts[0], tone="good" if steady else "unsure", more=[*texts[1:], *more], counts={}
         )
-    if len(findings) == 1:
-        # of several, where it is worst is the answer
-        answer = findings[0].answer
-        text = answer.sentence
-        more = [*map(_sentence, [*answer.because, *([answer.next] if answer.next else [])]), *more]
-    else:
-        text = _text(names, findings, judged, main)
+    told = [*answer.because, *([answer.next] if answer.next else [])]
     return Headline(
-        text=text,
+        text=answer.sentence,
         tone=_tone(judged, falls),
-        more=more,
+        more=[*map(_sentence, told), *more],
         counts=dict(Counter(step.verdict for step in steps)),
     )
 
@@ -79,40 +105,8 @@ def _tone(
     return "unsure" if all(fall.episode.cause == "unknown" for fall in falls) else "bad"
 
 
-def _text(
-    names: Names,
-    findings: Sequence[RecordingFindings],
-    judged: Sequence[StepFindings],
-    falls: Sequence[_Fall],
-) -> str:
-    if not judged:
-        return _not_judged(findings)
-    if not falls:
-        slow = [step for step in judged if step.verdict in ("thermal", "unknown") and step.why]
-        return _slow_from_start(slow) if slow else _steady(findings, judged)
-    thermal = [fall for fall in falls if fall.episode.cause == "thermal"]
-    verb = "Throttles" if thermal else "Gets slower"
-    worst = max(thermal or falls, key=lambda fall: fall.episode.depth_pct)
-    hit = len({id(fall.named) for fall in thermal or falls})
-    places = _places(names, len(findings))
-    where = words.phrase(worst.named.conditions, names.keys) or f"in '{worst.named.label}'"
-    drop = f"by {worst.episode.depth_pct:.0f} % after {_seconds(worst.episode.onset_s)}"
-    return (
-        f"{verb} in {hit} of {places}: most {where}, {drop} "
-        f"({words.plain(worst.step.step)}); {_causes(falls)}."
-    )
-
-
-def _slow_from_start(slow: Sequence[StepFindings]) -> str:
-    """Steps that never fell, since an earlier load had already slowed them."""
-    worst = next((step for step in slow if step.throttles), slow[0])
-    verb = "Throttles" if worst.throttles else "May throttle"
-    more = f", and {words.counted(len(slow) - 1, 'workload')} more" if len(slow) > 1 else ""
-    return f"{verb} from the start in {words.plain(worst.step)}{more}: {'; '.join(worst.why)}."
-
-
 def _one(worst: _Fall) -> str:
-    episode, name = worst.episode, words.plain(worst.step.step)
+    episode, name = worst.episode, plain(worst.step.step)
     falls = "fall" if name.endswith("s") else "falls"
     after = f"by {episode.depth_pct:.0f} % after {_seconds(episode.onset_s)}"
     return f"{name} {falls} {after}{_levels(episode)}"
@@ -127,53 +121,6 @@ def _levels(episode: Episode) -> str:
         if before is not None and during is not None:
             return f", from {words.number(before)} to {words.number(during)} {unit}"
     return ""
-
-
-def _causes(falls: Sequence[_Fall]) -> str:
-    """The causes of the falls, the most frequent first."""
-    counted = Counter(fall.episode.cause for fall in falls).most_common()
-    known = [cause for cause, _ in counted if cause != "unknown"]
-    if not known:
-        return "the cause is unknown"
-    if len(counted) == 1:
-        return f"{words.CAUSES[known[0]]} is the cause"
-    parts = [f"{words.CAUSES[cause]} ({count})" for cause, count in counted]
-    return f"causes: {words.listed(parts)}"
-
-
-def _places(names: Names, count: int) -> str:
-    """The noun for what is counted."""
-    if names.keys == ["drive"]:
-        return words.counted(count, "drive")
-    if names.keys and len(names.settings) == count:
-        return words.counted(count, "place" if "slot" in names.keys else "condition")
-    return words.counted(count, "recording")
-
-
-def _steady(findings: Sequence[RecordingFindings], judged: Sequence[StepFindings]) -> str:
-    unknown = sum(
-        step.why_unknown is not None and step.rounds is None
-        for recording in findings
-        for step in recording.steps
-    )
-    runs = words.counted(len(judged), "workload")
-    left = f"; {unknown} more could not be judged" if unknown else ""
-    if len(findings) > 1:
-        runs = f"{runs} in {words.counted(len(findings), 'recording')}"
-    bound = sum(step.verdict == "limited-by-host" for step in judged)
-    if bound:
-        return f"Does not throttle, but the host limits {bound} of {runs}{left}."
-    which = "the one workload" if len(judged) == 1 else f"all {runs}"
-    return f"Steady: does not throttle in {which}{left}."
-
-
-def _not_judged(findings: Sequence[RecordingFindings]) -> str:
-    reasons = dict.fromkeys(
-        step.why_unknown for recording in findings for step in recording.steps if step.why_unknown
-    )
-    if not reasons:
-        return "Nothing to judge: no workload was recorded."
-    return f"Cannot be judged: {'; '.join(list(reasons)[:2])}."
 
 
 def _by_workload(workloads: Sequence[WorkloadSection], falls: Sequence[_Fall]) -> list[str]:

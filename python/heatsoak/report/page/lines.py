@@ -1,37 +1,74 @@
-"""Charts over time: a line for each recording's run of the same workload."""
+"""Charts over time: a line for each recording's run of the same workload, or its time without."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from heatsoak.analysis import RecordingFindings, StepFindings
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
+from heatsoak.analysis.answer import CAUSE_WORDS
+from heatsoak.analysis.names import Named, Names
+from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.report.page import words
-from heatsoak.report.page.contract import ChartSeries, LatencyHistogram, Line, WorkloadSection
-from heatsoak.report.page.names import Named, Names
-from heatsoak.report.page.tracks import QuantitySeries, courses, histograms, seconds
+from heatsoak.report.page.contract import (
+    ChartQuantity,
+    ChartSeries,
+    LatencyHistogram,
+    Line,
+    WorkloadSection,
+)
+from heatsoak.report.page.tracks import (
+    QuantitySeries,
+    courses,
+    courses_unloaded,
+    histograms,
+    seconds,
+)
 from heatsoak.units import format_duration
 
 #: This many of the last rounds are drawn.
 _ROUNDS = 5
 
+Pack = Callable[[QuantitySeries], ChartSeries]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """One recording's run of a workload, before it is packed."""
+    """A line of a chart before it is packed; its first series is what the chart is about."""
 
     recording: int
-    step: int
     label: str
-    findings: StepFindings
     view: StepView
     courses: list[QuantitySeries]
-    seconds: QuantitySeries | None
-    latency: list[LatencyHistogram]
+    seconds: QuantitySeries | None = None
+    latency: list[LatencyHistogram] = field(default_factory=list)
 
     @property
     def series(self) -> list[QuantitySeries]:
         """All of its series."""
         return [*self.courses, *([self.seconds] if self.seconds else [])]
+
+    def line(self, packed: Pack) -> Line:
+        """Return it with its packed series."""
+        return Line(
+            recording=self.recording,
+            step=None,
+            label=self.label,
+            start_s=self.view.start_s,
+            tracks=[packed(course) for course in self.courses],
+            seconds=packed(self.seconds) if self.seconds else None,
+            latency=self.latency,
+            level_mb_s=None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnStep(Drawn):
+    """One recording's run of a workload."""
+
+    step: int
+    findings: StepFindings
 
     @property
     def level_mb_s(self) -> float | None:
@@ -40,32 +77,54 @@ class Drawn:
             return self.findings.episodes[0].before_mb_s
         return self.findings.mean_mb_s
 
-    def line(self, tracks: list[ChartSeries], of_seconds: ChartSeries | None) -> Line:
+    def line(self, packed: Pack) -> Line:
         """Return it with its packed series."""
-        return Line(
-            recording=self.recording,
-            step=self.step,
-            label=self.label,
-            start_s=self.view.start_s,
-            tracks=tracks,
-            seconds=of_seconds,
-            latency=self.latency,
-            level_mb_s=self.level_mb_s,
-        )
+        own = {"step": self.step, "level_mb_s": self.level_mb_s}
+        return super().line(packed).model_copy(update=own)
+
+
+class Chart(ABC):
+    """Lines over the same time."""
+
+    #: What is drawn at once, besides what each line is about.
+    SHOWN: ClassVar[tuple[ChartQuantity, ...]]
+
+    @property
+    @abstractmethod
+    def lines(self) -> Sequence[Drawn]:
+        """Its lines before they are packed."""
+
+    @property
+    def shown(self) -> list[ChartQuantity]:
+        """The quantities that are drawn at once, from the top."""
+        about = [one.courses[0].quantity for one in self.lines if one.courses]
+        known = {course.quantity for one in self.lines for course in one.courses}
+        return list(dict.fromkeys([*about, *(one for one in self.SHOWN if one in known)]))
+
+    @abstractmethod
+    def workload(self, lines: list[Line]) -> WorkloadSection:
+        """Return it with its packed lines."""
 
 
 @dataclass
-class Chart:
+class StepChart(Chart):
     """All runs of one workload."""
+
+    SHOWN = ("temperature", "power")
 
     id: str
     step: str
     protocol: str
     title: str
-    drawn: list[Drawn] = field(default_factory=list)
+    drawn: list[DrawnStep] = field(default_factory=list)
+
+    @property
+    def lines(self) -> Sequence[DrawnStep]:
+        """Its runs."""
+        return self.drawn
 
     def workload(self, lines: list[Line]) -> WorkloadSection:
-        """Return it with its lines."""
+        """Return it with its packed lines."""
         longest_s = max(one.findings.duration_s for one in self.drawn)
         description = self.drawn[0].findings.workload
         return WorkloadSection(
@@ -75,14 +134,75 @@ class Chart:
             step=self.step,
             protocol=self.protocol,
             summary=summary([one.findings for one in self.drawn]),
+            shown=self.shown,
             lines=lines,
         )
 
 
-def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
-    """Return the charts in the order of their steps."""
+@dataclass
+class UnloadedChart(Chart):
+    """The logs of drives that were never loaded: how warm they were, and why."""
+
+    SHOWN = ("throughput", "iops", "busy", "power")
+
+    drawn: list[Drawn]
+    protocol: str
+    unloaded: list[Unloaded]
+
+    @property
+    def lines(self) -> Sequence[Drawn]:
+        """A line for each log."""
+        return self.drawn
+
+    def workload(self, lines: list[Line]) -> WorkloadSection:
+        """Return it with its packed lines."""
+        longest_s = max(one.duration_s for one in self.unloaded)
+        return WorkloadSection(
+            id="unloaded",
+            title="Without a load",
+            detail=f"nothing to judge, {format_duration(longest_s)}",
+            step=self.drawn[0].view.step.name,
+            protocol=self.protocol,
+            summary=_summary_unloaded(self.unloaded),
+            shown=self.shown,
+            lines=lines,
+        )
+
+
+def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[UnloadedChart]:
+    """Return the chart of all logs that show no load, if there are any."""
+    drawn, unloaded, protocols = [], [], []
+    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+        if judged.unloaded is None:
+            continue
+        view = next(view for view in loaded_steps(named.recording) if view.is_idle)
+        shown = courses_unloaded(view, judged.unloaded)
+        drawn.append(Drawn(recording=number, label=named.label, view=view, courses=shown))
+        unloaded.append(judged.unloaded)
+        protocols.append(named.recording.meta.protocol.name)
+    return [UnloadedChart(drawn, protocols[0], unloaded)] if drawn else []
+
+
+def _summary_unloaded(found: Sequence[Unloaded]) -> str:
+    """How warm the drives were, and what their temperatures followed, in a sentence or two."""
+    if len(found) == 1 and found[0].reasons:
+        return ". ".join(
+            f"{text[:1].upper()}{text[1:]}" for text in [*found[0].reasons, ""]
+        ).strip()
+    parts = []
+    if temps_c := [one.max_temp_c for one in found if one.max_temp_c is not None]:
+        parts.append(f"The highest temperatures were {words.span(temps_c, 'C')}.")
+    followed = Counter(one.follows for one in found if one.follows is not None).most_common()
+    if followed:
+        each = [f"{what} in {count} of {len(found)}" for what, count in followed]
+        parts.append(f"They followed {words.listed(each)} logs.")
+    return " ".join(parts) or "No temperature was logged."
+
+
+def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChart]:
+    """Return the charts of workloads in the order of their steps."""
     alone = _are_single_logs(names)
-    found: dict[tuple[str, str, str], Chart] = {}
+    found: dict[tuple[str, str, str], StepChart] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         views = {view.step.name: view for view in judged_steps(named.recording)}
         protocol = named.recording.meta.protocol
@@ -95,7 +215,9 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
             key = (protocol.name, "" if alone else name, step.workload)
             if key not in found:
                 title = step.workload if alone else name
-                found[key] = Chart(f"w{len(found) + 1}", name, protocol.name, words.title_of(title))
+                found[key] = StepChart(
+                    f"w{len(found) + 1}", name, protocol.name, words.title_of(title)
+                )
             label = named.label
             if step.round is not None:
                 label = f"{label}, round {step.round}"
@@ -130,14 +252,14 @@ def _causes(fallen: Sequence[StepFindings]) -> str:
     causes = list(dict.fromkeys(step.verdict for step in fallen))
     if causes == ["unknown"]:
         return "the cause is unknown"
-    named = words.listed([words.CAUSES[cause] for cause in causes])
+    named = "; ".join(CAUSE_WORDS[cause] for cause in causes)
     return f"{'cause' if len(causes) == 1 else 'causes'}: {named}"
 
 
 def _drawn(
     named: Named, number: int, index: int, label: str, step: StepFindings, view: StepView
-) -> Drawn:
-    return Drawn(
+) -> DrawnStep:
+    return DrawnStep(
         recording=number,
         step=index,
         label=label,

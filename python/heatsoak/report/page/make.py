@@ -8,7 +8,9 @@ from pydantic import BaseModel
 import heatsoak
 from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
+from heatsoak.analysis.names import Names, names_of
 from heatsoak.protocol import Observation, Protocol
+from heatsoak.protocol.phrases import drive_name, said
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
@@ -16,15 +18,19 @@ from heatsoak.report.page.contract import ChartSeries, Page, WorkloadSection
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.headline import headline
-from heatsoak.report.page.lines import Chart, charts
+from heatsoak.report.page.lines import Chart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
-from heatsoak.report.page.names import Names, names_of
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.tracks import QuantitySeries
 
 
 def comparisons(
-    names: Names, by: str | None = None, baseline: str | None = None, *, anyway: bool = False
+    names: Names,
+    by: str | None = None,
+    baseline: str | None = None,
+    *,
+    anyway: bool = False,
+    findings: Findings | None = None,
 ) -> tuple[list[Comparison], list[str]]:
     """Return the comparisons, and notes on what could not be compared.
 
@@ -33,12 +39,12 @@ def comparisons(
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
-        return [compare(recordings, by, baseline, anyway)], []
+        return [compare(recordings, by, baseline, anyway, findings=findings)], []
     if len(names.keys) != 1:
         return [], []
     key = names.keys[0]
     try:
-        return [compare(recordings, key)], []
+        return [compare(recordings, key, findings=findings)], []
     except NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
 
@@ -74,19 +80,21 @@ def make_page(
     """
     names = names_of(recordings)
     found = findings.recordings
-    drawn = charts(names, found)
+    steps = charts(names, found)
+    drawn: list[Chart] = [*steps, *unloaded_charts(names, found)]
     curves = curve_charts(names, found)
-    compared, notes = comparisons(names, by, baseline, anyway=anyway)
+    compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
         page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)
     ]
-    bars = bar_charts(names, found, drawn, curves)
+    bars = bar_charts(names, found, steps, curves)
     if data_budget is None:
         left = (
             PAGE_BYTES - PROGRAM_BYTES - _size([*page_recordings, *compared, *bars, *curves], drawn)
         )
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
     workloads, data = _packed(drawn, data_budget)
+    loaded = workloads[: len(steps)]
     if any(_is_thinned(workload) for workload in workloads):
         notes.append(
             "Charts with fewer points than were recorded keep the minimum and maximum of each "
@@ -96,10 +104,10 @@ def make_page(
         title=title or _title(names),
         made_by=f"heatsoak {heatsoak.__version__}",
         made_unix_s=time.time(),
-        headline=headline(names, found, workloads),
+        headline=headline(names, findings, loaded, compared),
         recordings=page_recordings,
         workloads=workloads,
-        matrix=matrix(names, found, workloads),
+        matrix=matrix(names, found, loaded),
         bars=bars,
         curves=curves,
         comparisons=compared,
@@ -110,7 +118,7 @@ def make_page(
 
 def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
     """About how many bytes a page takes besides its series."""
-    lines = [one for chart in drawn for one in chart.drawn]
+    lines = [one for chart in drawn for one in chart.lines]
     counted = [histogram for one in lines for histogram in one.latency]
     texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
     return texts + _SERIES_BYTES * sum(len(one.series) for one in lines)
@@ -119,20 +127,14 @@ def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
 def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[WorkloadSection], str]:
     """The charts with their series packed, and the packed series."""
     every = fit_to_size(
-        [course for chart in drawn for one in chart.drawn for course in one.series], budget
+        [course for chart in drawn for one in chart.lines for course in one.series], budget
     )
     packer = Packer()
 
     def packed(course: QuantitySeries) -> ChartSeries:
         return pack(course, every[course.importance], packer)
 
-    workloads = []
-    for chart in drawn:
-        lines = []
-        for one in chart.drawn:
-            tracks = [packed(course) for course in one.courses]
-            lines.append(one.line(tracks, packed(one.seconds) if one.seconds else None))
-        workloads.append(chart.workload(lines))
+    workloads = [chart.workload([one.line(packed) for one in chart.lines]) for chart in drawn]
     return workloads, packer.data()
 
 
@@ -149,7 +151,7 @@ def _title(names: Names) -> str:
     what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
         return f"{words.title_of(what)}: {words.listed(_files(names))}"
-    drives = list(dict.fromkeys(words.drive_name(meta.drive) for meta in metas))
+    drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
     drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
     return f"{drive}: {what}"
 
@@ -162,6 +164,6 @@ def _protocol(protocol: Protocol | Observation) -> str:
 
 def _files(names: Names) -> list[str]:
     """The names of logs; if there are many, only the first."""
-    files = list(dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings))
+    files = list(dict.fromkeys(said(named.recording.path.name) for named in names.recordings))
     more = [f"{len(files) - 3} more"] if len(files) > 4 else []
     return [*files[:3], *more] if more else files

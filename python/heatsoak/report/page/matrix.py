@@ -8,6 +8,7 @@ import numpy as np
 
 from heatsoak import catalog
 from heatsoak.analysis import RecordingFindings, StepFindings
+from heatsoak.analysis.names import Named, Names
 from heatsoak.protocol import Protocol
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
@@ -17,7 +18,6 @@ from heatsoak.report.page.contract import (
     MatrixSection,
     WorkloadSection,
 )
-from heatsoak.report.page.names import Named, Names
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
@@ -36,8 +36,10 @@ class _Member:
 def matrix(
     names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
 ) -> MatrixSection | None:
-    """Return the matrix of the conditions in which recordings differ; None if they do not
-    differ."""
+    """Return the matrix of the conditions in which recordings differ.
+
+    None if they do not differ, or if nothing was measured that it could show.
+    """
     keys = _keys(names)
     if not 1 <= len(keys) <= _MAX_KEYS:
         return None
@@ -57,6 +59,9 @@ def matrix(
         )
         for place, members in by_cell.items()
     ]
+    if not any(cell.values for cell in cells):
+        return None
+    metrics = [_rated(metric, cells, list(by_cell.values()), workloads) for metric in metrics]
     held, source = _held(cells)
     return MatrixSection(
         row_key=row_key,
@@ -126,20 +131,70 @@ def _values(
     metrics: Sequence[MatrixMetric],
     workloads: Sequence[WorkloadSection],
 ) -> dict[str, MatrixFigure]:
-    by_id = {workload.id: workload for workload in workloads}
     found = {}
     for metric in metrics:
-        per_member = []
-        for member in members:
-            if metric.workload is None:
-                per_member.append(summarised(member.findings.steps))
-            else:
-                lines = [ln for ln in by_id[metric.workload].lines if ln.recording == member.number]
-                per_member.append([member.findings.steps[line.step] for line in lines])
-        figure = _figure(metric, [steps for steps in per_member if steps])
+        figure = _figure(metric, _steps(members, metric, workloads))
         if figure is not None:
             found[metric.id] = _with_published(figure, metric, members[0])
     return found
+
+
+def _steps(
+    members: Sequence[_Member], metric: MatrixMetric, workloads: Sequence[WorkloadSection]
+) -> list[list[StepFindings]]:
+    """The steps that a metric is about, for each run that has any."""
+    found = []
+    for member in members:
+        if metric.workload is None:
+            found.append(summarised(member.findings.steps))
+        else:
+            lines = next(one.lines for one in workloads if one.id == metric.workload)
+            own = [line.step for line in lines if line.recording == member.number]
+            found.append([member.findings.steps[step] for step in own if step is not None])
+    return [steps for steps in found if steps]
+
+
+#: What a drive can take before it falls, which a faster drive uses up in less time.
+_CAPACITIES = ("spare-area", "write-cache")
+_RATED_BY = {
+    _ONSET: "Colours show how much was written until it fell: a faster drive falls sooner.",
+    _DEPTH: "Colours show the level that is left: a faster drive falls from a higher one.",
+}
+
+
+def _rated(
+    metric: MatrixMetric,
+    cells: Sequence[MatrixCell],
+    by_cell: Sequence[Sequence[_Member]],
+    workloads: Sequence[WorkloadSection],
+) -> MatrixMetric:
+    """The metric; cells that all fall for want of space are coloured by what that is worth."""
+    kind = metric.id.rpartition(".")[2]
+    if kind not in _RATED_BY:
+        return metric
+    rated: list[float] = []
+    for members in by_cell:
+        runs = [_worth(kind, steps) for steps in _steps(members, metric, workloads)]
+        known = [value for value in runs if value is not None]
+        if not known or len(known) < len(runs):
+            return metric
+        rated.append(float(np.mean(known)))
+    for cell, value in zip(cells, rated, strict=True):
+        if metric.id in cell.values:
+            update = {"rated": value}
+            cell.values[metric.id] = cell.values[metric.id].model_copy(update=update)
+    return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
+
+
+def _worth(kind: str, steps: Sequence[StepFindings]) -> float | None:
+    """GB until the fall, or minus the level after it, if only capacity makes it fall."""
+    episodes = [episode for step in steps for episode in step.episodes]
+    if not episodes or any(episode.cause not in _CAPACITIES for episode in episodes):
+        return None
+    if kind == _ONSET:
+        return min(episodes, key=lambda episode: episode.onset_s).written_gb_at_onset
+    level = max(episodes, key=lambda episode: episode.depth_pct).during_mb_s
+    return None if level is None else -level
 
 
 def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:

@@ -32,12 +32,20 @@ def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
     """Return one style per recording, the same as on the page.
 
     Sets of conditions differ by colour while there are enough colours; otherwise the main condition
-    determines the colour, and the others together the pattern.
+    determines the colour, and the others together the pattern. Repeated runs differ by pattern, or
+    by colour if all recordings are runs of the same.
     """
     colors, dashes = palette()[shade]["lines"], palette()["dashes"]
-    if len({recording.color for recording in page.recordings}) <= len(colors):
-        places = _places([str(recording.color) for recording in page.recordings])
-        return [LineStyle(colors[place], ()) for place in places]
+    sets = [recording.color for recording in page.recordings]
+    if len(set(sets)) == 1:
+        turns = [divmod(number, len(colors)) for number in range(len(sets))]
+        return [LineStyle(colors[at], tuple(dashes[turn % len(dashes)])) for turn, at in turns]
+    if len(set(sets)) <= len(colors):
+        runs = [sets[:number].count(own) for number, own in enumerate(sets)]
+        return [
+            LineStyle(colors[place], tuple(dashes[run % len(dashes)]))
+            for place, run in zip(_places(sets), runs, strict=True)
+        ]
     main = _main_condition(page)
     if not main:
         # the colours are reused, each time with another pattern
@@ -51,6 +59,12 @@ def line_styles(page: Page, shade: str = "light") -> list[LineStyle]:
         LineStyle(colors[one % len(colors)], tuple(dashes[other % len(dashes)]))
         for one, other in zip(_places(mains), _places(rests), strict=True)
     ]
+
+
+def beside(style: LineStyle, place: int, shade: str = "light") -> LineStyle:
+    """Return the style of a recording's measurement number `place`, where several are drawn."""
+    colors = palette()[shade]["lines"]
+    return LineStyle(colors[(colors.index(style.color) + place) % len(colors)], style.dashes)
 
 
 def _split(recording: PageRecording, main: str) -> tuple[str, str]:

@@ -1,13 +1,14 @@
 """A step's samples as series for charts: over time, and by latency."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from heatsoak.analysis import Unloaded
 from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.series import Array, Series, directions
 from heatsoak.analysis.view import StepView
@@ -17,8 +18,10 @@ from heatsoak.recording.columns import (
     column_of,
     drive_temperatures,
     is_of_drive,
+    throttle_columns,
 )
 from heatsoak.report.page.contract import ChartQuantity, LatencyHistogram
+from heatsoak.units import format_number
 
 #: Points further apart than this many usual intervals have a gap between them.
 _GAP_INTERVALS = 3.5
@@ -66,6 +69,22 @@ def courses(view: StepView) -> list[QuantitySeries]:
     return [course for course in found if len(course.t_s)]
 
 
+def courses_unloaded(view: StepView, unloaded: Unloaded) -> list[QuantitySeries]:
+    """Return what tells why a drive without a load was warm, and then what it did.
+
+    First its own temperatures, and what they followed, if that was logged.
+    """
+    own = drive_temperatures(view.columns(TEMPERATURES))
+    found = [_readings(view, column, "temperature") for column in own]
+    if len(found) == 1:
+        found = [replace(found[0], label="the drive")]
+    if (column := unloaded.follows_column) is not None:
+        quantity: ChartQuantity = "temperature" if column.startswith(TEMPERATURES) else "busy"
+        found.append(replace(_readings(view, column, quantity), label=unloaded.follows or ""))
+    found += [*_rates(view), _readings(view, "power_w", "power"), *_levels(view)]
+    return [course for course in found if len(course.t_s)]
+
+
 def seconds(view: StepView) -> QuantitySeries | None:
     """Return the IOPS of each second; None if unknown."""
     series, bs = view.iops, view.step.bs
@@ -75,7 +94,11 @@ def seconds(view: StepView) -> QuantitySeries | None:
     found = by_second(series)
     if not len(found.values):
         return None
-    label = "IOPS of each second" if found.each_s == 1 else f"IOPS, means over {found.each_s:.3g} s"
+    label = (
+        "IOPS of each second"
+        if found.each_s == 1
+        else f"IOPS, means over {format_number(found.each_s)} s"
+    )
     return QuantitySeries("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
 
 
@@ -117,7 +140,7 @@ def _latencies(view: StepView) -> Iterator[QuantitySeries]:
 
 def _levels(view: StepView) -> Iterator[QuantitySeries]:
     """Power states, counters and load, if they change; constants are not drawn."""
-    counters = [*view.columns("throttle_count."), *view.columns("throttle_time_s.")]
+    counters = throttle_columns(view.columns("throttle_"))
     found = [_readings(view, column, "level") for column in ("power_state", *counters)]
     found += [_readings(view, column, "busy") for column in ("cpu_core_pct", "busy_pct")]
     yield from (one for one in found if len(one.values) and np.ptp(one.values) > 0)

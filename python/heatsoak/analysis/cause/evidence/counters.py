@@ -4,6 +4,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.view import StepView
+from heatsoak.recording.columns import throttle_counters, throttle_statuses
 
 #: A governor acts at its limit; sensors round to a kelvin and lag.
 AT_LIMIT_K = 3.0
@@ -41,21 +42,11 @@ def thermal_counters(case: Case) -> Finding | None:
                 "silent",
                 "the drive counts thermal throttling, and counted none here",
             )
-    if _status_columns(case.view):
+    if throttle_statuses(case.view.columns("throttle_")):
         return Finding(
             "thermal-counters", "status-off", "the drive's own status said that it did not throttle"
         )
     return None
-
-
-def _status_columns(view: StepView) -> list[str]:
-    """Columns made of a logged status, whose spells are both counted and timed."""
-    timed = {name.partition(".")[2] for name in view.columns("throttle_time_s.")}
-    return [
-        name
-        for name in view.columns("throttle_count.")
-        if (status := name.partition(".")[2]) in timed and not status.startswith("tmt")
-    ]
 
 
 def _first_rise_s(case: Case, column: str) -> float:
@@ -108,18 +99,9 @@ def stated_limit(case: Case) -> Finding | None:
     return None
 
 
-#: Minutes above the temperatures that the drive states as warning and critical: drives throttle
-#: below those as a rule, so these count heat, not throttling.
-_NOT_THROTTLING = ("warning", "critical")
-
-
 def counter_columns(view: StepView) -> list[str]:
     """Return the columns in which the drive counts or times its own throttling."""
-    return [
-        name
-        for name in view.columns("throttle_count.") + view.columns("throttle_time_s.")
-        if name.partition(".")[2] not in _NOT_THROTTLING
-    ]
+    return throttle_counters(view.columns("throttle_"))
 
 
 def counted(case: Case) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.waiting import fullness, queue_of
+from heatsoak.units import format_number
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
@@ -91,7 +92,10 @@ def others_traffic(case: Case) -> Finding | None:
             f"({before:.0f} before)",
         )
     if during < NOTHING * case.drop.before:
-        return Finding("others", "quiet", "nobody else used the device")
+        text = "nobody else used the device"
+        if during >= 0.5:
+            text = f"others moved next to nothing on the same device: {during:.0f} MB/s"
+        return Finding("others", "quiet", text)
     return Finding(
         "others",
         "quiet",
@@ -205,8 +209,8 @@ def _sizes(case: Case) -> Finding | None:
     return Finding(
         "demand",
         "other-load",
-        f"the load changed: its I/Os were {before_kib:.3g} KiB before, "
-        f"and {during_kib:.3g} KiB during the drop",
+        f"the load changed: its I/Os were {format_number(before_kib)} KiB before, "
+        f"and {format_number(during_kib)} KiB during the drop",
     )
 
 
@@ -229,7 +233,10 @@ def _in_flight(case: Case) -> Finding | None:
     if lost < -math.log1p(-MIN_DEPTH):
         return None
     share = math.log(before / during) / lost
-    said = f"{before:.2g} I/Os were in flight before, {during:.2g} during the drop"
+    said = (
+        f"{format_number(before, 2)} I/Os were in flight before, "
+        f"{format_number(during, 2)} during the drop"
+    )
     if share >= MIN_EXPLAINED:
         return Finding(
             "demand", "fewer", f"{said}, each answered about as fast: the load asked for less"

@@ -3,12 +3,11 @@
 import math
 
 from heatsoak.analysis.cause.case import Case, Finding, alike
+from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.view import StepView, other_cooling
 
 #: Onsets that differ by more than this factor have moved.
 MOVED = 1.3
-#: Onsets that differ by less than this factor have not.
-MAX_UNCHANGED_RATIO = 1.1
 
 
 def cooling(case: Case) -> Finding | None:
@@ -40,7 +39,7 @@ def cooling(case: Case) -> Finding | None:
         if ratio >= MOVED and other.is_better in (None, later > 1):
             if moved is None or ratio > moved[0]:
                 moved = (ratio, said)
-        elif ratio <= MAX_UNCHANGED_RATIO:
+        elif ratio <= SAME_ONSET_RATIO:
             stayed = said
     if moved is not None:
         return Finding("conditions", "moved", f"the onset moves with the cooling: {moved[1]}")
@@ -107,13 +106,15 @@ def after_a_rest(case: Case) -> Finding | None:
     warm = "" if start_c is None else f" at {start_c:.0f} C"
     warmer_k = _warmer_k(case, view)
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
+    # a governor may hold on until the drive has cooled far below where it began
+    is_cool = start_c is not None and start_c < MIN_THROTTLING_C
     is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
     said = f"'{view.step.name}' started {how}{warm}"
     if back >= MIN_RECOVERED:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
         return Finding("after-a-rest", seen, f"{said}, at full speed again")
     if back <= MAX_STILL_SLOW:
-        seen = "slow-though-cooler" if is_cooler else "slow"
+        seen = "slow-though-cooler" if is_cooler and is_cool else "slow"
         return Finding("after-a-rest", seen, f"{said}, as slow as before")
     return Finding("after-a-rest", "partly", f"{said}, with {back:.0%} of the loss recovered")
 

@@ -7,13 +7,15 @@ from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed,
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.view import StepView
 from heatsoak.catalog import has_write_cache
+from heatsoak.units import MB, format_number
 
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
 #: A cache or spare area is used up at once; heat acts slowly, unless the governor acts in steps.
 FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
-#: How much of the level before the drop is lost, in words.
-LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8))
+#: How much of the level before the drop is lost, in words. Behind a full cache, or while collecting
+#: garbage, flash still writes a twentieth and more; some governors leave less.
+LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8), ("most", 0.95))
 #: This many times as noisy as before.
 WILDER = 2.5
 #: Fewer samples are too few to measure scatter.
@@ -45,14 +47,16 @@ def shape(case: Case) -> Finding | None:
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     return Finding(
-        "shape", kind, f"nine tenths of the loss came within {max(drop.fall_s, sampling_s):.2g} s"
+        "shape",
+        kind,
+        f"nine tenths of the loss came within {format_number(max(drop.fall_s, sampling_s), 2)} s",
     )
 
 
 def depth(case: Case) -> Finding:
-    """How much was lost: garbage collection takes most of it, governors seldom do."""
+    """How much was lost: garbage collection takes most of it, a governor a part or nearly all."""
     lost = case.drop.depth
-    seen = next((name for name, below in LOST if lost < below), "most")
+    seen = next((name for name, below in LOST if lost < below), "nearly-all")
     return Finding("depth", seen, f"it lost {lost:.0%} of the level before")
 
 
@@ -87,7 +91,10 @@ def end(case: Case) -> Finding | None:
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
     if case.length_s >= LONG_S and left_s < LONG_S:
-        return Finding("end", "lasted", f"it lasted to the end, {case.length_s:.0f} s")
+        text = f"it lasted to the end, {case.length_s:.0f} s"
+        if case.view.lasting_drop is not case.drop:
+            text = f"it lasted {case.length_s:.0f} s, until {left_s:.0f} s before the step's end"
+        return Finding("end", "lasted", text)
     return None
 
 
@@ -134,6 +141,8 @@ def power(case: Case) -> Finding | None:
 FAR_DEEPER = 0.25
 #: Depths that differ by less than this are alike.
 ALIKE_DEPTH = 0.15
+#: The kernel joins the writes of one stream to 128 KiB and more; tests of random ones use 4 to 16.
+SMALL_KIB, LARGE_KIB = 20.0, 100.0
 #: A read step this close to the temperature at onset that kept its speed was not throttled there.
 AS_HOT_K = 2.0
 
@@ -158,7 +167,30 @@ def load(case: Case) -> Finding | None:
         return Finding(
             "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
         )
+    size_kib = _request_kib(case)
+    if size_kib is not None and size_kib <= SMALL_KIB:
+        return Finding(
+            "load",
+            "small-writes",
+            f"writes of {size_kib:.0f} KiB, as random ones are: those use up spare area",
+        )
+    if size_kib is not None and size_kib >= LARGE_KIB:
+        return Finding(
+            "load",
+            "large-writes",
+            f"writes of {size_kib:.0f} KiB, as one stream makes: those use up a cache",
+        )
     return Finding("load", "writes", "writes, in an unknown order")
+
+
+def _request_kib(case: Case) -> float | None:
+    """The mean size of a write before the onset; None if the log does not tell."""
+    rates, counts = case.view.throughput, case.view.iops
+    if rates.unit != "mb_s" or not len(counts.values):
+        return None
+    span_s = case.level_since_s, case.drop.onset_s
+    size = rates.mean(*span_s) * MB / max(counts.mean(*span_s), 1.0)
+    return size / 1024 if np.isfinite(size) else None
 
 
 def drive_has(case: Case) -> Finding | None:
@@ -278,7 +310,10 @@ def against_capacity(case: Case) -> Finding | None:
         return None
     written_gb = here_gb + course.written_before_gb(case.view.start_s)
     share = written_gb / course.drive_gb
-    said = f"{written_gb:.3g} GB had been written to a drive of {course.drive_gb:.3g} GB"
+    said = (
+        f"{format_number(written_gb)} GB had been written to a drive of "
+        f"{format_number(course.drive_gb)} GB"
+    )
     is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
         return Finding("written", "at-the-brim", f"{said}: that is where spare area runs out")
@@ -306,8 +341,9 @@ def repeats(case: Case) -> Finding | None:
         bytes_apart = _apart(here_gb, there_gb)
         time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
         said = (
-            f"'{view.step.name}' fell after {there_gb:.3g} GB and {drops[0].onset_s:.0f} s, "
-            f"here after {here_gb:.3g} GB and {case.drop.onset_s:.0f} s"
+            f"'{view.step.name}' fell after {format_number(there_gb)} GB and "
+            f"{drops[0].onset_s:.0f} s, "
+            f"here after {format_number(here_gb)} GB and {case.drop.onset_s:.0f} s"
         )
         if bytes_apart <= SAME and time_apart >= OTHER:
             return Finding("repeats-in", "bytes", f"it repeats in bytes, not in time: {said}")

@@ -1,11 +1,11 @@
-"""The names of recordings on a page, and which of them have the same conditions."""
+"""The names of recordings among others, and which of them have the same conditions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heatsoak.protocol import REPETITIONS, Label
+from heatsoak.protocol.phrases import drive_name, label_of, said
 from heatsoak.recording import Recording
-from heatsoak.report.page import words
 
 DRIVE = "drive"
 #: The simulated place, which stands for conditions.
@@ -14,7 +14,7 @@ ENCLOSURE = "enclosure"
 
 @dataclass(frozen=True)
 class Named:
-    """A recording with its name on the page.
+    """A recording with its name among others.
 
     Attributes:
         label: what distinguishes it from the others; runs in the same conditions are numbered.
@@ -32,7 +32,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Names:
-    """The recordings of a page.
+    """Recordings that are looked at together.
 
     Attributes:
         keys: the conditions in which they differ, in the order of their protocols' axes; ``drive``
@@ -56,7 +56,7 @@ def names_of(recordings: Sequence[Recording]) -> Names:
         for recording, drive in zip(recordings, drives, strict=True)
     ]
     keys = _differing(conditions)
-    labels = [words.label_of(each, keys) for each in conditions]
+    labels = [label_of(each, keys) for each in conditions]
     # labels may be shortened, settings are not
     settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:
@@ -73,13 +73,28 @@ def names_of(recordings: Sequence[Recording]) -> Names:
         repeats = runs.count(run) > 1
         label = f"{setting}, run {runs[: number + 1].count(run)}" if repeats else setting
         named.append(Named(recording, label, setting, colors[settings[number]], known))
-    return Names(named, keys)
+    return Names(_unlike(named), keys)
+
+
+def _unlike(named: Sequence[Named]) -> list[Named]:
+    """Number those whose names are the same although they are not: names are shortened."""
+    labels = [one.label for one in named]
+    # the same setting under two protocols never shares a chart, but may share a list
+    found = []
+    for number, one in enumerate(named):
+        if labels.count(one.label) == 1:
+            found.append(one)
+            continue
+        count = labels[: number + 1].count(one.label)
+        mark = f" ({count})"
+        found.append(replace(one, label=one.label + mark, setting=one.setting + mark))
+    return found
 
 
 def _drives(recordings: Sequence[Recording]) -> list[str]:
     """The drives' names; with serials if only these distinguish two drives."""
     drives = [recording.meta.drive for recording in recordings]
-    names = [words.drive_name(drive) for drive in drives]
+    names = [drive_name(drive) for drive in drives]
     serials = {(name, drive.get("serial")) for name, drive in zip(names, drives, strict=True)}
     copies = {name for name in names if len({s for n, s in serials if n == name}) > 1}
     return [
@@ -105,8 +120,8 @@ def _without_keys(recording: Recording) -> str:
     """A name if conditions distinguish nothing: logs are named after their files."""
     meta = recording.meta
     if (file := _file_of(recording)) is not None:
-        return words.said(file)
-    return words.label_of(meta.conditions, list(meta.conditions)) or words.drive_name(meta.drive)
+        return said(file)
+    return label_of(meta.conditions, list(meta.conditions)) or drive_name(meta.drive)
 
 
 def _file_of(recording: Recording) -> str | None:

@@ -1,0 +1,327 @@
+"""What a comparison shows, in a sentence or two: the difference between the runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from heatsoak.analysis.comparison.likeness import TOLERANCE_K
+from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Direction
+from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL
+from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
+from heatsoak.analysis.findings import Throttles
+from heatsoak.protocol import Label
+from heatsoak.protocol.phrases import phrase, plain, said
+from heatsoak.units import GB, format_bytes, format_duration
+
+#: With more steps, they are counted instead of named.
+_MAX_STEPS = 3
+#: Without an interval, changes smaller than what counts as the onset of a fall are not mentioned.
+_MIN_UNTESTED_PCT = 100 * ONSET_LOSS
+#: Changes that differ by fewer points than a fall takes say the same.
+_SAME_POINTS = 100 * MIN_DROP
+_MAX_DETAILS = 4
+_NOUNS = {"sequential", "random", "mixed"}
+
+Steps = Mapping[tuple[str, str, str], Mapping[str, ComparisonRow]]
+
+
+def headlines(
+    by: str,
+    groups: Sequence[Label],
+    rows: Sequence[ComparisonRow],
+    throttling: Mapping[Label, Throttles],
+) -> list[ComparisonHeadline]:
+    """Return a headline for each group but the baseline, which comes first in `groups`.
+
+    `throttling` says whether each group's drives throttle; without an entry, nothing is said of it.
+    """
+    baseline, *others = groups
+    return [_headline(by, group, baseline, rows, throttling) for group in others]
+
+
+@dataclass
+class _Told:
+    """What was found: clauses of one sentence, more sentences, and what is better or worse."""
+
+    clauses: list[str] = field(default_factory=list)
+    falls: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    tones: set[str] = field(default_factory=set)
+
+
+def _headline(
+    by: str,
+    group: Label,
+    baseline: Label,
+    rows: Sequence[ComparisonRow],
+    throttling: Mapping[Label, Throttles],
+) -> ComparisonHeadline:
+    own = _summaries([row for row in rows if row.group == group])
+    steps, scores = _by_step(own, are_scores=False), _by_step(own, are_scores=True)
+    told = _Told()
+    main = _speeds(steps, told) if steps else _scores(scores, told)
+    _until_the_fall(steps, main, told)
+    _steady(steps, told)
+    _throttles(throttling.get(group), throttling.get(baseline), _name(by, baseline), told)
+    cured = throttling.get(group) == "no" and throttling.get(baseline) == "yes"
+    _falls(steps, told, is_said=cured)
+    _warmth(steps, told)
+    changed = [row.delta_pct for row in main if row.delta_pct is not None]
+    where = f"{_where(by, group)} rather than {_name(by, baseline)}"
+    text = "; ".join([f"{where}: {', '.join(told.clauses)}", *told.falls])
+    tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
+    return ComparisonHeadline.model_validate(
+        {
+            "group": group,
+            "text": _sentence(text),
+            "details": [_sentence(each) for each in told.details],
+            "tone": tone,
+            "better_pct": float(np.mean(changed)) if changed else 0.0,
+        }
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """The rows over all sets of other conditions, if there are several sets."""
+    pooled = {row.measured for row in rows if row.pooled}
+    return [row for row in rows if row.pooled or row.measured not in pooled]
+
+
+def _by_step(
+    rows: Sequence[ComparisonRow], *, are_scores: bool
+) -> dict[tuple[str, str, str], dict[str, ComparisonRow]]:
+    """Rows by protocol, model and step, then by metric."""
+    found: dict[tuple[str, str, str], dict[str, ComparisonRow]] = {}
+    for row in rows:
+        if (row.definition is not None) == are_scores:
+            found.setdefault((row.protocol, row.model, row.step), {})[row.metric] = row
+    return found
+
+
+def _where(by: str, group: Label) -> str:
+    if by in (DRIVE, MODEL, PROTOCOL):
+        return said(group)
+    return phrase({by: group}, [by])
+
+
+def _name(by: str, group: Label) -> str:
+    return _where(by, group).removeprefix("in ")
+
+
+def _change_of(row: ComparisonRow) -> float | None:
+    """The change in percent, if it is worth a word."""
+    if row.delta_pct is None or row.verdict in ("no difference shown", "negligible"):
+        return None
+    if row.verdict == "not tested" and abs(row.delta_pct) < _MIN_UNTESTED_PCT:
+        return None
+    return row.delta_pct
+
+
+def _rate(of_step: Mapping[str, ComparisonRow], kind: str) -> ComparisonRow | None:
+    """A rate: IOPS for random loads, MB/s for others."""
+    first = next(iter(of_step.values()))
+    units = ("iops", "mb_s") if first.workload.startswith("random") else ("mb_s", "iops")
+    return next((of_step[f"{kind}_{u}"] for u in units if f"{kind}_{u}" in of_step), None)
+
+
+def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
+    """Say how much faster the steps are; return their rates."""
+    rates = [row for each in steps.values() if (row := _rate(each, "mean")) is not None]
+    changed = [(row, pct) for row in rates if (pct := _change_of(row)) is not None]
+    told.tones |= {"better" if pct > 0 else "worse" for _, pct in changed}
+    if not rates:
+        told.clauses.append("no rates to compare")
+    elif not changed:
+        told.clauses.append("as fast, as far as can be told")
+    elif len(rates) > _MAX_STEPS:
+        told.clauses += _counted(len(rates), [pct for _, pct in changed])
+    else:
+        nouns = _nouns(rates)
+        parts = [_more(pct, nouns[id(row)], row) for row, pct in changed]
+        told.clauses.append(
+            " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+        )
+        if len(changed) < len(rates):
+            alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
+            told.clauses.append(f"{' and '.join(alike)} as fast")
+    return rates
+
+
+def _counted(steps: int, changes: Sequence[float]) -> list[str]:
+    said_ = []
+    for word, found in (
+        ("faster", [pct for pct in changes if pct > 0]),
+        ("slower", [-pct for pct in changes if pct < 0]),
+    ):
+        if found:
+            low, high = _digits(min(found)), _digits(max(found))
+            by = f"{high} %" if low == high else f"{low} to {high} %"
+            said_.append(f"{word} in {len(found)} of {steps} steps, by {by}")
+    return said_
+
+
+def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
+    """What each row is a rate of: ``random writes``, with the step's name if several are."""
+    loads = [row.workload.partition(",")[0] for row in rates]
+    found = {}
+    for row, load in zip(rates, loads, strict=True):
+        step = f"'{plain(row.step)}'" + (f" of {said(row.model)}" if row.model else "")
+        is_plain = load.partition(" ")[0] in _NOUNS and load.endswith(("read", "write"))
+        if not is_plain:
+            found[id(row)] = f"{row.unit} in {step}"
+        elif loads.count(load) > 1:
+            found[id(row)] = f"{load}s in {step}"
+        else:
+            found[id(row)] = f"{load}s"
+    return found
+
+
+def _more(pct: float, noun: str, row: ComparisonRow) -> str:
+    open_ = " (not tested)" if row.verdict == "not tested" else ""
+    of = f" {noun}" if noun else ""
+    if pct >= 100:
+        return f"{1 + pct / 100:.1f} times {f'the{of}' if noun else 'as many'}{open_}"
+    return f"{_digits(abs(pct))} % {'more' if pct > 0 else 'fewer'}{of}{open_}"
+
+
+def _steady(steps: Steps, told: _Told) -> None:
+    """Say how the last 400 s differ, if the whole step does not say it."""
+    if len(steps) > _MAX_STEPS:
+        return
+    for of_step in steps.values():
+        row, whole = of_step.get("consistency_mean_iops"), _rate(of_step, "mean")
+        if row is None or whole is None:
+            continue
+        pct, other = _change_of(row), _change_of(whole)
+        if pct is None and other is None:
+            continue
+        if pct is None:
+            told.clauses.append("the same in the last 400 s")
+        elif abs(pct - (other or 0.0)) > _SAME_POINTS:
+            told.tones.add("better" if pct > 0 else "worse")
+            told.clauses.append(f"{_more(pct, '', row)} in the last 400 s")
+
+
+def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
+    rows = [row for each in scores.values() for row in each.values() if row.title == "score"]
+    changed = [(row, pct) for row in rows if _change_of(row) and (pct := row.better_by_pct)]
+    told.tones |= {"better" if pct > 0 else "worse" for _, pct in changed}
+    if len(rows) > _MAX_STEPS and changed:
+        told.clauses += _counted(len(rows), [pct for _, pct in changed])
+    else:
+        told.clauses += [
+            f"'{said(row.step)}' {_digits(abs(pct))} % {'better' if pct > 0 else 'worse'}"
+            for row, pct in changed
+        ] or ["no difference shown"]
+    return rows
+
+
+def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) -> None:
+    """Say how much faster it is until it falls, if the whole step hides that."""
+    if len(steps) > _MAX_STEPS:
+        return
+    for of_step in steps.values():
+        row = _rate(of_step, "before")
+        pct = None if row is None else _change_of(row)
+        whole = next((r.delta_pct or 0.0 for r in main if row and r.step == row.step), 0.0)
+        if row is None or pct is None or abs(pct - whole) <= _SAME_POINTS:
+            continue
+        told.tones.add("better" if pct > 0 else "worse")
+        told.clauses.append(f"{_more(pct, '', row)} until {_it(row, steps)} falls")
+
+
+def _it(row: ComparisonRow, steps: Steps) -> str:
+    return "it" if len(steps) == 1 else f"'{plain(row.step)}'"
+
+
+def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told: _Told) -> None:
+    if one is None or two is None:
+        return
+    if one == "no" and two == "yes":
+        told.tones.add("better")
+        told.clauses.append(f"no throttling ({baseline} throttles)")
+    elif one == "yes" and two == "no":
+        told.tones.add("worse")
+        told.clauses.append(f"it throttles ({baseline} does not)")
+    elif one == two == "yes":
+        told.clauses.append("both throttle")
+    elif one == "no":
+        told.clauses.append("neither throttles" if two == "no" else "no throttling")
+    elif one == "cannot-tell":
+        told.clauses.append("whether it throttles is open")
+
+
+def _warmth(steps: Steps, told: _Told) -> None:
+    """Say how hot the hottest step was."""
+    rows = [row for each in steps.values() if (row := each.get("temp_max_c")) is not None]
+    known = [(r.value, r.baseline) for r in rows if r.value is not None and r.baseline is not None]
+    if not known:
+        return
+    one, two = max(value for value, _ in known), max(value for _, value in known)
+    if abs(one - two) > TOLERANCE_K:
+        told.details.append(f"{one:.0f} C at most, not {two:.0f} C")
+
+
+def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
+    """Say what differs in when it falls; what no longer falls, unless that `is_said`."""
+    for of_step in steps.values():
+        row = of_step.get("onset_s")
+        if row is None:
+            continue
+        name = _it(row, steps)
+        one, two = row.value, row.baseline
+        if one is None and two is not None:
+            told.tones.add("better")
+            if not is_said:
+                told.falls.append(f"{name} never falls")
+            told.details.append(f"{_of(name)}the baseline falls after {format_duration(two)}")
+        elif one is not None and two is None:
+            told.tones.add("worse")
+            told.falls.append(f"{name} falls after {format_duration(one)}, the baseline never")
+        elif one is None or two is None:
+            continue  # neither falls
+        elif max(one, two) > SAME_ONSET_RATIO * min(one, two):
+            _moved(row, name, one, two, of_step.get("onset_gb"), told)
+    if len(told.falls) > _MAX_STEPS:
+        more = len(told.falls) - _MAX_STEPS + 1
+        told.falls = [*told.falls[: _MAX_STEPS - 1], f"{more} more steps fall at other times"]
+    told.details = told.details[:_MAX_DETAILS]
+
+
+def _of(name: str) -> str:
+    return "" if name == "it" else f"in {name} "
+
+
+def _moved(
+    row: ComparisonRow,
+    name: str,
+    one_s: float,
+    two_s: float,
+    written: ComparisonRow | None,
+    told: _Told,
+) -> None:
+    """Say that it falls at another time, and whether only for being faster or slower."""
+    direction: Direction = "higher" if one_s > two_s else "lower"
+    when, speed = {"higher": ("later", "slower"), "lower": ("sooner", "faster")}[direction]
+    why = ""
+    if row.why_neither is None:
+        told.tones.add("better" if direction == row.better else "worse")
+    else:
+        why = f", but only because it is {speed}"
+    told.falls.append(f"{name} falls {when}{why}")
+    times = f"{name} falls after {format_duration(one_s)}, not {format_duration(two_s)}"
+    if written is None or written.value is None or written.baseline is None:
+        told.details.append(times)
+        return
+    one, two = (format_bytes(GB * gb) for gb in (written.value, written.baseline))
+    wrote = f"both times after {one}" if one == two else f"after {one}, not {two}"
+    told.details.append(f"{times}; {wrote}")
+
+
+def _digits(pct: float) -> str:
+    return f"{pct:.0f}" if pct >= 10 else f"{pct:.1f}"

@@ -1,0 +1,155 @@
+"""What a fall measures: its onset, depth and shape, by the samples themselves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, MIN_DROP
+from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece
+from heatsoak.analysis.falls.drop import Drop, Shape
+from heatsoak.analysis.falls.onset import onset_of
+from heatsoak.analysis.falls.swings import Swing
+from heatsoak.analysis.series import Array, Series
+
+#: What is back within so long was a stall, and no fall.
+STALL_S = 4.0
+#: A second fall takes at least this share of what the first had come to.
+SECOND_FALL = 0.08
+#: Of a slide less than this share is lost in the first quarter of its time.
+_SLIDE = 0.4
+#: A shallower fall may be the level's own movement: single minutes of real logs stray by 16 %.
+_SMALL = 2 * MIN_DROP
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Bins `start` to `end` below a level, which is held since the bin `since`.
+
+    Attributes:
+        edge: where the level begins to be left.
+        level: its logarithm, if no mean tells it.
+        times: how often it was left.
+        is_second: whether it was lowered already.
+    """
+
+    since: int
+    edge: int
+    start: int
+    end: int
+    recovered: bool
+    level: float | None = None
+    times: int = 1
+    swing: Swing | None = None
+    is_second: bool = False
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A series with its bins, the pieces of its curve that last, and the curve without stalls."""
+
+    series: Series
+    bins: Bins
+    pieces: list[Piece]
+    curve: Array
+
+    def at_s(self, edge: int) -> float:
+        """Return when a bin begins."""
+        return float(self.bins.edges_s[edge])
+
+    def drops_of(self, fall: Fall, end_s: float | None = None) -> list[Drop]:
+        """Return what a fall measures; nothing where it is none by the samples themselves."""
+        series, bins = self.series, self.bins
+        end_s = self.at_s(fall.end) if end_s is None else end_s
+        begin_s, low_s = self.at_s(fall.since), self.at_s(fall.start)
+        held = [one.start for one in self.pieces if one.start < fall.edge and one.end > fall.since]
+        falling = next((one.end for one in self.pieces if one.end > fall.start), fall.end)
+        if fall.swing is not None:
+            falling = fall.start + max(2, round(fall.swing.period * fall.swing.duty))
+        follow_s = min(self.at_s(min(falling, fall.end)), end_s)
+        room_s = max(STALL_S, 2 * series.sampling_s, low_s - self.at_s(fall.edge))
+        since_s = max(begin_s, self.at_s(held[-1])) if held else begin_s
+        around_s = (
+            since_s,
+            max(since_s, self.at_s(fall.edge) - room_s),
+            min(low_s + room_s, follow_s),
+            follow_s,
+        )
+        until = [one for one in self.pieces if one.start <= fall.edge]
+        noise = (until or self.pieces)[-1].noise
+        onset_s, bend_s = onset_of(series, bins, noise, around_s)
+        onset_s = min(max(onset_s, begin_s), end_s)
+        held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
+        before = series.mean(held_s, onset_s)
+        if fall.level is not None or not np.isfinite(before):
+            before = bins.rate(float(self.curve[fall.since]))
+        period_s = duty = None
+        if fall.swing is not None:
+            period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
+        elif fall.times >= MIN_CYCLES:
+            period_s, duty = (end_s - onset_s) / fall.times, 0.5
+        during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
+        if period_s is not None and not during < (1 - MIN_DROP) * before:
+            # a slow one may be high for all of that time
+            during = series.mean(max(onset_s, end_s - max(DEPTH_WINDOW_S, period_s)), end_s)
+        if not during < (1 - MIN_DROP) * before:
+            # it came back slowly
+            during = min(during, series.mean(onset_s, end_s))
+        least = SECOND_FALL if fall.is_second else MIN_DROP
+        if not during < (1 - 0.5 * least) * before:
+            return []
+        fall_s, is_slide = self._course(fall, onset_s, end_s)
+        shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
+        return [
+            Drop(
+                onset_s=onset_s,
+                end_s=end_s,
+                before=before,
+                during=during,
+                recovered=fall.recovered,
+                oscillates=period_s is not None,
+                period_s=period_s,
+                duty=duty,
+                shape=shape,
+                bend_s=min(bend_s, onset_s),
+                fall_s=fall_s,
+            )
+        ]
+
+    def _course(self, fall: Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
+        """How long it takes to nine tenths of the loss, and whether it slides."""
+        edges_s = self.bins.edges_s
+        end = int(np.searchsorted(edges_s, end_s - 0.5 * self.bins.width_s))
+        end = max(end, fall.start + 1)
+        rates = np.exp(self.curve[fall.edge : end])
+        top = float(np.exp(self.curve[max(fall.edge - 1, 0)]))
+        late = float(np.mean(rates[-self.bins.count(DEPTH_WINDOW_S) :]))
+        reached = first_of(rates <= top - 0.9 * (top - late))
+        fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
+        lowest = int(np.argmin(rates))
+        long_s = float(edges_s[fall.edge + lowest]) - onset_s
+        at = int(np.searchsorted(edges_s, onset_s + 0.25 * long_s)) - fall.edge
+        lost = top - rates[min(max(at, 0), len(rates) - 1)]
+        is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
+        return max(0.0, fallen_s - onset_s), bool(is_slide)
+
+    def is_wander(self, drop: Drop, drops: list[Drop]) -> bool:
+        """Return whether a small fall is the level's own movement: at times it rises as much."""
+        if drop.depth >= _SMALL or not drop.recovered:
+            return False
+        middles_s = 0.5 * (self.bins.edges_s[1:] + self.bins.edges_s[:-1])
+        free = np.ones(len(middles_s))
+        for one in drops:
+            free[(middles_s >= one.onset_s) & (middles_s < one.end_s)] = 0.0
+        size = max(1, self.bins.count(drop.end_s - drop.onset_s))
+        if size > len(free):
+            return False
+        rates = self.bins.usual * (np.exp(self.bins.logs) - STANDSTILL)
+        means = np.convolve(rates * free, np.full(size, 1 / size), mode="valid")
+        return bool(np.max(means) >= (1 + 0.5 * drop.depth) * drop.before)
+
+
+def first_of(which: NDArray[np.bool_]) -> int | None:
+    """Return the first that is true."""
+    at = int(np.argmax(which)) if len(which) else 0
+    return at if len(which) and which[at] else None

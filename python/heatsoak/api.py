@@ -1,0 +1,200 @@
+"""What the command line does, from Python: recordings in, findings out; see docs/python.md.
+
+`import heatsoak` has all of it, and loads this module when the first name is used. Everything that
+a user can cause raises one of :mod:`heatsoak.errors`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import groupby
+from os import PathLike
+from pathlib import Path
+
+from heatsoak import analysis
+from heatsoak.analysis import Findings
+from heatsoak.analysis.comparison import Comparison
+from heatsoak.analysis.comparison import compare as compare_recordings
+from heatsoak.analysis.consistency import WINDOW_S
+from heatsoak.errors import UsageError, of_os_error
+from heatsoak.importer import Options, import_files, open_all
+from heatsoak.protocol import Label, Protocol, apply_settings, load, scaled
+from heatsoak.recording import InMemoryRecording, Recording, find_recordings
+from heatsoak.target import Place, parse_place
+
+PathText = str | PathLike[str]
+#: A recording, or the path of recordings or of other tools' logs.
+Source = Recording | PathText
+
+
+def open_recording(path: PathText) -> Recording:
+    """Return the recording in directory `path`; nothing is read but its ``recording.json``.
+
+    Raises UsageError if there is none, if there are several below `path` (:func:`open_all` opens
+    those), or if it cannot be read.
+    """
+    with _our_errors():
+        found = find_recordings(Path(path))
+    if len(found) > 1:
+        raise UsageError(f"{path}: has {len(found)} recordings in it: heatsoak.open_all opens them")
+    return found[0]
+
+
+def open_recordings(*paths: PathText) -> list[Recording]:
+    """Return the recordings at or below `paths`, and those that other tools' logs there are.
+
+    Raises UsageError for what is neither, or cannot be read.
+    """
+    with _our_errors():
+        return open_all([Path(path) for path in paths])
+
+
+def read_log(
+    *paths: PathText,
+    columns: Mapping[str, str] | None = None,
+    device: str | None = None,
+    shift_s: float | None = None,
+    separate: bool = False,
+    conditions: Mapping[str, Label] | None = None,
+) -> list[InMemoryRecording]:
+    """Return the runs in other tools' logs as recordings, held in memory.
+
+    Files of the same time become one recording, unless they are to be `separate`. `columns` says
+    what the headers of a table mean, as ``{"write_mb_s": "Schreiben"}``; `device` is the drive to
+    take of several; `shift_s` moves temperature logs against the load; `conditions` label the
+    recordings. Raises UsageError, naming file and line, for what cannot be read.
+    """
+    mapping = [f"{column}={header}" for column, header in (columns or {}).items()]
+    with _our_errors():
+        return import_files(
+            [Path(path) for path in paths],
+            Options.of(mapping, device),
+            conditions=dict(conditions or {}),
+            shift_s=shift_s,
+            joins=not separate,
+        )
+
+
+def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> Findings:
+    """Return what recordings or logs show: whether the drive throttles, when, how far, and why.
+
+    Recordings of the same drive are evidence for each other. Consistency is computed over the last
+    `window_s` seconds of each step. Raises UsageError for what cannot be read.
+    """
+    with _our_errors():
+        return analysis.analyze(_recordings(sources), window_s)
+
+
+def compare(
+    *sources: Source | Iterable[Source],
+    by: str,
+    baseline: Label | None = None,
+    anyway: bool = False,
+    rank_by: str | None = None,
+) -> Comparison:
+    """Return how the measurements of recordings differ that differ in `by`.
+
+    `by` is a condition's key, ``drive``, ``model`` or ``protocol``; `baseline` is the value that
+    the others are compared with, by default ``none`` or the first; `rank_by` is a metric. Raises
+    UsageError if there is nothing to compare, and if nothing was run alike, unless `anyway`.
+    """
+    chosen = None if baseline is None else str(baseline)
+    with _our_errors():
+        recordings = _recordings(sources)
+        return compare_recordings(
+            recordings,
+            by,
+            chosen,
+            anyway,
+            rank_by=rank_by,
+            findings=analysis.analyze(recordings) if recordings else None,
+        )
+
+
+def run(
+    protocol: PathText | Protocol,
+    on: str,
+    *,
+    to: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    scale: float = 1.0,
+    output: PathText | None = None,
+    resume: bool = False,
+) -> list[Recording]:
+    """Run a protocol on a simulated drive, and return the recordings: one for each cell.
+
+    `protocol` is a bundled name, a file or a :class:`~heatsoak.protocol.Protocol`; `on` is
+    ``sim:DRIVE[@ENCLOSURE]``, and `to` the destination of a copy. `settings` are what ``--set``
+    takes; `scale` shrinks sizes and times. Recordings are written to `output`, by default a new
+    directory below ``recordings``; with `resume`, what was cut short there is continued. Progress
+    goes to standard error.
+
+    Raises UsageError for a wrong argument and for a real drive, which only the command line runs;
+    RunInterrupted when the user stops it (the recordings are kept).
+    """
+    for place in filter(None, (on, to)):
+        if not place.startswith("sim:"):
+            raise UsageError(
+                f"{place}: only simulated drives (sim:DRIVE[@ENCLOSURE]) are run from Python; "
+                "for a real one use the command line: heatsoak run"
+            )
+    if resume and output is None:
+        raise UsageError("resume needs output, the directory of the run that was cut short")
+    # these take a while to load, and opening and judging need none of them
+    from heatsoak.bench.directories import default_directory
+    from heatsoak.bench.session import plan_session
+
+    words = [f"{key}={_word(value)}" for key, value in (settings or {}).items()]
+    with _our_errors():
+        session = plan_session(
+            parse_place(to or on),
+            lambda: apply_settings(scaled(_protocol(protocol), scale), words),
+            copy_from=_source_of_copy(on, to),
+        )
+        directory = default_directory(session.protocol.name) if output is None else Path(output)
+        return session.record(directory, resume=resume)
+
+
+def _source_of_copy(on: str, to: str | None) -> Callable[[], Place] | None:
+    return None if to is None else lambda: parse_place(on)
+
+
+def _protocol(protocol: PathText | Protocol) -> Protocol:
+    return protocol if isinstance(protocol, Protocol) else load(str(protocol))
+
+
+def _word(value: object) -> str:
+    """A setting as it is written behind ``--set KEY=``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[Recording]:
+    """All recordings in the given order; paths beside each other are opened together.
+
+    Logs of the same time become one recording only where they are opened together.
+    """
+    found: list[Recording] = []
+    for is_open, group in groupby(_flat(sources), key=lambda one: isinstance(one, Recording)):
+        if is_open:
+            found += [one for one in group if isinstance(one, Recording)]
+        else:
+            found += open_all([Path(one) for one in group if not isinstance(one, Recording)])
+    if not found:
+        raise UsageError("no recordings were given")
+    return found
+
+
+def _flat(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source]:
+    for one in sources:
+        if isinstance(one, (Recording, str, PathLike)):
+            yield one
+        else:
+            yield from one
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """Raise what the system complains of as one of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise of_os_error(error) from error

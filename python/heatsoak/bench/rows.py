@@ -1,0 +1,223 @@
+"""Rows that ``protocols``, ``places``, ``run --dry-run`` and ``drives --restore`` print as JSON."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from heatsoak.bench.places import Preview
+from heatsoak.bench.plan import StepPlan, typical_plan
+from heatsoak.catalog import drive_ids, enclosure_ids, load_drive, load_enclosure
+from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
+from heatsoak.target import Note
+
+
+class _Row(BaseModel):
+    """`schema_version` goes up when a key changes its meaning or goes away."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+
+
+class ScoreOfProtocol(BaseModel):
+    """A score that a protocol is run for, and how it is calculated."""
+
+    name: str
+    definition: str
+
+
+class ProtocolRow(_Row):
+    """A bundled protocol on a typical drive.
+
+    Attributes:
+        duration_s: at most, with all probes and rounds; `written_bytes` likewise.
+        duration_without_probes_s: at least: no probe, and the fewest rounds.
+        unknown_steps: those whose length and writing depend on a trace, and are not in the sums.
+        recordings: how many it makes, one for each cell of its matrix.
+    """
+
+    name: str
+    title: str
+    description: str
+    duration_s: float
+    written_bytes: float
+    duration_without_probes_s: float
+    written_without_probes_bytes: float
+    has_rounds: bool
+    unknown_steps: list[str]
+    writes: bool
+    recordings: int
+    steps: list[str]
+    scores: list[ScoreOfProtocol]
+    sources: list[str]
+
+
+def protocol_rows() -> list[ProtocolRow]:
+    """Return a row for each bundled protocol."""
+    return [_protocol_row(name, load(name)) for name in bundled()]
+
+
+def _protocol_row(name: str, protocol: Protocol) -> ProtocolRow:
+    plan = typical_plan(protocol)
+    without_probes = plan.without_probes()
+    return ProtocolRow(
+        name=name,
+        title=protocol.title,
+        description=protocol.description,
+        duration_s=plan.duration_s,
+        written_bytes=plan.written_bytes,
+        duration_without_probes_s=without_probes.duration_s,
+        written_without_probes_bytes=without_probes.written_bytes,
+        has_rounds=bool(protocol.rounds),
+        unknown_steps=plan.unknown,
+        writes=protocol.writes,
+        recordings=len(protocol.cells()),
+        steps=[step.name for step in protocol.steps],
+        scores=[ScoreOfProtocol(name=s.name, definition=s.definition) for s in protocol.scores],
+        sources=list(protocol.sources),
+    )
+
+
+class PlaceRow(_Row):
+    """An enclosure of the catalog, which a simulated drive can be in: ``--on sim:DRIVE@ID``.
+
+    Attributes:
+        air_c: air temperature at the slot.
+        air_speed_m_s: air speed at the slot; None for still air or one that is part of the links.
+        conditions: the conditions that it represents, which comparisons group by.
+        default_of: the simulated drives that are in it unless another one is named.
+    """
+
+    id: str
+    description: str
+    air_c: float
+    air_speed_m_s: float | None
+    conditions: dict[str, Label]
+    default_of: list[str]
+
+
+def place_rows() -> Iterator[PlaceRow]:
+    """Yield a row for each enclosure of the catalog."""
+    usual = {name: load_drive(name).enclosure for name in drive_ids()}
+    for name in enclosure_ids():
+        place = load_enclosure(name)
+        yield PlaceRow(
+            id=name,
+            description=place.description,
+            air_c=round(place.air_c.value, 3),
+            air_speed_m_s=None if place.air_speed_m_s is None else place.air_speed_m_s.value,
+            conditions=dict(place.conditions),
+            default_of=[drive for drive, own in usual.items() if own == name],
+        )
+
+
+class PlannedHeat(BaseModel):
+    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
+
+    heat: str
+    why_not: str | None
+
+
+class PlannedStep(BaseModel):
+    """A step's length and writing, at most.
+
+    Attributes:
+        is_bound: whether its runtime ends it, whatever the speed.
+        is_known: whether they are known: what a trace moves is known only once it was read.
+        condition: when a probe is taken; None for other steps.
+    """
+
+    step: str
+    kind: str
+    workload: str | None
+    duration_s: float
+    written_bytes: float
+    is_bound: bool
+    is_known: bool
+    condition: str | None
+
+
+class PlannedRow(_Row):
+    """What one run would take and write of one drive: a row of ``run --dry-run``.
+
+    Attributes:
+        set_up: what hands have to change before it.
+        warm_up_s: how long the case is warmed first, at most.
+        duration_s: at most, with all probes and rounds; `written_bytes` likewise.
+        duration_without_probes_s: at least: no probe, and the fewest rounds.
+        endurance_bytes: what the drive is rated for, or typical of its size where
+            `endurance_is_rated` is false; `endurance_pct` is the share that the run writes at most.
+        speeds_source: where the speeds come from that lengths are computed with.
+    """
+
+    protocol: str
+    target: str
+    conditions: Conditions
+    set_up: Conditions
+    heat: list[PlannedHeat]
+    warm_up_s: float
+    size_bytes: int
+    duration_s: float
+    written_bytes: float
+    duration_without_probes_s: float
+    written_without_probes_bytes: float
+    has_rounds: bool
+    unknown_steps: list[str]
+    endurance_bytes: float
+    endurance_is_rated: bool
+    endurance_pct: float
+    speeds_source: str
+    steps: list[PlannedStep]
+
+
+def planned_row(protocol: Protocol, preview: Preview) -> PlannedRow:
+    """Return the row of one drive of a run of `protocol`."""
+    plan = preview.plan
+    without_probes = plan.without_probes()
+    return PlannedRow(
+        protocol=protocol.name,
+        target=preview.part.place.text,
+        conditions=preview.part.conditions,
+        set_up=preview.set_up,
+        heat=[PlannedHeat(heat=heat.text, why_not=heat.why_not) for heat in preview.heat],
+        warm_up_s=plan.warm_up_s,
+        size_bytes=preview.size_bytes,
+        duration_s=plan.duration_s,
+        written_bytes=plan.written_bytes,
+        duration_without_probes_s=without_probes.duration_s,
+        written_without_probes_bytes=without_probes.written_bytes,
+        has_rounds=bool(protocol.rounds),
+        unknown_steps=plan.unknown,
+        endurance_bytes=preview.endurance_bytes,
+        endurance_is_rated=preview.endurance_is_rated,
+        endurance_pct=100 * plan.written_bytes / preview.endurance_bytes,
+        speeds_source=plan.speeds.source,
+        steps=[_planned_step(step) for step in plan.steps],
+    )
+
+
+def _planned_step(planned: StepPlan) -> PlannedStep:
+    step = planned.step
+    return PlannedStep(
+        step=step.name,
+        kind=step.kind,
+        workload=None if step.needs_two_drives else step.describe() or None,
+        duration_s=planned.duration_s,
+        written_bytes=planned.written_bytes,
+        is_bound=planned.is_bound,
+        is_known=planned.is_known,
+        condition=step.describe_condition() or None,
+    )
+
+
+class RestoredRow(_Row):
+    """What ``drives --restore`` did; `is_left` is whether something could not be put back."""
+
+    said: str
+    is_left: bool
+
+
+def restored_rows(notes: Sequence[Note]) -> list[RestoredRow]:
+    """Return a row for each note."""
+    return [RestoredRow(said=note.text, is_left="is_left" in note.data) for note in notes]

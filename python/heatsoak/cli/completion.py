@@ -1,0 +1,165 @@
+"""What the shell's completion offers: protocols, drives, places, conditions, names of schemas.
+
+Each function returns words, among them those that start with what was typed: the caller leaves out
+the others. Words have no descriptions: typer wraps long ones, and each of their lines would be
+offered. What takes a while to load is loaded only here, when somebody presses Tab.
+"""
+
+import io
+import os
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import typer
+
+from heatsoak.errors import HeatsoakError
+from heatsoak.output import print_out
+
+#: What the shell asks with; bash alone needs help.
+_VARIABLE = "_HEATSOAK_COMPLETE"
+#: Where bash divides what a person typed as one word.
+_BREAKS = re.compile(r"[:=@]+")
+
+
+def protocols() -> list[str]:
+    """Return the bundled protocols."""
+    from heatsoak.protocol import bundled
+
+    return list(bundled())
+
+
+def drives() -> list[str]:
+    """Return the simulated drives."""
+    from heatsoak.catalog import drive_ids
+
+    return drive_ids()
+
+
+def enclosures() -> list[str]:
+    """Return the catalog's enclosures."""
+    from heatsoak.catalog import enclosure_ids
+
+    return enclosure_ids()
+
+
+def targets(incomplete: str) -> list[str]:
+    """Return simulated drives, and behind an ``@`` the enclosures; files are the shell's."""
+    if not "sim:".startswith(incomplete[:4]):
+        return []
+    drive, at, _ = incomplete.partition("@")
+    if at:
+        return [f"{drive}@{name}" for name in enclosures()]
+    return [f"sim:{name}" for name in drives()]
+
+
+def export_drives(incomplete: str) -> list[str]:
+    """Return the simulated drives as ``heatsoak nbd`` takes them."""
+    return targets(incomplete) if incomplete.startswith("sim:") else drives()
+
+
+def devices() -> list[str]:
+    """Return the drives of this machine; nothing but sysfs is read."""
+    from heatsoak.sensor import Roots
+    from heatsoak.target.device import list_devices
+
+    try:
+        return [info.name for info in list_devices(Roots())]
+    except (HeatsoakError, OSError):
+        return []
+
+
+def figures() -> list[str]:
+    """Return the ids of the published figures."""
+    from heatsoak.catalog import figure_ids
+
+    return figure_ids()
+
+
+def settings(ctx: typer.Context) -> list[str]:
+    """Return the cells of the protocol that was typed, or else labels as the catalog has them."""
+    from heatsoak.protocol import load
+
+    try:
+        matrix = load(str(ctx.params.get("protocol"))).matrix
+    except HeatsoakError:
+        matrix = None
+    if matrix is None:
+        return labels()
+    return [f"{axis}={value}" for axis, values in matrix.axes.items() for value in values]
+
+
+def labels() -> list[str]:
+    """Return the conditions of the catalog's enclosures."""
+    from heatsoak.catalog import enclosure_ids, load_enclosure
+
+    places = [load_enclosure(name).conditions for name in enclosure_ids()]
+    return list(dict.fromkeys(f"{key}={value}" for place in places for key, value in place.items()))
+
+
+def compared_by(ctx: typer.Context) -> list[str]:
+    """Return what the recordings that were typed can be compared by."""
+    return [*_conditions_of(ctx), "drive", "model", "protocol"]
+
+
+def baselines(ctx: typer.Context) -> list[str]:
+    """Return the values of the condition that was typed."""
+    return list(_conditions_of(ctx).get(str(ctx.params.get("by")), []))
+
+
+def _conditions_of(ctx: typer.Context) -> dict[str, list[str]]:
+    """The conditions of recordings, with their values."""
+    from heatsoak.recording import find_recordings
+
+    found: dict[str, list[str]] = {}
+    # what stands before an option without a value yet was not parsed
+    for path in [*(ctx.params.get("paths") or []), *ctx.args]:
+        try:
+            recordings = find_recordings(Path(path))
+        except (HeatsoakError, OSError):  # a log, or not there
+            continue
+        for recording in recordings:
+            for key, value in recording.meta.conditions.items():
+                found.setdefault(key, []).append(str(value))
+    return {key: list(dict.fromkeys(values)) for key, values in found.items()}
+
+
+def whole_words_in_bash(run: Callable[[], int]) -> int:
+    """Run the command line; where bash asks for completions, let it see words as they were typed.
+
+    Bash divides ``sim:x@y`` and ``slot=top`` into several words, and replaces only the last of
+    them: words are put together before, and what bash does not replace is cut off after.
+    """
+    typed = os.environ.get("COMP_WORDS", "")
+    if os.environ.get(_VARIABLE) != "complete_bash" or not _BREAKS.search(typed):
+        return run()
+    words = typed.split("\n") if "\n" in typed else typed.split(" ")
+    joined, kept = _put_together(words[: int(os.environ.get("COMP_CWORD", "0")) + 1])
+    os.environ["COMP_WORDS"] = "\n".join(joined)
+    os.environ["COMP_CWORD"] = str(len(joined) - 1)
+    said = io.StringIO()
+    try:
+        with redirect_stdout(said):
+            return run()
+    finally:  # completing ends in an exit
+        for line in said.getvalue().splitlines():
+            print_out(line.removeprefix(kept))
+
+
+def _put_together(words: list[str]) -> tuple[list[str], str]:
+    """Return words as typed up to the cursor, and what of the last one bash does not replace."""
+    joined: list[str] = []
+    is_open = False
+    last_start = ""
+    for word in words:
+        is_break = _BREAKS.fullmatch(word) is not None
+        if joined and (is_break or (is_open and word)):
+            last_start = joined[-1] + (word if is_break else "")
+            joined[-1] += word
+        else:
+            joined.append(word)
+            last_start = ""
+        is_open = is_break
+    # bash takes an @ for the start of a host's name, and replaces it too
+    return joined, last_start.removesuffix("@")

@@ -1,0 +1,109 @@
+"""``heatsoak schema``: the JSON Schemas of what other commands print."""
+
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import override
+
+from heatsoak.cli.common import FormatOption, OutputFormat, print_json
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.output import print_out
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _documents() -> dict[str, Any]:
+    """What each command prints, as types."""
+    # these take a while to load, and a list of the names needs none of them
+    from heatsoak.analysis import Findings
+    from heatsoak.analysis.comparison import ComparisonRow
+    from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
+    from heatsoak.exporter.atomic_write import Written
+    from heatsoak.report.files import Reported
+    from heatsoak.report.lists import ImportedRow
+    from heatsoak.reproduce import ReproductionRow
+    from heatsoak.target.device import DriveRow
+
+    return {
+        **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
+        "compare": list[ComparisonRow],
+        "drives": list[DriveRow],
+        "drives-restore": list[RestoredRow],
+        "export": list[Written],
+        "import": list[ImportedRow],
+        "places": list[PlaceRow],
+        "protocols": list[ProtocolRow],
+        "report": Reported,
+        "reproduce": list[ReproductionRow],
+        "run-dry-run": list[PlannedRow],
+    }
+
+
+#: The names, and the commands that print such a document.
+NAMES = {
+    "analyze": "analyze",
+    "compare": "compare",
+    "demo": "demo, and its findings.json",
+    "drives": "drives",
+    "drives-restore": "drives --restore",
+    "export": "export",
+    "import": "import",
+    "places": "places",
+    "protocols": "protocols",
+    "report": "report",
+    "reproduce": "reproduce, and its reproduce.json",
+    "run": "run",
+    "run-dry-run": "run --dry-run",
+    "watch": "watch",
+}
+
+
+class _EveryKey(GenerateJsonSchema):
+    """Schemas that require every key: all are printed, also those with a default in Python."""
+
+    @override
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return True
+
+
+def _schema_of(name: str) -> dict[str, Any]:
+    if name not in NAMES:
+        raise UsageError(
+            f"{name}: has no schema{suggestion(name, NAMES)}: there are {', '.join(NAMES)}"
+        )
+    schema = TypeAdapter(_documents()[name]).json_schema(
+        mode="serialization", schema_generator=_EveryKey
+    )
+    return {"$schema": _DIALECT, **schema, "title": f"heatsoak {NAMES[name]} --format json"}
+
+
+def schema_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Whose schema to print; without it, list the names.",
+            autocompletion=lambda: list(NAMES),
+        ),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> None:
+    """Print the JSON Schema of what a command prints with --format json.
+
+    A schema is JSON whatever --format says. docs/json.md says what may change.
+    """
+    if name is not None:
+        print_json(_schema_of(name))
+    elif output_format is OutputFormat.JSON:
+        print_json([{"schema_version": 1, "name": key, "of": of} for key, of in NAMES.items()])
+    else:
+        width = max(map(len, NAMES))
+        for key, of in NAMES.items():
+            print_out(f"{key:{width}}  heatsoak {of}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("schema")(schema_command)

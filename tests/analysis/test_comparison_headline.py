@@ -1,0 +1,134 @@
+"""A comparison's headline is about the difference, and a faster drive is not worse for it."""
+
+import numpy as np
+import pytest
+from compared import READ, Array, falling, run, steady
+from heatsoak.analysis import analyze
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, compare
+from heatsoak.protocol import Label
+from heatsoak.recording import InMemoryRecording, Recording
+
+WRITE = {**READ, "name": "write", "rw": "randwrite", "bs": "4k"}
+
+
+def writes(sink: str, rates: Array, seed: int = 0, **drive: str) -> InMemoryRecording:
+    """Random writes at these MB/s."""
+    made = run(
+        {"heatsink": sink}, {"write": rates}, steps=[WRITE], seed=seed, sigma=0.004, drive=drive
+    )
+    names = {
+        "read_bw_mb_s": "write_bw_mb_s",
+        "read_iops": "write_iops",
+    }
+    samples = made.samples().rename(names)
+    columns = dict.fromkeys(samples.columns, "Float64")
+    meta = made.meta.model_copy(update={"columns": columns})
+    return InMemoryRecording(made.path, meta, samples, list(made.events))
+
+
+def filled(level: float, capacity_mb: float = 24_000) -> Array:
+    """The rates of a drive that is fast until it has taken this much."""
+    return falling(capacity_mb / level, 30.0 / level, level)
+
+
+def found(*recordings: Recording, by: str = "heatsink", pool: bool = False) -> Comparison:
+    return compare(recordings, by, pool_models=pool, findings=analyze(recordings))
+
+
+def row(comparison: Comparison, metric: str, group: Label = "fins") -> ComparisonRow:
+    (one,) = [r for r in comparison.rows if r.metric == metric and r.group == group]
+    return one
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_who_fills_the_spare_area_sooner_because_it_is_faster_is_not_worse(runs: int) -> None:
+    bare = [writes("none", filled(200), seed) for seed in range(runs)]
+    cooled = [writes("fins", filled(400), 10 + seed) for seed in range(runs)]
+    comparison = found(*bare, *cooled)
+    onset, depth = row(comparison, "onset_s"), row(comparison, "depth_pct")
+    assert onset.baseline == pytest.approx(120, abs=2)
+    assert onset.value == pytest.approx(60, abs=2)
+    assert row(comparison, "onset_gb").value == pytest.approx(24, rel=0.02)
+    for each in (onset, depth):
+        assert each.better is None
+        assert each.better_by_pct is None
+        assert each.verdict not in ("better", "worse")
+    assert onset.why_neither is not None
+    assert "only because it is faster" in onset.why_neither
+    (headline,) = comparison.headlines
+    assert headline.tone == "better"
+    assert headline.text.endswith("; it falls sooner, but only because it is faster.")
+    assert headline.details[0] == "It falls after 60 s, not 2 min; both times after 24 GB."
+
+
+def test_who_can_take_less_until_it_falls_is_worse() -> None:
+    recordings = [
+        writes(sink, filled(300, size_mb), 10 * number + seed)
+        for number, (sink, size_mb) in enumerate([("none", 48_000), ("fins", 24_000)])
+        for seed in range(3)
+    ]
+    comparison = found(*recordings)
+    onset = row(comparison, "onset_s")
+    assert (onset.verdict, onset.better, onset.why_neither) == ("worse", "higher", None)
+    (headline,) = comparison.headlines
+    assert headline.tone in ("worse", "mixed")
+    assert "only because" not in headline.text
+
+
+def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
+    hot = run({"heatsink": "none"}, falling(60, 0.5), seed=1, temp_c=60.0)
+    cool = run({"heatsink": "fins"}, steady(2000), seed=2, temp_c=57.0)
+    (headline,) = found(hot, cool).headlines
+    assert headline.text.startswith("With heatsink fins rather than without heatsink: 6")
+    assert "% more sequential reads" in headline.text
+    assert "no throttling" in headline.text
+    assert headline.tone == "better"
+    (back,) = compare([hot, cool], "heatsink", "fins", findings=analyze([hot, cool])).headlines
+    assert "% fewer sequential reads" in back.text
+    assert "it throttles" in back.text
+    assert back.tone == "worse"
+
+
+def test_what_does_not_differ_is_said_too() -> None:
+    recordings = [run({"heatsink": sink}, steady(2000), seed=2) for sink in ("none", "fins")]
+    (headline,) = found(*recordings).headlines
+    assert headline.tone == "alike"
+    assert "as fast" in headline.text
+
+
+def test_many_steps_are_counted() -> None:
+    steps = [{**READ, "name": f"step-{number}"} for number in range(12)]
+    recordings = [
+        run(
+            {"heatsink": sink},
+            {str(step["name"]): steady(1000 * share) for step in steps},
+            steps=steps,
+            seed=seed,
+        )
+        for seed, (sink, share) in enumerate([("none", 1.0), ("fins", 1.2)])
+    ]
+    (headline,) = found(*recordings).headlines
+    assert "faster in 12 of 12 steps, by" in headline.text
+    assert len(headline.text) < 300
+
+
+def test_drive_models_are_compared_by_themselves_unless_asked() -> None:
+    recordings = [
+        writes(sink, np.asarray(steady(level * share)), seed, model=model)
+        for seed, (model, level, sink, share) in enumerate(
+            [
+                ("A", 100, "none", 1.0),
+                ("A", 100, "fins", 1.0),
+                ("B", 900, "none", 1.0),
+                ("B", 900, "fins", 2.0),
+            ]
+        )
+    ]
+    apart = found(*recordings)
+    means = [r for r in apart.rows if r.metric == "mean_mb_s"]
+    assert [(r.model, r.pooled) for r in means] == [("A", False), ("B", False)]
+    assert [n for n in apart.notes if "2 drive models are compared separately" in n]
+    together = found(*recordings, pool=True)
+    pooled = [r for r in together.rows if r.metric == "mean_mb_s" and r.pooled]
+    assert [r.pairs for r in pooled] == [2]
+    assert not [n for n in together.notes if "drive models" in n]

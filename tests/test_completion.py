@@ -1,0 +1,141 @@
+"""What the shell offers when somebody presses Tab: protocols, drives, places, conditions."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from compared import falling, run, steady
+
+
+def asked(typed: str, shell: str, cwd: Path) -> list[str]:
+    """Return what is offered behind `typed`, as zsh, fish and the like ask for it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "heatsoak"],
+        env={
+            **os.environ,
+            "_HEATSOAK_COMPLETE": f"complete_{shell}",
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "_TYPER_COMPLETE_ARGS": typed,
+        },
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line.partition("\t")[0] for line in done.stdout.splitlines() if line]
+
+
+def bash(cwd: Path, *words: str) -> list[str]:
+    """Return what is offered for the last of the words that bash has made of a line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "heatsoak"],
+        env={
+            **os.environ,
+            "_HEATSOAK_COMPLETE": "complete_bash",
+            "COMP_WORDS": "\n".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        },
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
+def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:
+    assert "quick" in asked("heatsoak run ", "fish", tmp_path)
+    assert asked("heatsoak run qu", "fish", tmp_path) == ["quick"]
+    drives = asked("heatsoak run quick --on ", "fish", tmp_path)
+    assert "sim:samsung-950-pro-512" in drives
+    places = asked("heatsoak run quick --on sim:samsung-950-pro-512@plextor", "fish", tmp_path)
+    assert places == ["sim:samsung-950-pro-512@plextor-adapter"]
+    assert asked("heatsoak nbd samsung-950-pro-5", "fish", tmp_path) == ["samsung-950-pro-512"]
+    assert "puget-sata" in asked("heatsoak nbd x --enclosure puget-s", "fish", tmp_path)
+    assert asked("heatsoak schema comp", "fish", tmp_path) == ["compare"]
+    assert asked("heatsoak analyze r --fail-on u", "fish", tmp_path) == ["unknown"]
+
+
+def test_a_path_is_left_to_the_shell(tmp_path: Path) -> None:
+    assert asked("heatsoak run quick --on /dev/", "fish", tmp_path) == []
+    assert asked("heatsoak run ./mine", "fish", tmp_path) == []
+
+
+def test_the_conditions_of_a_protocol_are_offered(tmp_path: Path) -> None:
+    offered = asked("heatsoak run puget --on . --set ", "fish", tmp_path)
+    assert {"slot=top", "gpus=2", "gpu_load=idle"} <= set(offered)
+    assert "heatsink=none" in asked("heatsoak run quick --on . --set ", "fish", tmp_path)
+    assert "heatsink=none" in asked("heatsoak run missing --on . --set ", "fish", tmp_path)
+
+
+def test_the_conditions_of_recordings_are_offered(tmp_path: Path) -> None:
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
+    assert asked("heatsoak compare r --by h", "fish", tmp_path) == ["heatsink"]
+    line = "heatsoak compare r --by heatsink --baseline "
+    assert asked(line, "fish", tmp_path) == ["none", "big"]
+    missing = asked("heatsoak compare missing --by ", "fish", tmp_path)
+    assert missing == ["drive", "model", "protocol"]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("run", "quick", "--on", "sim", ":", "samsung-950-pro-5"), ["samsung-950-pro-512"]),
+        (("run", "x", "--on", "sim", ":", "y", "@", "plextor"), ["@plextor-adapter"]),
+        (("run", "puget", "--set", "slot", "=", "t"), ["top"]),
+        (("run", "puget", "--set", "slot", "=", "top", "qui"), []),
+    ],
+)
+def test_bash_gets_what_it_replaces_of_a_word_that_it_divides(
+    tmp_path: Path, words: tuple[str, ...], offered: list[str]
+) -> None:
+    assert bash(tmp_path, "heatsoak", *words) == offered
+    assert "pcie4-tlc-1tb" in bash(tmp_path, "heatsoak", "run", "quick", "--on", "sim", ":")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_a_real_bash_completes_a_target(tmp_path: Path) -> None:
+    program = tmp_path / "heatsoak"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m heatsoak "$@"\n')
+    program.chmod(0o755)
+    script = subprocess.run(
+        [sys.executable, "-m", "heatsoak", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    ).stdout
+    (tmp_path / "rc").write_text(f"PS1='> '\nPATH={tmp_path}:$PATH\n{script}\n")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp("bash", ["bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i"])
+    try:
+        _until(terminal, r"> $")
+        os.write(terminal, b"heatsoak run quick --on sim:samsung-950-pro-5\t")
+        _until(terminal, r"sim:samsung-950-pro-512")
+        os.write(terminal, b"\x7f@plext\t")
+        _until(terminal, r"@plextor-adapter")
+    finally:
+        os.close(terminal)
+        os.waitpid(pid, 0)
+
+
+def _until(terminal: int, pattern: str) -> None:
+    """Read until the pattern was seen; raises AssertionError after two minutes."""
+    seen, end_s = "", time.monotonic() + 120
+    while not re.search(pattern, seen):
+        ready, _, _ = select.select([terminal], [], [], 1)
+        if ready:
+            seen += os.read(terminal, 4096).decode("utf-8", "replace")
+        assert time.monotonic() < end_s, seen

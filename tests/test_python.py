@@ -1,0 +1,180 @@
+"""``import heatsoak``: what the command line does, from Python."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import heatsoak
+import numpy as np
+import polars as pl
+import pytest
+import tiny
+from command import heatsoak_here
+from compared import falling, run, steady
+from heatsoak import errors
+from heatsoak.protocol import load
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "python.md"
+
+
+@pytest.fixture
+def here(tmp_path: Path, small_drive_text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to be in, with two recordings, a drive, a protocol and a log of fio's."""
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
+    (tmp_path / "small.toml").write_text(small_drive_text)
+    (tmp_path / "tiny.toml").write_text(tiny.WRITE)
+    chance = np.random.default_rng(1)
+    lines = [
+        f"{500 * number}, {kib_s}, 1, 131072, 0"
+        for number, kib_s in enumerate(chance.normal(1e6, 1e4, 240).astype(int), 1)
+    ]
+    (tmp_path / "fio_bw.1.log").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_every_example_of_the_document_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = DOCUMENT.read_text("utf-8")
+    (protocol,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (here / "hold.toml").write_text(protocol)
+    names: dict[str, object] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(compile(code, str(DOCUMENT), "exec"), names)
+    said = capsys.readouterr().out
+    assert "none yes Heat throttles the drive" in said
+    assert "pad no Does not throttle" in said
+    assert re.search(r"^thermal after \d+ s, by \d+ %$", said, re.MULTILINE)
+    assert re.search(r"^hold: \d+ -> \d+ MB/s, better$", said, re.MULTILINE)
+    assert "only simulated drives" in said
+
+
+def test_importing_loads_nothing_that_takes_time() -> None:
+    code = (
+        "import sys, heatsoak\n"
+        "slow = {'polars', 'numpy', 'scipy', 'pydantic', 'rich', 'typer', 'heatsoak.api'}\n"
+        "assert not slow & sys.modules.keys(), slow & sys.modules.keys()\n"
+        "assert {'open', 'run'} <= set(dir(heatsoak))\n"
+        "heatsoak.analyze\n"
+        "assert 'polars' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_all_names_are_there() -> None:
+    assert all(getattr(heatsoak, name) is not None for name in heatsoak.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        heatsoak.nothing  # noqa: B018
+
+
+def test_analyze_finds_what_the_command_line_prints(here: Path) -> None:
+    done = heatsoak_here("analyze", "r", "--format", "json", cwd=here)
+    printed = json.loads(done.stdout)
+    assert heatsoak.analyze("r").model_dump(mode="json") == printed
+    opened = heatsoak.open_all("r")
+    assert heatsoak.analyze(opened).model_dump(mode="json") == printed
+    assert heatsoak.analyze(opened[0], Path("r/cooled")).model_dump(mode="json") == printed
+
+
+def test_compare_finds_what_the_command_line_prints(here: Path) -> None:
+    done = heatsoak_here("compare", "r", "--by", "heatsink", "--format", "json", cwd=here)
+    found = heatsoak.compare("r/bare", "r/cooled", by="heatsink")
+    assert [row.model_dump(mode="json") for row in found.rows] == json.loads(done.stdout)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_recording_gives_its_samples_as_a_frame() -> None:
+    recording = heatsoak.open("r/bare")
+    assert recording.frame().height == 3000
+    frame = recording.frame(["t_s", "read_bw_mb_s", "power_w"])
+    assert frame.columns == ["t_s", "read_bw_mb_s", "power_w"]
+    assert frame["power_w"].null_count() == frame.height
+    assert isinstance(recording.frame().schema["t_s"], pl.Float64)
+
+
+def test_a_run_makes_what_the_command_line_makes(here: Path) -> None:
+    (made,) = heatsoak.run(
+        "tiny.toml", on="sim:small.toml@open-bench", settings={"heatsink": "none"}, output="made"
+    )
+    words = ("tiny.toml", "--on", "sim:small.toml@open-bench", "--set", "heatsink=none")
+    assert heatsoak_here("run", *words, "-o", "told", cwd=here).returncode == 0
+    assert made.frame().equals(heatsoak.open("told").frame())
+    assert made.meta.conditions == heatsoak.open("told").meta.conditions
+    (again,) = heatsoak.run(
+        "tiny.toml",
+        on="sim:small.toml@open-bench",
+        settings={"heatsink": "none"},
+        output="made",
+        resume=True,
+    )
+    assert again.frame().equals(made.frame())
+
+
+@pytest.mark.usefixtures("here")
+def test_a_protocol_can_be_given_as_such_and_changed() -> None:
+    protocol = load("tiny.toml")
+    (made,) = heatsoak.run(protocol, on="sim:small.toml", settings={"runtime": "2s"})
+    assert made.path.parent == Path("recordings")
+    assert made.frame()["t_s"].max() == pytest.approx(2, abs=0.2)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_copy_runs_between_two_simulated_drives() -> None:
+    made = heatsoak.run(
+        "copy", on="sim:small.toml", to="sim:small.toml@open-bench", scale=0.01, output="c"
+    )
+    assert [one.path.name for one in made] == ["source", "destination"]
+
+
+def test_logs_are_read_without_writing_anything(here: Path) -> None:
+    before = sorted(here.rglob("*"))
+    (log,) = heatsoak.read_log("fio_bw.1.log", conditions={"heatsink": "none"})
+    assert log.meta.conditions == {"heatsink": "none"}
+    assert log.frame()["write_bw_mb_s"].mean() == pytest.approx(1024, rel=0.01)
+    assert heatsoak.analyze(log).answer.throttles == "no"
+    assert heatsoak.analyze("fio_bw.1.log").answer.throttles == "no"
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("place", ["/dev/sda", ".", "nbd+unix:///?socket=s", "small.toml"])
+def test_a_real_drive_is_not_run_from_python(here: Path, place: str) -> None:
+    before = sorted(here.rglob("*"))
+    with pytest.raises(errors.UsageError, match=r"only simulated drives.*heatsoak run"):
+        heatsoak.run("tiny.toml", on=place)
+    with pytest.raises(errors.UsageError, match="only simulated drives"):
+        heatsoak.run("copy", on="sim:small.toml", to=place)
+    assert sorted(here.rglob("*")) == before
+
+
+def test_what_is_wrong_is_one_of_our_errors_on_one_line(here: Path) -> None:
+    (here / "junk").write_bytes(b"\x00\x01\x02")
+    calls: list[Callable[[], object]] = [
+        lambda: heatsoak.open("missing"),
+        lambda: heatsoak.open("r"),
+        lambda: heatsoak.open("tiny.toml"),
+        lambda: heatsoak.open("x" * 5000),
+        lambda: heatsoak.open_all("missing"),
+        lambda: heatsoak.read_log("missing"),
+        lambda: heatsoak.read_log("junk"),
+        lambda: heatsoak.read_log("fio_bw.1.log", columns={"": "x"}),
+        lambda: heatsoak.analyze(),
+        lambda: heatsoak.analyze("missing"),
+        lambda: heatsoak.compare("r", by="colour"),
+        lambda: heatsoak.compare("r", by="heatsink", baseline="none", rank_by="beauty"),
+        lambda: heatsoak.run("missing", on="sim:small.toml"),
+        lambda: heatsoak.run("tiny.toml", on="sim:missing"),
+        lambda: heatsoak.run("tiny.toml", on="sim:small.toml", settings={"write.bs": "?"}),
+        lambda: heatsoak.run("tiny.toml", on="sim:small.toml", output="r"),
+        lambda: heatsoak.run("tiny.toml", on="sim:small.toml", output="tiny.toml/x"),
+        lambda: heatsoak.run("tiny.toml", on="sim:small.toml", scale=-1),
+        lambda: heatsoak.run("tiny.toml", on="sim:small.toml", resume=True),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(errors.HeatsoakError) as caught:
+            call()
+        assert str(caught.value), number
+        assert "\n" not in str(caught.value), number

@@ -1,0 +1,109 @@
+"""``heatsoak schema``: what each command prints as JSON is what its schema says."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from command import complaint, heatsoak_here
+from compared import falling, run, steady
+from heatsoak.cli.schema import NAMES
+from schema_check import complaints
+
+#: A counted figure whose recording takes a fraction of a second.
+CHEAP = "px1.capture_4k60_sustained"
+
+
+def schema_of(name: str, cwd: Path) -> dict[str, Any]:
+    done = heatsoak_here("schema", name, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def document_of(*words: str, cwd: Path) -> Any:
+    done = heatsoak_here(*words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def pair(tmp_path: Path, small_drive_text: str) -> Path:
+    """Two recordings that can be compared, and a drive and a protocol for a short run."""
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
+    (tmp_path / "tiny.toml").write_text(tiny.WRITE)
+    lines = [f"{500 * number}, 1000000, 1, 131072, 0\n" for number in range(1, 241)]
+    (tmp_path / "fio_bw.1.log").write_text("".join(lines))
+    (tmp_path / "small.toml").write_text(small_drive_text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("analyze", ("analyze", "r")),
+        ("compare", ("compare", "r", "--by", "heatsink")),
+        ("drives", ("drives",)),
+        ("drives-restore", ("drives", "--restore")),
+        ("export", ("export", "r", "-o", "all.csv")),
+        ("import", ("import", "fio_bw.1.log", "-o", "new")),
+        ("places", ("places",)),
+        ("protocols", ("protocols",)),
+        ("report", ("report", "r", "-o", "all.csv")),
+        ("reproduce", ("reproduce", "--only", CHEAP)),
+        ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "new")),
+        ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),
+    ],
+)
+def test_the_output_of_a_command_is_as_its_schema_says(
+    pair: Path, name: str, words: tuple[str, ...]
+) -> None:
+    document = document_of(*words, cwd=pair)
+    assert complaints(document, schema_of(name, pair)) == []
+    rows = document if isinstance(document, list) else [document]
+    assert all(row["schema_version"] == 1 for row in rows)
+
+
+def test_a_figure_that_does_not_hold_is_as_the_schema_says_too(tmp_path: Path) -> None:
+    rows = document_of("reproduce", "--only", "px1.capture", cwd=tmp_path)
+    assert complaints(rows, schema_of("reproduce", tmp_path)) == []
+    schema = schema_of("reproduce", tmp_path)
+    assert complaints([rows[0] | {"why": "so"}], schema) == []
+
+
+def test_the_check_sees_what_is_wrong(pair: Path) -> None:
+    schema = schema_of("analyze", pair)
+    document = document_of("analyze", "r", cwd=pair)
+    wrong = document | {"more": 1}
+    assert complaints(wrong, schema) == ["$: more is not in the schema"]
+    document["recordings"][0]["steps"][0]["verdict"] = "warm"
+    del document["recordings"][1]["answer"]
+    document["schema_version"] = 2
+    said = complaints(document, schema)
+    assert len(said) == 3
+    assert "$.recordings[1]: answer is missing" in said
+
+
+def test_every_name_has_a_schema_that_says_of_what(tmp_path: Path) -> None:
+    listed = heatsoak_here("schema", cwd=tmp_path).stdout.splitlines()
+    names = [line.split()[0] for line in listed]
+    assert {"analyze", "compare", "drives", "reproduce", "run"} < set(names)
+    for name in names:
+        schema = schema_of(name, tmp_path)
+        assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        assert re.match(r"heatsoak \S+.* --format json", schema["title"])
+    rows = document_of("schema", cwd=tmp_path)
+    assert [row["name"] for row in rows] == names
+
+
+def test_an_unknown_name_gets_the_known_ones(tmp_path: Path) -> None:
+    said = complaint(heatsoak_here("schema", "analyse", cwd=tmp_path), 2)
+    assert "did you mean 'analyze'" in said
+
+
+def test_the_document_lists_every_schema() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "json.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\S+)` \|", text, re.MULTILINE) == list(NAMES)

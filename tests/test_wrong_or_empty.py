@@ -1,0 +1,199 @@
+"""What a command line says that cannot be meant: it is refused, not silently ignored."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import tiny
+from command import complaint, heatsoak, heatsoak_here
+
+TABLE = "time,write_mb_s\n0,100\n1,100\n2,100\n3,100\n"
+TWO_DRIVES = "time,device,write_mb_s\n" + "".join(
+    f"{t},{name},100\n" for t in range(5) for name in ("sda", "sdb")
+)
+
+
+@pytest.fixture(scope="module")
+def ground(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a protocol, a drive, a recording and a log."""
+    root = tmp_path_factory.mktemp("wrong")
+    (root / "tiny.toml").write_text(tiny.READ)
+    (root / "log.csv").write_text(TABLE)
+    shutil.copy(small_drive, root / "small.toml")
+    done = heatsoak_here("run", "tiny.toml", "--on", "sim:small.toml", "-o", "rec", cwd=root)
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("run tiny.toml --on @", "--on is empty"),
+        ("run tiny.toml --on=", "--on is empty"),
+        ("run tiny.toml --on sim:small.toml --to @", "--to is empty"),
+        ("run tiny.toml --on sim:small.toml -o @", "-o is empty"),
+        ("run tiny.toml --on sim:small.toml --sensors @", "--sensors is empty"),
+        ("run @ --on sim:small.toml", "the word after run is empty"),
+        ("watch @", "the word after watch is empty"),
+        ("analyze @", "the word after analyze is empty"),
+        ("analyze rec @", "the word after rec is empty"),
+        ("analyze rec --power @", "--power is empty"),
+        ("report rec --output=", "--output is empty"),
+        ("compare @ --by slot", "the word after compare is empty"),
+        ("import @ -o new", "the word after import is empty"),
+        ("import log.csv -o new --into @", "--into is empty"),
+        ("export rec -o @", "-o is empty"),
+        ("demo -o @", "-o is empty"),
+        ("reproduce -o @", "-o is empty"),
+        ("serve @", "the word after serve is empty"),
+        ("nbd small.toml --socket @", "--socket is empty"),
+        ("trace stats @", "the word after stats is empty"),
+        ("trace make light -o @", "-o is empty"),
+    ],
+)
+def test_a_shell_variable_that_is_not_set_names_no_directory(
+    ground: Path, line: str, what: str
+) -> None:
+    before = sorted(ground.rglob("*"))
+    words = ["" if word == "@" else word for word in line.split()]
+    said = complaint(heatsoak_here(*words, cwd=ground), 2)
+    assert said.startswith(f"heatsoak: {what}: is a shell variable not set?")
+    assert sorted(ground.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("analyze rec --device nvme9", "--device nvme9: chooses a drive in logs that name"),
+        ("analyze log.csv --device nvme9", "which log.csv does not: leave it out"),
+        ("import log.csv -o new --device nvme9", "which log.csv does not: leave it out"),
+        ("report rec -o new.html --map time=Zeit", "--map time=Zeit: names a column of a table"),
+        ("compare rec log.csv --by drive --map power_w=W", "has no column 'W' for 'power_w'"),
+        ("run tiny.toml --on sim:small.toml --erase S1", "--erase S1: is for whole drives"),
+        ("run tiny.toml --on . --erase S1", "--erase S1: is for whole drives"),
+        ("analyze rec --fail-below -1", "'--fail-below'"),
+        ("analyze rec --fail-below nan", "'--fail-below'"),
+        ("report rec -o new.html --fail-below -0.5", "'--fail-below'"),
+        ("run tiny.toml --on sim:small.toml --fail-below -1", "'--fail-below'"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(ground: Path, line: str, said: str) -> None:
+    assert said in complaint(heatsoak_here(*line.split(), cwd=ground), 2)
+    assert not (ground / "new").exists()
+    assert not (ground / "recordings").exists()
+
+
+def test_an_option_that_one_of_several_logs_follows_is_accepted(
+    ground: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "two.csv").write_text(TWO_DRIVES)
+    shutil.copy(ground / "log.csv", tmp_path)
+    words = ("analyze", "two.csv", "log.csv", "--separate", "--device", "sda")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("damage", ["recording.json", "samples.parquet"])
+@pytest.mark.parametrize(
+    "line",
+    ["report all -o new.html", "analyze all", "export all -o new.csv", "analyze all --format json"],
+)
+def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
+    ground: Path, tmp_path: Path, line: str, damage: str
+) -> None:
+    for name in ("a", "b", "c"):
+        shutil.copytree(ground / "rec", tmp_path / "all" / name)
+    broken = tmp_path / "all" / "b" / damage
+    broken.write_bytes(broken.read_bytes()[:20])
+    done = heatsoak_here(*line.split(), cwd=tmp_path)
+    assert done.returncode == 3
+    (told,) = [said for said in done.stderr.splitlines() if said.startswith("heatsoak: ")]
+    assert told.startswith(f"heatsoak: left out: all/b/{damage}: ")
+    if "-o" in line:
+        written = (tmp_path / line.split()[-1]).read_text()
+        assert "all/b" not in written
+    else:
+        assert "all/b" not in done.stdout
+        assert "all/c" in done.stdout
+
+
+def test_a_broken_recording_that_was_named_or_is_the_only_one_is_an_error(
+    ground: Path, tmp_path: Path
+) -> None:
+    for name in ("one/a", "b"):
+        shutil.copytree(ground / "rec", tmp_path / name)
+        (tmp_path / name / "recording.json").write_text("{")
+    shutil.copytree(ground / "rec", tmp_path / "whole")
+    for words in (("analyze", "one"), ("analyze", "whole", "b")):
+        assert "recording.json: Invalid JSON" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+
+
+#: No file or directory can be made in it, not even by root.
+NEVER = "/proc/self/fdinfo"
+
+
+@pytest.mark.skipif(not Path(NEVER).is_dir(), reason="needs Linux's /proc")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("run tiny.toml --on sim:small.toml -o @", "run tiny.toml --on . -o @", "demo -o @"),
+        *("import log.csv -o @", "import log.csv missing -o @", "reproduce -o @"),
+        *("report rec -o @.html", "report rec missing -o @.csv", "export rec -o @.csv"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said_before_anything_runs(
+    ground: Path, line: str
+) -> None:
+    words = line.replace("@", f"{NEVER}/new").split()
+    said = complaint(heatsoak_here(*words, cwd=ground), 2)
+    assert f"heatsoak: {NEVER}" in said
+    assert "cannot be written: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_demo_runs_nothing_where_it_cannot_write(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(place)]).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        said = complaint(heatsoak_here("demo", cwd=place), 2)
+        assert "heatsoak-demo: cannot be written: " in said
+        assert "Read-only file system" in said
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("analyze süß", "analyze süß.csv", "report süß -o ü.html --title Größe", "drives"),
+        *("run tiny.toml --on sim:small.toml --set pad=süß -o ü", "import süß.csv -o ü"),
+        *("export süß -o ü.csv", "export süß -o ü.parquet", "compare süß süß.csv --by drive"),
+    ],
+)
+def test_names_in_utf8_are_read_where_the_locale_is_another(
+    ground: Path, tmp_path: Path, line: str
+) -> None:
+    shutil.copytree(ground / "rec", tmp_path / "süß")
+    shutil.copy(ground / "log.csv", tmp_path / "süß.csv")
+    for name in ("tiny.toml", "small.toml"):
+        shutil.copy(ground / name, tmp_path)
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = heatsoak(*line.split(), cwd=tmp_path, env=os.environ | ascii_only)
+    assert "internal error" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (2 if "compare" in line else 0), done.stderr
+    if "--title" in line:
+        assert "<title>Größe" in (tmp_path / "ü.html").read_text("utf-8")
+    if "pad=" in line:
+        assert "süß" in (tmp_path / "ü" / "recording.json").read_text("utf-8")
+
+
+def test_a_title_that_is_not_utf8_is_shown_by_its_bytes(ground: Path, tmp_path: Path) -> None:
+    words = ("report", str(ground / "rec"), "-o", "t.html", "--title", os.fsdecode(b"a\xff"))
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    assert "<title>a\\xff" in (tmp_path / "t.html").read_text("utf-8")

@@ -1,0 +1,196 @@
+// Differences from the baseline with their intervals, around a line at zero.
+
+import type { App } from "../app";
+import { Sheet } from "../chart/canvas";
+import { saveButtons } from "../chart/save";
+import type { Drawn } from "../chart/stage";
+import { number, shortened, signed } from "../data/format";
+import { h, svg } from "../dom";
+import { colors, type Shade } from "../style/colors";
+import { causeLook } from "../style/causes";
+import { shade } from "../style/theme";
+import { axisOf, type Delta } from "./delta_axis";
+
+const ROW = 24;
+const AXIS = 26;
+function colorOf({ verdict }: Delta, of: Shade): string {
+  if (verdict === "better") return causeLook("spare-area")[of];
+  if (verdict === "worse") return causeLook("thermal")[of];
+  return colors(of).soft;
+}
+
+/** The chart of a comparison. */
+export class Deltas implements Drawn {
+  readonly element: HTMLElement;
+  private readonly holder = h("div", { class: "bar-holder" });
+
+  constructor(
+    private readonly app: App,
+    private readonly title: string,
+    private readonly given: readonly Delta[],
+    csv: () => string[],
+  ) {
+    this.element = h(
+      "figure",
+      { class: "deltas", style: `--height: ${given.length * ROW + AXIS}px` },
+      h(
+        "div",
+        { class: "tools" },
+        h("p", { class: "detail grow" }, `${title}, in %; whiskers: 95 % intervals.`),
+        saveButtons(title, () => this.picture(), csv),
+      ),
+      this.holder,
+    );
+  }
+
+  draw(of: Shade, width: number | null): void {
+    const whole = width ?? this.holder.clientWidth;
+    if (whole === 0) return;
+    const { given } = this;
+    const shades = colors(of);
+    const place = this.geometry(whole);
+    const bottom = given.length * ROW;
+    const drawn = svg("svg", {
+      width: whole,
+      height: bottom + AXIS,
+      role: "img",
+      "aria-label": `${this.title}. ${given.map((one) => `${one.name} ${signed(one.at, "%")}`).join("; ")}`,
+    });
+    for (const tick of place.ticks) {
+      const x = place.x(tick);
+      const stroke = tick === 0 ? shades.ink : shades.grid;
+      drawn.append(
+        svg("line", {
+          x1: x,
+          x2: x,
+          y1: 0,
+          y2: bottom,
+          stroke,
+          "stroke-width": tick === 0 ? 1.4 : 1,
+        }),
+        svg(
+          "text",
+          { x, y: bottom + 17, "text-anchor": "middle", fill: shades.soft, "font-size": 12 },
+          tick > 0 ? `+${number(tick)}` : number(tick),
+        ),
+      );
+    }
+    given.forEach((one, i) => {
+      const y = i * ROW + ROW / 2;
+      const color = colorOf(one, of);
+      drawn.append(
+        svg(
+          "text",
+          { x: place.left - 10, y: y + 4, "text-anchor": "end", fill: shades.ink, "font-size": 13 },
+          shortened(one.name, place.letters),
+          svg("title", {}, one.name),
+        ),
+      );
+      if (one.low !== null && one.high !== null) {
+        const [a, b] = [place.x(one.low), place.x(one.high)];
+        drawn.append(
+          svg("path", {
+            d: `M${a} ${y - 4}V${y + 4}M${a} ${y}H${b}M${b} ${y - 4}V${y + 4}`,
+            stroke: color,
+            "stroke-width": 1.5,
+            fill: "none",
+          }),
+        );
+      }
+      drawn.append(
+        svg("circle", {
+          cx: place.x(one.at),
+          cy: y,
+          r: 4.5,
+          fill: one.low === null ? shades.paper : color,
+          stroke: color,
+          "stroke-width": 1.5,
+        }),
+        svg(
+          "text",
+          {
+            x: whole,
+            y: y + 4,
+            "text-anchor": "end",
+            fill: color,
+            "font-size": 13,
+            "font-weight": 600,
+          },
+          signed(one.at, "%"),
+        ),
+      );
+    });
+    this.holder.replaceChildren(drawn);
+  }
+
+  private geometry(width: number) {
+    const { low, high, ticks } = axisOf(this.given);
+    const longest = Math.max(...this.given.map(({ name }) => Math.min(name.length, 48)));
+    const left = Math.min(longest * 7.4 + 16, width * 0.42);
+    const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => signed(at, "%").length));
+    const plot = Math.max(40, width - left - figure);
+    // a narrow chart has room for fewer ticks
+    const every = Math.ceil(ticks.length / Math.max(2, plot / 52));
+    const zero = ticks.indexOf(0);
+    const x = (v: number) =>
+      left + ((Math.min(high, Math.max(low, v)) - low) / (high - low)) * plot;
+    const kept = ticks.filter((_, i) => (i - zero) % every === 0);
+    return { left, x, ticks: kept, letters: Math.max(8, Math.floor((left - 16) / 7.6)) };
+  }
+
+  private picture(): HTMLCanvasElement {
+    const { given } = this;
+    const of = shade();
+    const shades = colors(of);
+    const sheet = new Sheet(1200, 2, shades.paper);
+    sheet.paragraph(this.title, shades.ink, 22, 650);
+    sheet.paragraph("In %; whiskers: 95 % intervals.", shades.soft, 14);
+    sheet.y += 12;
+    const place = this.geometry(1200 - 2 * sheet.margin);
+    const x = (v: number) => sheet.margin + place.x(v);
+    const [top, bottom] = [sheet.y, sheet.y + given.length * ROW];
+    for (const tick of place.ticks) {
+      sheet.act((ctx) => {
+        ctx.fillStyle = tick === 0 ? shades.ink : shades.grid;
+        ctx.fillRect(x(tick) - 0.6, top, 1.2, bottom - top);
+      });
+      const text = tick > 0 ? `+${number(tick)}` : number(tick);
+      sheet.text(text, x(tick), bottom + 17, shades.soft, { size: 12, align: "center" });
+    }
+    for (const one of given) {
+      const y = sheet.y + ROW / 2;
+      const color = colorOf(one, of);
+      sheet.text(
+        shortened(one.name, place.letters),
+        sheet.margin + place.left - 10,
+        y + 5,
+        shades.ink,
+        {
+          align: "right",
+          most: place.left - 10,
+        },
+      );
+      sheet.act((ctx) => {
+        ctx.fillStyle = color;
+        if (one.low !== null && one.high !== null) {
+          ctx.fillRect(x(one.low), y - 0.8, x(one.high) - x(one.low), 1.6);
+          ctx.fillRect(x(one.low) - 0.8, y - 4, 1.6, 8);
+          ctx.fillRect(x(one.high) - 0.8, y - 4, 1.6, 8);
+        }
+        ctx.beginPath();
+        ctx.arc(x(one.at), y, 4.5, 0, 2 * Math.PI);
+        ctx.fillStyle = one.low === null ? shades.paper : color;
+        ctx.fill();
+        ctx.strokeStyle = color;
+        ctx.lineWidth = 1.5;
+        ctx.stroke();
+      });
+      const right = 1200 - sheet.margin;
+      sheet.text(signed(one.at, "%"), right, y + 5, color, { weight: 600, align: "right" });
+      sheet.y += ROW;
+    }
+    sheet.y += AXIS + 8;
+    sheet.paragraph(this.app.origin, shades.soft, 11);
+    return sheet.finish();
+  }
+}
