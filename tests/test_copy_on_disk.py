@@ -224,7 +224,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     tmp_path: Path, slow: str
 ) -> None:
     """Exports of memory, one of which is cut to a third on the way."""
-    (tmp_path / "short.toml").write_text(protocol(320 * 1000 * 1000, "512k"))
+    (tmp_path / "short.toml").write_text(protocol(640 * 1000 * 1000, "512k"))
     for role in ROLES:
         (tmp_path / role).mkdir()
     # a busy machine can still serve this much, in few and large requests
@@ -239,7 +239,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
         def cut() -> None:
             journal = tmp_path / "r" / slow / "samples.jsonl"
             assert until(lambda: journal.exists() and '"step":"copy"' in journal.read_text())
-            time.sleep(4)
+            time.sleep(8)
             set_rate(rate, slow_mb_s)
 
         cutter = threading.Thread(target=cut)
@@ -250,9 +250,10 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     assert copy["bottleneck"] == slow
     steps = dict(zip(ROLES, (one["steps"][0] for one in found["recordings"]), strict=True))
     (waiting,) = [role for role in ROLES if role != slow]
-    deepest = max(steps[waiting]["episodes"], key=lambda episode: episode["depth_pct"])
-    assert deepest["cause"] == "limited-by-host"
-    assert any(f"the {slow} fell at the same time" in line for line in deepest["evidence"])
+    # a busy machine adds short dips of its own
+    longest = max(steps[waiting]["episodes"], key=lambda one: one["end_s"] - one["onset_s"])
+    assert longest["cause"] == "limited-by-host"
+    assert any(f"the {slow} fell at the same time" in line for line in longest["evidence"])
     # a drive that waited was not asked for as much
-    assert not any(": the load asked for as much" in line for line in deepest["evidence"])
+    assert not any(": the load asked for as much" in line for line in longest["evidence"])
     assert steps[slow]["verdict"] != "limited-by-host"
