@@ -152,6 +152,25 @@ class Lumped:
         `onset_sensor_c` as `Drive.truth` has them, and for each second `mb_s`, `power_w`,
         `sensor_c` as float arrays.
         """
+    def warm(self, above_k: float) -> None:
+        """Make all of it warmer, as a drive is that has not rested for long enough."""
+    def follow(
+        self,
+        dt_s: NDArray[np.float64],
+        *,
+        read_mb_s: NDArray[np.float64],
+        write_mb_s: NDArray[np.float64],
+        read_iops: NDArray[np.float64],
+        write_iops: NDArray[np.float64],
+        power_w: NDArray[np.float64],
+    ) -> dict[str, NDArray[np.float64]]:
+        """Let a recording pass without the governor; series of one length, NaN where unknown.
+
+        `dt_s` is how long each stretch was, the rates are its means, and `power_w`, where it was
+        measured, takes the place of what the work costs. Returns, at the end of each stretch,
+        `governed_c`, the temperature that the governor acts on, `sensor_c.NAME` before rounding,
+        and `power_w`, what the work costs by the drive's energies. ValueError for other series.
+        """
 
 @final
 class FioLog:
