@@ -38,6 +38,7 @@ COMMANDS = {
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
     "compare": ("compare", "Compare recordings that differ in one condition."),
+    "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",

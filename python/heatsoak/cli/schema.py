@@ -25,6 +25,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
     from heatsoak.target.device import DriveRow
+    from heatsoak.twin import Twin
 
     return {
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
@@ -32,6 +33,7 @@ def _documents() -> dict[str, Any]:
         "drives": list[DriveRow],
         "drives-restore": list[RestoredRow],
         "export": list[Written],
+        "fit": Twin,
         "import": list[ImportedRow],
         "places": list[PlaceRow],
         "protocols": list[ProtocolRow],
@@ -49,6 +51,7 @@ NAMES = {
     "drives": "drives",
     "drives-restore": "drives --restore",
     "export": "export",
+    "fit": "fit",
     "import": "import",
     "places": "places",
     "protocols": "protocols",

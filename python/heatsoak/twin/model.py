@@ -1,0 +1,303 @@
+"""The model of a twin: a drive of the catalog with its heat replaced, driven by a recording.
+
+Its network is that of the base, by few numbers. Controller and NAND sit on a board, which a
+place connects to its air; a place that takes up heat itself, such as an adapter or a chassis,
+has a node of its own where the data ask for one. What a drive reports is some of its controller
+and some of its board, late and off by a constant: no node at all, as published measurements found.
+
+Not modelled: writes that caches and collection multiply, air that warms during a recording, and
+heat that reaches the air otherwise than through the board.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any, Literal
+
+import numpy as np
+
+from heatsoak._core import Lumped
+from heatsoak.catalog import Drive, Enclosure
+from heatsoak.twin.readings import GRID_S, Array, Measured
+
+Values = Mapping[str, float]
+
+#: The sensor of a twin: what the fitted one reported.
+SENSOR = "composite"
+#: The part of a board's capacity that stays the drive's; a place brings the rest.
+_DRIVES_SHARE = 0.3
+_READS = ("read_command_uj", "host_read_uj", "read_uj")
+_WRITES = ("write_command_uj", "host_write_uj", "program_uj", "erase_uj", "move_uj")
+_STATIC = ("idle_w", "active_w", "busy_w")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is expected of a parameter before any data.
+
+    Attributes:
+        scale: ``log``, for what is more than 0: `spread` is one of its logarithm; ``logit`` for
+            shares likewise; ``linear``.
+        median, spread: the middle, and a standard deviation.
+        why: where the expectation comes from.
+    """
+
+    scale: Literal["log", "linear", "logit"]
+    median: float
+    spread: float
+    unit: str
+    why: str
+
+    def value(self, u: float) -> float:
+        """Return the parameter that lies `u` spreads from the middle."""
+        match self.scale:
+            case "log":
+                return self.median * exp(self.spread * u)
+            case "logit":
+                odds = log(self.median / (1 - self.median)) + self.spread * u
+                return 1 / (1 + exp(-odds))
+            case "linear":
+                return self.median + self.spread * u
+
+    def slope(self, u: float) -> float:
+        """Return how fast the parameter changes with `u`."""
+        match self.scale:
+            case "log":
+                return self.spread * self.value(u)
+            case "logit":
+                share = self.value(u)
+                return self.spread * share * (1 - share)
+            case "linear":
+                return self.spread
+
+
+def begins_c(drive: Drive) -> float:
+    """Return where a drive's governor starts to act."""
+    law = drive.governor.law
+    return law.levels[0].enter_c.value if law.kind == "steps" else law.engage_c.value
+
+
+def drive_priors(base: Drive) -> dict[str, Prior]:
+    """Return what is expected of a drive like `base`."""
+    state = base.power_states[-1] if base.power_states else None
+    rest_w = max(0.1, state.power_w.value if state else base.energy.idle_w.value)
+    return {
+        "fast_x": Prior("log", 1.0, 0.5, "", "packages and pads of a class differ by half"),
+        "fast_j_x": Prior("log", 1.0, 0.4, "", "a die and package weigh about a gram"),
+        "static_x": Prior("log", 1.0, 0.4, "", "power awake, of drives of a class"),
+        "read_x": Prior("log", 1.0, 0.35, "", "data sheets of a class: 6 to 8 W, or half of it"),
+        "write_x": Prior("log", 1.0, 0.35, "", "data sheets of a class: 6 to 8 W, or half of it"),
+        "rest_w": Prior("log", rest_w * 2, 1.2, "W", "from the deepest state to awake"),
+        "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
+        "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
+        "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
+        "sensor_offset_k": Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
+    }
+
+
+def place_priors(ambient_c: float | None, *, has_mount: bool) -> dict[str, Prior]:
+    """Return what is expected of a place, whose room may have been measured."""
+    air = (
+        Prior("linear", 28.0, 6.0, "C", "a room of 20 to 25 C, warmer around a drive")
+        if ambient_c is None
+        else Prior("linear", ambient_c + 2.0, 2.5, "C", "the measured room, warmer at the slot")
+    )
+    found = {
+        "air_c": air,
+        "k_per_w": Prior("log", 8.0, 0.6, "K/W", "bare 9 to 11, with heatsinks 3 and more"),
+        "j_per_k": Prior("log", 10.0, 0.8, "J/K", "a module of 7 to 10 g, and what it lies on"),
+    }
+    if has_mount:
+        found |= {
+            "mount_k_per_w": Prior("log", 3.0, 0.7, "K/W", "through pads and connectors"),
+            "mount_j_per_k": Prior("log", 50.0, 1.0, "J/K", "adapters and heatsinks, 20 to 200 g"),
+        }
+    return found
+
+
+def start_prior() -> Prior:
+    """Return what is expected of a drive that was said to have rested."""
+    return Prior("linear", 0.0, 3.0, "K", "hardly anybody waits for an hour")
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which network it is: what of it the data can speak of.
+
+    Attributes:
+        nodes: 1: the drive is of one piece; 2: packages on a board; 3: and a mount that warms.
+        has_lag: whether the sensor's lag is fitted.
+    """
+
+    nodes: Literal[1, 2, 3]
+    has_lag: bool
+
+    def in_words(self) -> str:
+        """Say what it is."""
+        network = {1: "one node", 2: "two nodes", 3: "three nodes"}[self.nodes]
+        return f"{network} and a sensor {'with a lag' if self.has_lag else 'as on the base'}"
+
+    def fixed(self) -> dict[str, float]:
+        """Return the parameters that are not fitted, with their values."""
+        found: dict[str, float] = {}
+        if self.nodes == 1:
+            found |= {"fast_x": 0.03, "fast_j_x": 1.0, "sensor_share": 0.5}
+        if not self.has_lag:
+            found |= {"sensor_lag_s": 1.0}
+        return found
+
+
+class Model:
+    """Drives of `base`'s kind in places, by the values of parameters.
+
+    A parameter of a place has ``@`` and the place's name behind its own.
+    """
+
+    def __init__(self, base: Drive, structure: Structure) -> None:
+        """Take everything that is not fitted from `base`."""
+        self.base = base
+        self.structure = structure
+        self._spec: dict[str, Any] = json.loads(base.core_json())
+        self._begins_c = begins_c(base)
+
+    def drive_tables(self, values: Values) -> dict[str, Any]:
+        """Return the tables of a catalog drive that differ from the base's, in plain numbers."""
+        base = self._spec
+        energy = dict(base["energy"])
+        for keys, factor in ((_STATIC, "static_x"), (_READS, "read_x"), (_WRITES, "write_x")):
+            energy |= {key: energy[key] * values[factor] for key in keys}
+        nodes = {
+            name: {"j_per_k": node["j_per_k"] * (1.0 if name == "board" else values["fast_j_x"])}
+            for name, node in base["thermal"]["nodes"].items()
+        }
+        # a drive of a catalog may be heavier than all of a fitted place
+        nodes["board"] = {"j_per_k": _DRIVES_SHARE * self._least_j_per_k(values)}
+        links = {
+            name: {**link, "k_per_w": link["k_per_w"] * values["fast_x"]}
+            for name, link in base["thermal"]["links"].items()
+        }
+        share = values["sensor_share"]
+        return {
+            "energy": energy,
+            "thermal": {"nodes": nodes, "links": links},
+            "governor": self._governor(values["limit_c"] - self._begins_c),
+            "sensors": {
+                SENSOR: {
+                    "weights": {"controller": share, "board": 1.0 - share},
+                    "lag_s": values["sensor_lag_s"],
+                    "offset_c": values["sensor_offset_k"],
+                    "step_c": 1.0,
+                }
+            },
+            "power_states": [self._rest(values["rest_w"])],
+        }
+
+    def place_tables(self, values: Values, place: str) -> dict[str, Any]:
+        """Return a place's tables, in plain numbers."""
+        own = 1.0 - _DRIVES_SHARE * self._least_j_per_k(values) / values[f"j_per_k@{place}"]
+        nodes = {"board": {"j_per_k": own * values[f"j_per_k@{place}"]}}
+        k_per_w = values[f"k_per_w@{place}"]
+        links: dict[str, Any] = {"air": {"between": ["board", "air"], "k_per_w": k_per_w}}
+        if self.structure.nodes == 3:
+            nodes["mount"] = {"j_per_k": values[f"mount_j_per_k@{place}"]}
+            links = {
+                "mount": {
+                    "between": ["board", "mount"], "k_per_w": values[f"mount_k_per_w@{place}"],
+                },
+                "air": {"between": ["mount", "air"], "k_per_w": k_per_w},
+            }  # fmt: skip
+        return {"air_c": values[f"air_c@{place}"], "nodes": nodes, "links": links}
+
+    def lumped(self, values: Values, place: str, *, governed: bool = False) -> Lumped:
+        """Return heat and governor of the drive in a place; ValueError for impossible values."""
+        spec = {**self._spec, **self.drive_tables(values)}
+        if not governed:
+            spec["governor"] = {**spec["governor"], "on": False}
+        return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
+
+    def follow(self, values: Values, measured: Measured, start_k: float = 0.0) -> "Course":
+        """Return what the model makes of a recording that began `start_k` warmer than at rest."""
+        lumped = self.lumped(values, measured.place)
+        lumped.warm(start_k)
+        return Course.of(
+            lumped.follow(
+                np.full(len(measured.t_s), GRID_S),
+                read_mb_s=measured.read_mb_s,
+                write_mb_s=measured.write_mb_s,
+                read_iops=measured.read_iops,
+                write_iops=measured.write_iops,
+                power_w=measured.power_w,
+            ),
+            measured.t_s,
+        )
+
+    def _least_j_per_k(self, values: Values) -> float:
+        return min(value for name, value in values.items() if name.startswith("j_per_k@"))
+
+    def _governor(self, shift_k: float) -> dict[str, Any]:
+        def shifted(table: dict[str, Any]) -> dict[str, Any]:
+            return {
+                key: value + shift_k if key.endswith("_c") and value is not None else value
+                for key, value in table.items()
+            }
+
+        governor = shifted(self._spec["governor"])
+        law = shifted(governor["law"])
+        if "levels" in law:
+            law["levels"] = [shifted(level) for level in law["levels"]]
+        return {**governor, "law": law}
+
+    def _rest(self, rest_w: float) -> dict[str, Any]:
+        """One state without load: what lies between awake and the deepest passes in seconds."""
+        known = self._spec.get("power_states") or [
+            {"state": 3, "after_s": 1.0, "entry_us": 2000.0, "exit_us": 3000.0}
+        ]
+        return {**known[-1], "power_w": rest_w}
+
+
+@dataclass(frozen=True)
+class Course:
+    """Temperatures that a model gives, at `t_s`.
+
+    Attributes:
+        sensor_c: what would be reported, unrounded.
+        hidden_c: what the governor acts on.
+        power_w: what the work costs by the twin's own energies.
+    """
+
+    t_s: Array
+    sensor_c: Array
+    hidden_c: Array
+    power_w: Array
+
+    @classmethod
+    def of(cls, followed: dict[str, Array], t_s: Array) -> "Course":
+        """Return the course of what the engine gave."""
+        return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
+
+
+def as_drive(base: Drive, tables: dict[str, Any], name: str) -> Drive:
+    """Return the catalog drive: `base` with `tables` of fitted numbers over its own."""
+    own = base.model_dump(exclude_none=True)
+    return Drive.model_validate({**own, **_figures(tables), "id": name})
+
+
+def as_enclosure(tables: dict[str, Any], name: str) -> Enclosure:
+    """Return the catalog place of fitted numbers."""
+    return Enclosure.model_validate({**_figures(tables), "id": name})
+
+
+def _figures(value: Any) -> Any:
+    """Give each number its provenance, as the catalog asks for."""
+    match value:
+        case bool() | str() | int():
+            return value
+        case float():
+            return {"value": value, "fitted": True}
+        case dict():
+            return {key: _figures(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_figures(entry) for entry in value]
+        case _:
+            return value
