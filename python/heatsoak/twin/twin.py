@@ -327,8 +327,9 @@ class Twin(_Row):
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
+            what = "is missing" if first["type"] == "missing" else first["msg"]
             raise UsageError(
-                f"{path}: is no twin of heatsoak fit: {key}: {first['msg']}"
+                f"{path}: is no twin that heatsoak fit wrote: {key}: {what}"
             ) from error
 
 
