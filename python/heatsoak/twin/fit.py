@@ -132,7 +132,12 @@ class Problem:
 
 def _parameters(base: Drive, structure: Structure, measured: list[Measured]) -> list[Parameter]:
     fixed = structure.fixed()
-    priors = {name: prior for name, prior in drive_priors(base).items() if name not in fixed}
+    fastest = (
+        max(_fastest(one.read_mb_s) for one in measured),
+        max(_fastest(one.write_mb_s) for one in measured),
+    )
+    priors = drive_priors(base, fastest)
+    priors = {name: prior for name, prior in priors.items() if name not in fixed}
     found = [Parameter(name, prior) for name, prior in priors.items()]
     for place in dict.fromkeys(one.place for one in measured):
         rooms = [o.ambient_c for o in measured if o.place == place and o.ambient_c is not None]
@@ -144,6 +149,11 @@ def _parameters(base: Drive, structure: Structure, measured: list[Measured]) -> 
         for index in range(len(measured))
     ]
     return found
+
+
+def _fastest(mb_s: Array) -> float:
+    """What a drive reached for more than a moment."""
+    return float(np.quantile(mb_s, 0.98))
 
 
 @dataclass(frozen=True)
@@ -213,8 +223,8 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     named = next((drive for drive in drives if drive.model == model), None)
     if named is not None:
         return named
-    read = max(float(np.quantile(one.read_mb_s, 0.98)) for one in measured)
-    write = max(float(np.quantile(one.write_mb_s, 0.98)) for one in measured)
+    read = max(_fastest(one.read_mb_s) for one in measured)
+    write = max(_fastest(one.write_mb_s) for one in measured)
     size = next((one.size_bytes for one in measured if one.size_bytes), None)
 
     def distance(drive: Drive) -> float:

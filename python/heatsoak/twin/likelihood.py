@@ -93,7 +93,8 @@ class Likelihood:
         for onset in measured.onsets:
             at_c = float(np.interp(onset.t_s, course.t_s, hidden_c))
             before_c = float(np.interp(onset.t_s - 5.0, course.t_s, hidden_c))
-            sd_k = np.hypot(_ONSET_K, (at_c - before_c) / 5.0 * onset.sd_s)
+            least_k = _ONSET_K if onset.at_full_speed else _HELD_K
+            sd_k = np.hypot(least_k, (at_c - before_c) / 5.0 * onset.sd_s)
             found.append((at_c - limit_c) / sd_k)
         for held in measured.held:
             inside = hidden_c[measured.within(held)]

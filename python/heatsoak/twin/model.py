@@ -1,8 +1,8 @@
 """The model of a twin: a drive of the catalog with its heat replaced, driven by a recording.
 
-Its network is that of the base, by few numbers. Controller and NAND sit on a board, which a
-place connects to its air; a place that takes up heat itself, such as an adapter or a chassis,
-has a node of its own where the data ask for one. What a drive reports is some of its controller
+Its network has few numbers. Controller and NAND sit on a board, which a place connects to its
+air; what else takes up heat, such as an adapter, a case or a heatsink, is a node of its own where
+the data ask for one. What a drive reports is some of its controller
 and some of its board, late and off by a constant: no node at all, as published measurements found.
 
 Not modelled: writes that caches and collection multiply, air that warms during a recording, and
@@ -25,6 +25,9 @@ Values = Mapping[str, float]
 
 #: The sensor of a twin: what the fitted one reported.
 SENSOR = "composite"
+#: The flash's packages beside the controller's: their resistance to the board and heat capacity,
+#: as shares of the controller's. Few recordings tell them apart from the board.
+_NAND_SHARES = (0.8, 2.0)
 #: The part of a board's capacity that stays the drive's; a place brings the rest.
 _DRIVES_SHARE = 0.3
 _READS = ("read_command_uj", "host_read_uj", "read_uj")
@@ -78,17 +81,25 @@ def begins_c(drive: Drive) -> float:
     return law.levels[0].enter_c.value if law.kind == "steps" else law.engage_c.value
 
 
-def drive_priors(base: Drive) -> dict[str, Prior]:
-    """Return what is expected of a drive like `base`."""
+def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Prior]:
+    """Return what is expected of a drive like `base`, whose fastest reads and writes were seen.
+
+    A drive of a class draws at its full speed what others draw at theirs, so that one that is
+    faster needs less for a byte.
+    """
     state = base.power_states[-1] if base.power_states else None
-    rest_w = max(0.1, state.power_w.value if state else base.energy.idle_w.value)
+    rest_w = max(0.2, 2.0 * state.power_w.value if state else base.energy.idle_w.value)
+    read, write = (
+        float(np.clip(rated / seen, 0.2, 5.0)) if seen > 0 else 1.0
+        for rated, seen in zip((base.read_mb_s, base.write_mb_s), fastest_mb_s, strict=True)
+    )
     return {
-        "fast_x": Prior("log", 1.0, 0.5, "", "packages and pads of a class differ by half"),
-        "fast_j_x": Prior("log", 1.0, 0.4, "", "a die and package weigh about a gram"),
-        "static_x": Prior("log", 1.0, 0.4, "", "power awake, of drives of a class"),
-        "read_x": Prior("log", 1.0, 0.35, "", "data sheets of a class: 6 to 8 W, or half of it"),
-        "write_x": Prior("log", 1.0, 0.35, "", "data sheets of a class: 6 to 8 W, or half of it"),
-        "rest_w": Prior("log", rest_w * 2, 1.2, "W", "from the deepest state to awake"),
+        "die_k_per_w": Prior("log", 3.0, 0.5, "K/W", "controllers of a class: 2 to 5 K/W"),
+        "die_j_per_k": Prior("log", 1.0, 0.5, "J/K", "a die and package weigh about a gram"),
+        "static_x": Prior("log", 1.0, 0.5, "", "power awake, of drives of a class"),
+        "read_x": Prior("log", read, 0.45, "", "drives of a class draw alike at full speed"),
+        "write_x": Prior("log", write, 0.45, "", "drives of a class draw alike at full speed"),
+        "rest_w": Prior("log", rest_w, 1.2, "W", "from the deepest state to awake"),
         "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
@@ -142,7 +153,7 @@ class Structure:
         """Return the parameters that are not fitted, with their values."""
         found: dict[str, float] = {}
         if self.nodes == 1:
-            found |= {"fast_x": 0.03, "fast_j_x": 1.0, "sensor_share": 0.5}
+            found |= {"die_k_per_w": 0.05, "die_j_per_k": 1.0, "sensor_share": 0.5}
         if not self.has_lag:
             found |= {"sensor_lag_s": 1.0}
         return found
@@ -167,21 +178,22 @@ class Model:
         energy = dict(base["energy"])
         for keys, factor in ((_STATIC, "static_x"), (_READS, "read_x"), (_WRITES, "write_x")):
             energy |= {key: energy[key] * values[factor] for key in keys}
+        die_k_per_w, die_j_per_k = values["die_k_per_w"], values["die_j_per_k"]
+        nand_k_per_w, nand_j_per_k = _NAND_SHARES
         nodes = {
-            name: {"j_per_k": node["j_per_k"] * (1.0 if name == "board" else values["fast_j_x"])}
-            for name, node in base["thermal"]["nodes"].items()
+            "controller": {"j_per_k": die_j_per_k},
+            "nand": {"j_per_k": nand_j_per_k * die_j_per_k},
+            "board": {"j_per_k": _DRIVES_SHARE * self._least_j_per_k(values)},
         }
-        # a drive of a catalog may be heavier than all of a fitted place
-        nodes["board"] = {"j_per_k": _DRIVES_SHARE * self._least_j_per_k(values)}
         links = {
-            name: {**link, "k_per_w": link["k_per_w"] * values["fast_x"]}
-            for name, link in base["thermal"]["links"].items()
+            "die": {"between": ["controller", "board"], "k_per_w": die_k_per_w},
+            "nand": {"between": ["nand", "board"], "k_per_w": nand_k_per_w * die_k_per_w},
         }
         share = values["sensor_share"]
         return {
             "energy": energy,
             "thermal": {"nodes": nodes, "links": links},
-            "governor": self._governor(values["limit_c"] - self._begins_c),
+            "governor": self._governor(values["limit_c"] - self._begins_c, nodes),
             "sensors": {
                 SENSOR: {
                     "weights": {"controller": share, "board": 1.0 - share},
@@ -235,7 +247,7 @@ class Model:
     def _least_j_per_k(self, values: Values) -> float:
         return min(value for name, value in values.items() if name.startswith("j_per_k@"))
 
-    def _governor(self, shift_k: float) -> dict[str, Any]:
+    def _governor(self, shift_k: float, nodes: dict[str, Any]) -> dict[str, Any]:
         def shifted(table: dict[str, Any]) -> dict[str, Any]:
             return {
                 key: value + shift_k if key.endswith("_c") and value is not None else value
@@ -246,7 +258,10 @@ class Model:
         law = shifted(governor["law"])
         if "levels" in law:
             law["levels"] = [shifted(level) for level in law["levels"]]
-        return {**governor, "law": law}
+        weights = governor["weights"]
+        if not weights.keys() <= nodes.keys():
+            weights = {"controller": 1.0}
+        return {**governor, "law": law, "weights": weights}
 
     def _rest(self, rest_w: float) -> dict[str, Any]:
         """One state without load: what lies between awake and the deepest passes in seconds."""

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.analysis import RecordingFindings, SensorTrust, StepFindings
+from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindings
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
@@ -39,14 +39,24 @@ _FREE_SHARE = 0.9
 _SETTLING_S = 15.0
 #: How exactly an onset is known besides the sampling: the judge's comes when 2 % are lost.
 _ONSET_SD_S = 1.5
+#: A fall whose cause the judge leaves open counts as heat from this likelihood on.
+_LIKELY = 0.5
+#: A drive's counter and the fall that it explains: the fall may be gradual.
+_COUNTED_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True)
 class Onset:
-    """When the governor started to act, in s from the recording's start, and how exactly."""
+    """When the governor started to act, in s from the recording's start, and how exactly.
+
+    Attributes:
+        at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
+            back before that shows.
+    """
 
     t_s: float
     sd_s: float
+    at_full_speed: bool = True
 
 
 @dataclass(frozen=True)
@@ -302,37 +312,62 @@ def _counted(samples: pl.DataFrame) -> list[Onset]:
 def _onsets(
     steps: list[StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
 ) -> tuple[list[Onset], list[Stretch]]:
-    """Onsets of heat, by the drive's counters where they agree with the judge, and what follows."""
+    """Onsets of heat, by the drive's counters where there are any, and what follows them."""
     onsets, held = [], []
+    fastest = _fastest(steps)
     for step in steps:
         stretch = stretches[step.step]
-        for episode in step.episodes:
-            if episode.cause != "thermal" or episode.onset_s < 2 * GRID_S:
-                continue  # what is slow from the start was too warm before
-            onset = Onset(stretch.start_s + episode.onset_s, _ONSET_SD_S)
-            near = [one for one in counted if abs(one.t_s - onset.t_s) < 10.0]
+        top = fastest[step.workload]
+        since_s = 0.0
+        for episode in sorted(step.episodes, key=lambda episode: episode.onset_s):
+            # within another it began at what that one left; from the start, it was warm before
+            is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
+            since_s = max(since_s, episode.end_s)
+            if not is_first or not _is_heat(episode):
+                continue
+            at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
+            onset = Onset(stretch.start_s + episode.onset_s, _ONSET_SD_S, at_full_speed)
+            near = [one for one in counted if abs(one.t_s - onset.t_s) < _COUNTED_WITHIN_S]
             onsets.append(near[0] if near else onset)
             end_s = min(stretch.start_s + episode.end_s, stretch.end_s)
             if end_s - onset.t_s > 2 * _SETTLING_S:
                 held.append(Stretch(onset.t_s + _SETTLING_S, end_s))
+        of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
+        if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
+            onsets.append(of_step[0])
     return onsets, held
+
+
+def _is_heat(episode: Episode) -> bool:
+    """Whether heat is the cause, or at least likelier than all others together."""
+    likely = episode.likelihoods.get("thermal", 0.0)
+    return episode.cause == "thermal" or (episode.cause == "unknown" and likely >= _LIKELY)
+
+
+def _fastest(steps: list[StepFindings]) -> dict[str, float]:
+    """The fastest that each workload, or one without its rate limit, ever ran."""
+    found: dict[str, float] = {}
+    for step in steps:
+        before = [e.before_mb_s for e in step.episodes if e.before_mb_s is not None]
+        speed = max([*before, step.mean_mb_s or 0.0])
+        found[step.workload] = max(found.get(step.workload, 0.0), speed)
+    # a load of a fixed rate is the same one, as far as heat goes
+    return {
+        name: max(speed for other, speed in found.items() if other.split(",")[0] in name)
+        for name in found
+    }
 
 
 def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stretch]:
     """Steps at full speed that heat did not slow."""
-    fastest: dict[str, float] = {}
-    for step in steps:
-        before = [e.before_mb_s for e in step.episodes if e.before_mb_s is not None]
-        speed = max([*before, step.mean_mb_s or 0.0])
-        fastest[step.workload] = max(fastest.get(step.workload, 0.0), speed)
-    top = max(fastest.values(), default=0.0)
+    fastest = _fastest(steps)
     return [
         stretches[step.step]
         for step in steps
         if step.is_long_enough
         and not step.may_have_throttled
         and not step.episodes
-        and (step.mean_mb_s or 0.0) >= _FREE_SHARE * top
+        and (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
     ]
 
 

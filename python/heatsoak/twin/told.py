@@ -15,8 +15,8 @@ _NOTHING_LEARNED = 0.1
 _HOT_START_K = 6.0
 
 _WORDS = {
-    "fast_x": "the controller's resistance to the board",
-    "fast_j_x": "the controller's heat capacity",
+    "die_k_per_w": "the controller's resistance to the board",
+    "die_j_per_k": "the controller's heat capacity",
     "static_x": "power awake",
     "read_x": "energy per byte read",
     "write_x": "energy per byte written",
