@@ -451,7 +451,7 @@ def score(seed: int, keep: Path | None = None) -> Score:
         result.failed = f"{type(error).__name__}: {error}"
         return result
     result.fit_s = time.process_time() - began
-    result.throttled, result.nodes = twin.throttled, twin.network.nodes
+    result.throttled, result.nodes = twin.throttled, twin.nodes
     place, name = truth.places[0], twin.places[0]
     limit = twin.estimate("limit_reported_c", name)
     if limit is not None and sensor_c is not None:

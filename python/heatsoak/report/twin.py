@@ -24,7 +24,7 @@ def print_twin(twin: Twin, console: Console, path: Path | None = None) -> None:
     console.print(_parameters(twin))
     console.print()
     model = f" ({twin.model})" if twin.model else ""
-    console.print(f"network: {_NETWORKS[twin.network.nodes]}; all else from {twin.base}{model}")
+    console.print(f"network: {_NETWORKS[twin.nodes]}; all else from {twin.base}{model}")
     if path is not None:
         console.print(f"written to {path}")
 

@@ -12,11 +12,14 @@ from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
 from heatsoak.twin.likelihood import Likelihood, Noise, estimate_noise, first_noise
 from heatsoak.twin.model import (
+    METER,
     Course,
     Model,
+    Nodes,
     Prior,
-    Structure,
     drive_priors,
+    fixed_parameters,
+    meter_prior,
     place_priors,
     start_prior,
 )
@@ -29,18 +32,17 @@ from heatsoak.twin.twin import (
     FittedParameter,
     FittedRecording,
     Load,
-    Network,
     Twin,
     crossing_s,
 )
 
-#: Structures in the order in which they are tried; a later one has to be likelier.
-STRUCTURES = (
-    Structure(2, False),
-    Structure(2, True),
-    Structure(1, True),
-    Structure(3, True),
-)
+#: Networks in the order in which they are tried.
+_NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
+#: Another network than packages on a board has to be likelier by this, in logarithms: strong
+#: evidence (Kass and Raftery, JASA 90, 1995).
+_STRONG = 3.0
+#: Drives that stand for their class: what an unknown one has in common with.
+_CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 #: No parameter is looked for further than this many spreads from what is expected.
 _FARTHEST = 6.0
 #: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
@@ -68,13 +70,13 @@ class Parameter:
 
 
 class Problem:
-    """Recordings and a structure: residuals and their derivatives by standardized parameters."""
+    """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
-    def __init__(self, base: Drive, structure: Structure, measured: Sequence[Measured]) -> None:
-        self.model = Model(base, structure)
+    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[Measured]) -> None:
+        self.model = Model(base, nodes)
         self.measured = list(measured)
-        self.parameters = _parameters(base, structure, self.measured)
-        self._fixed = structure.fixed()
+        self.parameters = _parameters(base, nodes, self.measured)
+        self._fixed = fixed_parameters(nodes)
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
 
     def set_noise(self, noise: Noise) -> None:
@@ -95,7 +97,9 @@ class Problem:
         """Return the residuals of one recording."""
         likelihood = self.likelihoods[index]
         try:
-            return likelihood.residuals(self.course(u, index), self.values(u)["limit_c"])
+            values = self.values(u)
+            meter_x = values.get(METER, 1.0)
+            return likelihood.residuals(self.course(u, index), values["limit_c"], meter_x)
         except ValueError:
             one = self.measured[index]
             count = len(one.onsets) + len(one.held) + len(one.free)
@@ -130,8 +134,8 @@ class Problem:
         return slopes
 
 
-def _parameters(base: Drive, structure: Structure, measured: list[Measured]) -> list[Parameter]:
-    fixed = structure.fixed()
+def _parameters(base: Drive, nodes: Nodes, measured: list[Measured]) -> list[Parameter]:
+    fixed = fixed_parameters(nodes)
     fastest = (
         max(_fastest(one.read_mb_s) for one in measured),
         max(_fastest(one.write_mb_s) for one in measured),
@@ -139,10 +143,12 @@ def _parameters(base: Drive, structure: Structure, measured: list[Measured]) -> 
     priors = drive_priors(base, fastest)
     priors = {name: prior for name, prior in priors.items() if name not in fixed}
     found = [Parameter(name, prior) for name, prior in priors.items()]
+    if any(one.has_power for one in measured):
+        found.append(Parameter(METER, meter_prior()))
     for place in dict.fromkeys(one.place for one in measured):
         rooms = [o.ambient_c for o in measured if o.place == place and o.ambient_c is not None]
         room_c = float(np.mean(rooms)) if rooms else None
-        of_place = place_priors(room_c, has_mount=structure.nodes == 3)
+        of_place = place_priors(room_c, has_mount=nodes == 3)
         found += [Parameter(f"{name}@{place}", p, place=place) for name, p in of_place.items()]
     found += [
         Parameter(f"start_k@{index}", start_prior(), recording=index)
@@ -158,7 +164,7 @@ def _fastest(mb_s: Array) -> float:
 
 @dataclass(frozen=True)
 class Solution:
-    """The likeliest parameters of one structure.
+    """The likeliest parameters of one network.
 
     Attributes:
         u: standardized parameters; `covariance` is theirs, by Laplace's approximation.
@@ -217,10 +223,9 @@ def minimized(problem: Problem, u: Array, most: int = 40) -> Array:
 def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     """Return the catalog's drive that is most like a measured one.
 
-    The one of its model if there is one, else the nearest by greatest throughput and size.
+    The one of its model if there is one, else the class that is nearest by throughput and size.
     """
-    drives = [load_drive(name) for name in drive_ids()]
-    named = next((drive for drive in drives if drive.model == model), None)
+    named = next((d for d in map(load_drive, drive_ids()) if d.model == model), None)
     if named is not None:
         return named
     read = max(_fastest(one.read_mb_s) for one in measured)
@@ -237,7 +242,7 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
         least = min(found, default=0.0)
         return float(least + (0.2 * abs(np.log(size / drive.user_bytes)) if size else 0.0))
 
-    return min(drives, key=distance)
+    return min(map(load_drive, _CLASSES), key=distance)
 
 
 def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]:
@@ -254,20 +259,22 @@ def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]
     return measured, findings
 
 
-def best(base: Drive, measured: Sequence[Measured]) -> list[Solution]:
-    """Return the solutions of all structures, the likeliest first."""
+def best(base: Drive, measured: Sequence[Measured]) -> Solution:
+    """Return the solution of the smallest network that explains the recordings."""
     found: list[Solution] = []
-    for structure in STRUCTURES:
-        problem = Problem(base, structure, measured)
+    for nodes in _NETWORKS:
+        problem = Problem(base, nodes, measured)
         found.append(solve(problem, _start(problem, found)))
-    return sorted(found, key=lambda one: -one.evidence)
+    usual = found[0]
+    other = max(found[1:], key=lambda one: one.evidence)
+    return other if other.evidence > usual.evidence + _STRONG else usual
 
 
 def _start(problem: Problem, found: Sequence[Solution]) -> Array | None:
-    """Where a structure is looked for first: at what the last one found of the same parameters."""
+    """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
-    of = found[-1]
+    of = found[0]
     known = {p.name: float(x) for p, x in zip(of.problem.parameters, of.u, strict=True)}
     return np.asarray([known.get(parameter.name, 0.0) for parameter in problem.parameters])
 
@@ -286,13 +293,13 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     measured, _ = read_all(opened)
     model = next((r.meta.drive.get("model") for r in opened if r.meta.drive.get("model")), None)
     chosen = choose_base(measured, model) if base is None else base
-    return twin_of(best(chosen, measured)[0], model)
+    return twin_of(best(chosen, measured), model)
 
 
 def twin_of(solution: Solution, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
     problem = solution.problem
-    measured, structure = problem.measured, problem.model.structure
+    measured = problem.measured
     parameters = [_fitted(solution, index) for index in range(len(problem.parameters))]
     throttled = any(one.onsets for one in measured)
     values = solution.values
@@ -312,7 +319,7 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         base=problem.model.base.id,
         model=model,
         throttled=throttled,
-        network=Network(nodes=structure.nodes, has_lag=structure.has_lag),
+        nodes=problem.model.nodes,
         full_load=_full_load(measured),
         noise=FittedNoise(**asdict(solution.noise)),
         estimates=[],

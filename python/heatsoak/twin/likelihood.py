@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
@@ -81,12 +82,12 @@ class Likelihood:
         """Return residuals of readings with their correlation removed."""
         return np.asarray(solve_triangular(self._factor, off_k, lower=True, check_finite=False))
 
-    def residuals(self, course: Course, limit_c: float) -> Array:
+    def residuals(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
         """Return residuals of a course, in standard deviations."""
-        rest = self.rest(course, limit_c)
+        rest = self.rest(course, limit_c, meter_x)
         return np.concatenate([self.whitened(self.off_k(course)), rest])
 
-    def rest(self, course: Course, limit_c: float) -> Array:
+    def rest(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
         """Return residuals of everything but readings: events, and power where it was measured."""
         measured, found = self.measured, []
         hidden_c = course.hidden_c
@@ -104,10 +105,10 @@ class Likelihood:
             over_k = float(np.max(inside)) - limit_c if len(inside) else 0.0
             found.append(max(0.0, over_k) / _FREE_K)
         if measured.has_power:
-            found += self._power(course)
+            found += self._power(course, meter_x)
         return np.asarray(found)
 
-    def _power(self, course: Course) -> list[float]:
+    def _power(self, course: Course, meter_x: float) -> list[float]:
         """How far measured powers are from what the work would cost, step by step."""
         measured = self.measured
         is_idle = (measured.read_mb_s + measured.write_mb_s == 0.0) & (measured.t_s > 0)
@@ -115,16 +116,16 @@ class Likelihood:
             is_idle &= ~measured.within(_longer(stretch, 10.0))
         found = []
         for stretch in measured.loaded:
-            found.append(self._ratio(measured.within(stretch), course, _POWER_SHARE))
-        return [*found, self._ratio(is_idle, course, _REST_POWER_SHARE)]
+            found.append(self._ratio(measured.within(stretch), course, meter_x) / _POWER_SHARE)
+        return [*found, self._ratio(is_idle, course, meter_x) / _REST_POWER_SHARE]
 
-    def _ratio(self, inside: np.ndarray, course: Course, share: float) -> float:
+    def _ratio(self, inside: NDArray[np.bool_], course: Course, meter_x: float) -> float:
         power_w = self.measured.power_w
         inside = inside & np.isfinite(power_w)
         if not inside.any():
             return 0.0
-        measured_w = max(float(np.mean(power_w[inside])), 1e-4)
-        return float(np.log(measured_w / np.mean(course.power_w[inside]))) / share
+        measured_w = max(meter_x * float(np.mean(power_w[inside])), 1e-4)
+        return float(np.log(measured_w / np.mean(course.power_w[inside])))
 
 
 def _longer(stretch: Stretch, by_s: float) -> Stretch:

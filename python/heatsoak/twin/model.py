@@ -28,6 +28,8 @@ SENSOR = "composite"
 #: The flash's packages beside the controller's: their resistance to the board and heat capacity,
 #: as shares of the controller's. Few recordings tell them apart from the board.
 _NAND_SHARES = (0.8, 2.0)
+#: By how much measured power is off, a parameter of recordings that have it.
+METER = "meter_x"
 #: The part of a board's capacity that stays the drive's; a place brings the rest.
 _DRIVES_SHARE = 0.3
 _READS = ("read_command_uj", "host_read_uj", "read_uj")
@@ -87,8 +89,6 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
     A drive of a class draws at its full speed what others draw at theirs, so that one that is
     faster needs less for a byte.
     """
-    state = base.power_states[-1] if base.power_states else None
-    rest_w = max(0.2, 2.0 * state.power_w.value if state else base.energy.idle_w.value)
     read, write = (
         float(np.clip(rated / seen, 0.2, 5.0)) if seen > 0 else 1.0
         for rated, seen in zip((base.read_mb_s, base.write_mb_s), fastest_mb_s, strict=True)
@@ -99,8 +99,9 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         "static_x": Prior("log", 1.0, 0.5, "", "power awake, of drives of a class"),
         "read_x": Prior("log", read, 0.45, "", "drives of a class draw alike at full speed"),
         "write_x": Prior("log", write, 0.45, "", "drives of a class draw alike at full speed"),
-        "rest_w": Prior("log", rest_w, 1.2, "W", "from the deepest state to awake"),
+        "rest_w": Prior("log", 0.3, 1.2, "W", "from a deep state to awake"),
         "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
+        "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
         "sensor_offset_k": Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
@@ -127,36 +128,25 @@ def place_priors(ambient_c: float | None, *, has_mount: bool) -> dict[str, Prior
     return found
 
 
+def meter_prior() -> Prior:
+    """Return what is expected of a power meter, or of a drive's own, as a factor."""
+    return Prior("log", 1.0, 0.04, "", "what meters of power rails agree within")
+
+
 def start_prior() -> Prior:
     """Return what is expected of a drive that was said to have rested."""
     return Prior("linear", 0.0, 3.0, "K", "hardly anybody waits for an hour")
 
 
-@dataclass(frozen=True)
-class Structure:
-    """Which network it is: what of it the data can speak of.
+#: Which network: the drive in one piece, packages on a board, or those on a mount that warms.
+Nodes = Literal[1, 2, 3]
 
-    Attributes:
-        nodes: 1: the drive is of one piece; 2: packages on a board; 3: and a mount that warms.
-        has_lag: whether the sensor's lag is fitted.
-    """
 
-    nodes: Literal[1, 2, 3]
-    has_lag: bool
-
-    def in_words(self) -> str:
-        """Say what it is."""
-        network = {1: "one node", 2: "two nodes", 3: "three nodes"}[self.nodes]
-        return f"{network} and a sensor {'with a lag' if self.has_lag else 'as on the base'}"
-
-    def fixed(self) -> dict[str, float]:
-        """Return the parameters that are not fitted, with their values."""
-        found: dict[str, float] = {}
-        if self.nodes == 1:
-            found |= {"die_k_per_w": 0.05, "die_j_per_k": 1.0, "sensor_share": 0.5}
-        if not self.has_lag:
-            found |= {"sensor_lag_s": 1.0}
-        return found
+def fixed_parameters(nodes: Nodes) -> dict[str, float]:
+    """Return the parameters that a network does not have, with values that take them out."""
+    if nodes > 1:
+        return {}
+    return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, "sensor_share": 0.5, "governed_share": 0.85}
 
 
 class Model:
@@ -165,10 +155,10 @@ class Model:
     A parameter of a place has ``@`` and the place's name behind its own.
     """
 
-    def __init__(self, base: Drive, structure: Structure) -> None:
+    def __init__(self, base: Drive, nodes: Nodes) -> None:
         """Take everything that is not fitted from `base`."""
         self.base = base
-        self.structure = structure
+        self.nodes = nodes
         self._spec: dict[str, Any] = json.loads(base.core_json())
         self._begins_c = begins_c(base)
 
@@ -193,7 +183,9 @@ class Model:
         return {
             "energy": energy,
             "thermal": {"nodes": nodes, "links": links},
-            "governor": self._governor(values["limit_c"] - self._begins_c, nodes),
+            "governor": self._governor(
+                values["limit_c"] - self._begins_c, values["governed_share"]
+            ),
             "sensors": {
                 SENSOR: {
                     "weights": {"controller": share, "board": 1.0 - share},
@@ -211,7 +203,7 @@ class Model:
         nodes = {"board": {"j_per_k": own * values[f"j_per_k@{place}"]}}
         k_per_w = values[f"k_per_w@{place}"]
         links: dict[str, Any] = {"air": {"between": ["board", "air"], "k_per_w": k_per_w}}
-        if self.structure.nodes == 3:
+        if self.nodes == 3:
             nodes["mount"] = {"j_per_k": values[f"mount_j_per_k@{place}"]}
             links = {
                 "mount": {
@@ -239,7 +231,7 @@ class Model:
                 write_mb_s=measured.write_mb_s,
                 read_iops=measured.read_iops,
                 write_iops=measured.write_iops,
-                power_w=measured.power_w,
+                power_w=measured.power_w * values.get(METER, 1.0),
             ),
             measured.t_s,
         )
@@ -247,7 +239,7 @@ class Model:
     def _least_j_per_k(self, values: Values) -> float:
         return min(value for name, value in values.items() if name.startswith("j_per_k@"))
 
-    def _governor(self, shift_k: float, nodes: dict[str, Any]) -> dict[str, Any]:
+    def _governor(self, shift_k: float, share: float) -> dict[str, Any]:
         def shifted(table: dict[str, Any]) -> dict[str, Any]:
             return {
                 key: value + shift_k if key.endswith("_c") and value is not None else value
@@ -258,9 +250,7 @@ class Model:
         law = shifted(governor["law"])
         if "levels" in law:
             law["levels"] = [shifted(level) for level in law["levels"]]
-        weights = governor["weights"]
-        if not weights.keys() <= nodes.keys():
-            weights = {"controller": 1.0}
+        weights = {"controller": share, "nand": 1.0 - share}
         return {**governor, "law": law, "weights": weights}
 
     def _rest(self, rest_w: float) -> dict[str, Any]:

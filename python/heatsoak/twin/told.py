@@ -22,6 +22,8 @@ _WORDS = {
     "write_x": "energy per byte written",
     "rest_w": "power at rest",
     "limit_c": "the limit",
+    "governed_share": "what the governor feels of the flash",
+    "meter_x": "the power meter's error",
     "sensor_share": "what the sensor feels of the controller",
     "sensor_lag_s": "the sensor's lag",
     "sensor_offset_k": "the sensor's offset",

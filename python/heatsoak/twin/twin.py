@@ -19,10 +19,11 @@ from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
     Course,
     Model,
+    Nodes,
     Prior,
-    Structure,
     as_drive,
     as_enclosure,
+    fixed_parameters,
 )
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure
 
@@ -116,13 +117,6 @@ class FittedNoise(_Row):
     lasting_s: float
 
 
-class Network(_Row):
-    """Which network the data support."""
-
-    nodes: Literal[1, 2, 3]
-    has_lag: bool
-
-
 class Twin(_Row):
     """A drive in its places, as a fit found it.
 
@@ -131,7 +125,8 @@ class Twin(_Row):
         told: what else is to be said, what the data cannot tell apart among it.
         base: the catalog's drive, which everything comes from that is not fitted.
         model: the drive's model, as recorded.
-        network: the structure that was chosen.
+        nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
+            3, those on a mount that warms with it.
         parameters: what was fitted; `covariance` is of their `u`, rows in their order.
         full_load: the fastest load recorded.
         estimates: what follows: ``limit_reported_c``, ``air_k_per_w`` and others.
@@ -143,7 +138,7 @@ class Twin(_Row):
     base: str
     model: str | None
     throttled: bool
-    network: Network
+    nodes: Nodes
     full_load: Load
     noise: FittedNoise
     estimates: list[Estimate]
@@ -158,7 +153,7 @@ class Twin(_Row):
 
     @cached_property
     def _model(self) -> Model:
-        return Model(load_drive(self.base), Structure(self.network.nodes, self.network.has_lag))
+        return Model(load_drive(self.base), self.nodes)
 
     @cached_property
     def _u(self) -> Array:
@@ -169,7 +164,7 @@ class Twin(_Row):
         at = self._u if u is None else u
         pairs = zip(self.parameters, at, strict=True)
         fitted = {p.name: p.prior.value(float(x)) for p, x in pairs}
-        return {**self._model.structure.fixed(), **fitted}
+        return {**fixed_parameters(self.nodes), **fitted}
 
     def estimate(self, name: str, place: str | None = None) -> Estimate | None:
         """Return an estimate; None if there is none of that name."""
