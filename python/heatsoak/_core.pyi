@@ -150,7 +150,14 @@ class Lumped:
         `profile` is a JSON list of `{"share", "mb_s", "work"}` with rising shares and `work` the
         operations of one second, in the form of `Drive.totals`. Returns `onset_s` and
         `onset_sensor_c` as `Drive.truth` has them, and for each second `mb_s`, `power_w`,
-        `sensor_c` as float arrays.
+        `sensor_c`, `governed_c` as float arrays.
+        """
+    def play(self, phases: str, duration_s: int) -> dict[str, Any]:
+        """Run a workload whose rate changes as it goes on; returns what `load` does.
+
+        `phases` is a JSON list of `{"mb", "mb_s", "work"}`: how much is moved in each, and what is
+        done in a second with everything permitted; a share of that takes as much longer. The last
+        phase goes on for as long as asked.
         """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""

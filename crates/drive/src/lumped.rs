@@ -92,6 +92,20 @@ pub struct Load {
     pub power_w: Vec<f64>,
     /// What the first sensor measured at the end of each second.
     pub sensor_c: Vec<f64>,
+    /// What the governor acted on then.
+    pub governed_c: Vec<f64>,
+}
+
+/// A part of a load in which it does the same throughout, with everything permitted.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// How much is moved in it, 10^6 bytes.
+    pub mb: f64,
+    /// Bytes served in a second, 10^6.
+    pub mb_s: f64,
+    /// Operations in a second.
+    pub work: Work,
 }
 
 /// What a drive was seen to do, stretch by stretch: series of one length.
@@ -309,23 +323,56 @@ impl Lumped {
 
     /// Run a load for a whole number of seconds.
     pub fn load(&mut self, profile: &Profile, duration_s: u32) -> Load {
+        self.run(duration_s, |share, _| profile.at(share))
+    }
+
+    /// Run a load whose rate changes as it goes on, for a whole number of seconds.
+    ///
+    /// What is permitted in part takes as much longer; the last phase goes on for as long as asked.
+    pub fn play(&mut self, phases: &[Phase], duration_s: u32) -> Result<Load, SpecError> {
+        if phases.is_empty() {
+            return Err(SpecError::new("phases", 0, "there has to be one"));
+        }
+        for (index, phase) in phases.iter().enumerate() {
+            positive(&format!("phases[{index}].mb"), phase.mb)?;
+            positive(&format!("phases[{index}].mb_s"), phase.mb_s)?;
+            for (name, value) in phase.work.by_name() {
+                not_negative(&format!("phases[{index}].work.{name}"), value)?;
+            }
+        }
+        let (mut index, mut before_mb) = (0, 0.0);
+        Ok(self.run(duration_s, |share, moved_mb| {
+            while index + 1 < phases.len() && moved_mb >= before_mb + phases[index].mb {
+                before_mb += phases[index].mb;
+                index += 1;
+            }
+            let phase = &phases[index];
+            (share * phase.mb_s, phase.work.scaled(share))
+        }))
+    }
+
+    /// Run for a whole number of seconds what `rates` says at a share, once so much was moved.
+    fn run(&mut self, duration_s: u32, mut rates: impl FnMut(f64, f64) -> (f64, Work)) -> Load {
         self.power.wake();
+        let mut moved_mb = 0.0;
         let mut load = Load {
             onset_s: None,
             onset_sensor_c: f64::NAN,
             mb_s: Vec::with_capacity(duration_s as usize),
             power_w: Vec::with_capacity(duration_s as usize),
             sensor_c: Vec::with_capacity(duration_s as usize),
+            governed_c: Vec::with_capacity(duration_s as usize),
         };
         let steps = (1.0 / LOADED_STEP_S).round() as u32;
         for second in 0..duration_s {
             let (mut mb, mut joules) = (0.0, 0.0);
             for step in 0..steps {
                 let before_c = self.heat.governed_c();
-                let (mb_s, rates) = profile.at(self.share);
-                let mut work = rates.scaled(LOADED_STEP_S);
+                let (mb_s, work) = rates(self.share, moved_mb);
+                let mut work = work.scaled(LOADED_STEP_S);
                 work.active_s = LOADED_STEP_S;
                 mb += mb_s * LOADED_STEP_S;
+                moved_mb += mb_s * LOADED_STEP_S;
                 joules += self.heat.step(LOADED_STEP_S, &work, None) * LOADED_STEP_S;
                 let after_c = self.heat.governed_c();
                 let permit = self.governor.update(LOADED_STEP_S, after_c);
@@ -346,6 +393,7 @@ impl Lumped {
             load.mb_s.push(mb);
             load.power_w.push(joules);
             load.sensor_c.push(self.heat.sensor_c(0));
+            load.governed_c.push(self.heat.governed_c());
         }
         load
     }

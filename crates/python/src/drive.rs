@@ -1,8 +1,8 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Profile, Recorded,
-    ReplayOptions, Samples, Transfer as Copying, Workload,
+    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Load, Lumped as Heated, Phase,
+    Profile, Recorded, ReplayOptions, Samples, Transfer as Copying, Workload,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -15,6 +15,17 @@ use crate::trace::Trace;
 
 fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpec)> {
     Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
+}
+
+fn loaded<'py>(py: Python<'py>, load: Load) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
+    result.set_item("onset_sensor_c", load.onset_sensor_c)?;
+    result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
+    result.set_item("power_w", load.power_w.into_pyarray(py))?;
+    result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
+    result.set_item("governed_c", load.governed_c.into_pyarray(py))?;
+    Ok(result)
 }
 
 /// One workload, or several in parallel.
@@ -248,13 +259,20 @@ impl Lumped {
         let profile: Profile = parse("profile", profile)?;
         profile.validate().map_err(value_error)?;
         let load = py.detach(|| self.lumped.load(&profile, duration_s));
-        let result = PyDict::new(py);
-        result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
-        result.set_item("onset_sensor_c", load.onset_sensor_c)?;
-        result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
-        result.set_item("power_w", load.power_w.into_pyarray(py))?;
-        result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
-        Ok(result)
+        loaded(py, load)
+    }
+
+    fn play<'py>(
+        &mut self,
+        py: Python<'py>,
+        phases: &str,
+        duration_s: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let phases: Vec<Phase> = parse("phases", phases)?;
+        let load = py
+            .detach(|| self.lumped.play(&phases, duration_s))
+            .map_err(value_error)?;
+        loaded(py, load)
     }
 
     fn warm(&mut self, above_k: f64) {

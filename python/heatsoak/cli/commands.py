@@ -39,6 +39,10 @@ COMMANDS = {
     ),
     "compare": ("compare", "Compare recordings that differ in one condition."),
     "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
+    "predict": (
+        "predict",
+        "Predict whether a drive throttles under a workload: when, how far, how hot.",
+    ),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",

@@ -25,7 +25,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
     from heatsoak.target.device import DriveRow
-    from heatsoak.twin import Twin
+    from heatsoak.twin import Prediction, Twin
 
     return {
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
@@ -36,6 +36,7 @@ def _documents() -> dict[str, Any]:
         "fit": Twin,
         "import": list[ImportedRow],
         "places": list[PlaceRow],
+        "predict": Prediction,
         "protocols": list[ProtocolRow],
         "report": Reported,
         "reproduce": list[ReproductionRow],
@@ -54,6 +55,7 @@ NAMES = {
     "fit": "fit",
     "import": "import",
     "places": "places",
+    "predict": "predict",
     "protocols": "protocols",
     "report": "report",
     "reproduce": "reproduce, and its reproduce.json",

@@ -11,6 +11,7 @@ from heatsoak.report.lists import (
     print_written,
 )
 from heatsoak.report.matrix import print_matrix
+from heatsoak.report.prediction import print_prediction
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check
 from heatsoak.report.twin import print_twin
@@ -23,6 +24,7 @@ __all__ = [
     "print_matrix",
     "print_next",
     "print_places",
+    "print_prediction",
     "print_preview",
     "print_protocols",
     "print_reproduction",

@@ -1,6 +1,16 @@
 """Twins: models of one drive in its places, fitted to recordings of it."""
 
 from heatsoak.twin.fit import fit
+from heatsoak.twin.predict import Cooling, Prediction, predict
 from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
 
-__all__ = ["Estimate", "FittedParameter", "Load", "Twin", "fit"]
+__all__ = [
+    "Cooling",
+    "Estimate",
+    "FittedParameter",
+    "Load",
+    "Prediction",
+    "Twin",
+    "fit",
+    "predict",
+]

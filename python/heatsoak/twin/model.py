@@ -213,9 +213,13 @@ class Model:
             }  # fmt: skip
         return {"air_c": values[f"air_c@{place}"], "nodes": nodes, "links": links}
 
+    def drive_spec(self, values: Values) -> dict[str, Any]:
+        """Return the whole drive as the core takes it."""
+        return {**self._spec, **self.drive_tables(values)}
+
     def lumped(self, values: Values, place: str, *, governed: bool = False) -> Lumped:
         """Return heat and governor of the drive in a place; ValueError for impossible values."""
-        spec = {**self._spec, **self.drive_tables(values)}
+        spec = self.drive_spec(values)
         if not governed:
             spec["governor"] = {**spec["governor"], "on": False}
         return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))

@@ -1,6 +1,7 @@
 """The twin: what a fit found of one drive in its places, to be kept, loaded and asked."""
 
 import tomllib
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -192,6 +193,18 @@ class Twin(_Row):
                 f"the twin has no place '{place}'{near}: it has {', '.join(self.places)}"
             )
         return place
+
+    def specifications(
+        self, place: str | None, count: int, seed: int = 0
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield drives and places as likely as the data leave them, as the core takes them.
+
+        Without `place`, the places are empty.
+        """
+        for u in self.draws(count, seed):
+            values = self.values(u)
+            at = {} if place is None else self._model.place_tables(values, self._place(place))
+            yield self._model.drive_spec(values), at
 
     def follow_load(
         self,
