@@ -85,7 +85,7 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     drive["capacity"] |= {"user_bytes": user, "raw_bytes": user + 8 * GIB, "reserve_bytes": 0}
     drive["nand"]["block_bytes"] = 256 << 20
     drive["collection"] |= {"policy": "greedy", "pacing": "victim", "idle_mb_s": 0.0}
-    write_mb_s = float(chance.uniform(300, 1500))
+    write_mb_s = float(chance.uniform(650, 1500))
     read_mb_s = write_mb_s * float(chance.uniform(1.0, 2.0))
     controller, nand = drive["controller"], drive["nand"]
     controller |= {"write_mb_s": write_mb_s, "read_mb_s": read_mb_s}
