@@ -33,6 +33,7 @@ from heatsoak.twin.twin import (
     FittedRecording,
     Load,
     Twin,
+    Uncertainty,
     crossing_s,
 )
 
@@ -341,7 +342,7 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         estimates=[],
         recordings=recordings,
         parameters=parameters,
-        covariance=solution.covariance.tolist(),
+        uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
     )
     estimates = [
         estimate

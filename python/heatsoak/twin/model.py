@@ -285,24 +285,24 @@ class Course:
 def as_drive(base: Drive, tables: dict[str, Any], name: str) -> Drive:
     """Return the catalog drive: `base` with `tables` of fitted numbers over its own."""
     own = base.model_dump(exclude_none=True)
-    return Drive.model_validate({**own, **_figures(tables), "id": name})
+    return Drive.model_validate({**own, **figures(tables), "id": name})
 
 
 def as_enclosure(tables: dict[str, Any], name: str) -> Enclosure:
     """Return the catalog place of fitted numbers."""
-    return Enclosure.model_validate({**_figures(tables), "id": name})
+    return Enclosure.model_validate({**figures(tables), "id": name})
 
 
-def _figures(value: Any) -> Any:
-    """Give each number its provenance, as the catalog asks for."""
+def figures(value: Any) -> Any:
+    """Return tables with the provenance of each number, as the catalog asks for."""
     match value:
         case bool() | str() | int():
             return value
         case float():
             return {"value": value, "fitted": True}
         case dict():
-            return {key: _figures(entry) for key, entry in value.items()}
+            return {key: figures(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [_figures(entry) for entry in value]
+            return [figures(entry) for entry in value]
         case _:
             return value
