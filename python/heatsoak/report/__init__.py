@@ -13,7 +13,6 @@ from heatsoak.report.lists import (
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check
-from heatsoak.report.twin import print_twin
 
 __all__ = [
     "imported_rows",
@@ -28,6 +27,5 @@ __all__ = [
     "print_reproduction",
     "print_statistics",
     "print_trace_check",
-    "print_twin",
     "print_written",
 ]
