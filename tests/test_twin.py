@@ -67,7 +67,7 @@ def bench(runs: Path) -> Recording:
 
 @pytest.fixture(scope="module")
 def twin(bench: Recording) -> Twin:
-    return fit([bench])
+    return heatsoak.fit(bench)
 
 
 def changed(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from heatsoak.analysis import Findings, analyze
+from heatsoak.analysis import analyze
 from heatsoak.catalog import Drive, drive_ids, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
@@ -262,8 +262,8 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     return next(able, classes[-1])
 
 
-def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]:
-    """Return what recordings tell, and the judge's findings; raises UsageError as `measure`."""
+def read_all(recordings: Iterable[Recording]) -> list[Measured]:
+    """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
     opened = list(recordings)
     if not opened:
         raise UsageError("no recordings were given")
@@ -273,7 +273,7 @@ def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]
         for recording, found in zip(opened, findings.recordings, strict=True)
     ]
     refuse_mixed(measured)
-    return measured, findings
+    return measured
 
 
 def best(base: Drive, measured: Sequence[Measured]) -> Solution:
@@ -307,7 +307,7 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     without throughput and power, of several drives, or too short.
     """
     opened = list(recordings)
-    measured, _ = read_all(opened)
+    measured = read_all(opened)
     model = next((r.meta.drive.get("model") for r in opened if r.meta.drive.get("model")), None)
     chosen = choose_base(measured, model) if base is None else base
     return twin_of(best(chosen, measured), model)

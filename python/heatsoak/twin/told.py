@@ -98,6 +98,8 @@ def _pairs(parameters: list[FittedParameter], covariance: Array) -> list[str]:
     for i, one in enumerate(parameters):
         for j, other in enumerate(parameters[:i]):
             rho = float(correlation[i, j])
+            if {one.name.partition("@")[0], other.name.partition("@")[0]} & set(_NUISANCES):
+                continue
             if abs(rho) < _TOGETHER or max(one.learned, other.learned) > _LITTLE_LEARNED:
                 continue
             if one.scale == other.scale == "log":
