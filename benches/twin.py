@@ -85,7 +85,7 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     drive["capacity"] |= {"user_bytes": user, "raw_bytes": user + 8 * GIB, "reserve_bytes": 0}
     drive["nand"]["block_bytes"] = 256 << 20
     drive["collection"] |= {"policy": "greedy", "pacing": "victim", "idle_mb_s": 0.0}
-    write_mb_s = float(chance.uniform(300, 1500))
+    write_mb_s = float(chance.uniform(650, 1500))
     read_mb_s = write_mb_s * float(chance.uniform(1.0, 2.0))
     controller, nand = drive["controller"], drive["nand"]
     controller |= {"write_mb_s": write_mb_s, "read_mb_s": read_mb_s}
@@ -493,7 +493,7 @@ def summary(scores: list[Score]) -> str:
             lines.append(f"  {title}: {np.mean(values):.0%} of {len(values)}")
 
     limits = [one.limit_off_k for one in fitted if one.limit_off_k is not None]
-    share("throttling seen", [one.throttled for one in fitted])
+    share("heat seen by the judge", [one.throttled for one in fitted])
     share("limit as reported within 2 K", [abs(off) <= 2 for off in limits])
     share("  in its 90 % interval", [one.limit_in for one in fitted if one.limit_in is not None])
     for title, has_power in (("power recorded", True), ("power unknown", False)):
@@ -517,6 +517,9 @@ def summary(scores: list[Score]) -> str:
         everything += rows
         lines.append(f"  onset, {title}: {_onsets(rows)}")
     lines.append(f"  onset, all of them: {_onsets(everything)}")
+    known = [row for one in fitted if one.throttled for row in one.onsets.values()]
+    if known:
+        lines.append(f"  onset, where the judge saw the heat: {_onsets(known)}")
     times = [one.fit_s for one in fitted]
     lines.append(f"  a fit took {np.median(times):.1f} s, at most {max(times):.1f} s")
     return "\n".join(lines)

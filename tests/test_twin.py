@@ -67,7 +67,7 @@ def bench(runs: Path) -> Recording:
 
 @pytest.fixture(scope="module")
 def twin(bench: Recording) -> Twin:
-    return fit([bench])
+    return heatsoak.fit(bench)
 
 
 def changed(
@@ -196,6 +196,21 @@ def test_a_twin_can_be_simulated(twin: Twin) -> None:
     core.begin(json.dumps([{**_plain_write(core.user_bytes), "runtime_s": 400.0}]))
     core.advance(400.0, 10.0)
     assert core.truth()["onset_s"] == pytest.approx(twin.recordings[0].onsets_s[0], rel=0.1)
+
+
+def test_a_saved_twin_is_a_drive_and_its_places(twin: Twin, tmp_path: Path) -> None:
+    path = tmp_path / "twin.toml"
+    twin.save(path)
+    assert load_drive(str(path)).core_json() == twin.drive().core_json()
+    assert load_enclosure(f"{path}#{twin.places[0]}").core_json() == twin.enclosure().core_json()
+    (tmp_path / "short.toml").write_text(
+        'schema = 1\nname = "x"\n[[steps]]\nname = "w"\nrw = "write"\nbs = "1m"\n'
+        'span = "1GiB"\nruntime = "3s"\n'
+    )
+    made = heatsoak.run(tmp_path / "short.toml", f"sim:{path}", output=tmp_path / "run")
+    assert made[0].meta.drive["simulated"]
+    with pytest.raises(UsageError, match="the twin has no place 'shelf': it has"):
+        load_enclosure(f"{path}#shelf")
 
 
 def test_a_drive_that_never_throttled_has_a_limit_above_what_was_seen(runs: Path) -> None:

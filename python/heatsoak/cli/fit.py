@@ -19,7 +19,7 @@ from heatsoak.cli.common import (
     open_recordings,
     print_json,
 )
-from heatsoak.report import print_twin
+from heatsoak.report.twin import print_twin
 from heatsoak.twin import fit
 
 

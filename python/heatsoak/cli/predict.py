@@ -103,7 +103,7 @@ def _subject(text: str) -> Twin | Drive:
     path = Path(text)
     if path.suffix == ".toml" and path.is_file():
         try:
-            is_twin = "covariance" in tomllib.loads(path.read_text("utf-8"))
+            is_twin = "uncertainty" in tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             is_twin = True  # what is wrong is said there
         if is_twin:

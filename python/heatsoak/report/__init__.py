@@ -14,7 +14,6 @@ from heatsoak.report.matrix import print_matrix
 from heatsoak.report.prediction import print_prediction
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check
-from heatsoak.report.twin import print_twin
 
 __all__ = [
     "imported_rows",
@@ -30,6 +29,5 @@ __all__ = [
     "print_reproduction",
     "print_statistics",
     "print_trace_check",
-    "print_twin",
     "print_written",
 ]

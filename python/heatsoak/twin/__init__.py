@@ -1,6 +1,6 @@
 """Twins: models of one drive in its places, fitted to recordings of it."""
 
-from heatsoak.twin.fit import fit
+from heatsoak.twin.fitting import fit
 from heatsoak.twin.predict import Cooling, Prediction, predict
 from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
 

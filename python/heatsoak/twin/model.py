@@ -97,8 +97,8 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         "die_k_per_w": Prior("log", 3.0, 0.5, "K/W", "controllers of a class: 2 to 5 K/W"),
         "die_j_per_k": Prior("log", 1.0, 0.5, "J/K", "a die and package weigh about a gram"),
         "static_x": Prior("log", 1.0, 0.5, "", "power awake, of drives of a class"),
-        "read_x": Prior("log", read, 0.45, "", "drives of a class draw alike at full speed"),
-        "write_x": Prior("log", write, 0.45, "", "drives of a class draw alike at full speed"),
+        "read_x": Prior("log", read, 0.5, "", "drives of a class draw alike at full speed"),
+        "write_x": Prior("log", write, 0.5, "", "drives of a class draw alike at full speed"),
         "rest_w": Prior("log", 0.3, 1.2, "W", "from a deep state to awake"),
         "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
         "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
@@ -289,24 +289,24 @@ class Course:
 def as_drive(base: Drive, tables: dict[str, Any], name: str) -> Drive:
     """Return the catalog drive: `base` with `tables` of fitted numbers over its own."""
     own = base.model_dump(exclude_none=True)
-    return Drive.model_validate({**own, **_figures(tables), "id": name})
+    return Drive.model_validate({**own, **figures(tables), "id": name})
 
 
 def as_enclosure(tables: dict[str, Any], name: str) -> Enclosure:
     """Return the catalog place of fitted numbers."""
-    return Enclosure.model_validate({**_figures(tables), "id": name})
+    return Enclosure.model_validate({**figures(tables), "id": name})
 
 
-def _figures(value: Any) -> Any:
-    """Give each number its provenance, as the catalog asks for."""
+def figures(value: Any) -> Any:
+    """Return tables with the provenance of each number, as the catalog asks for."""
     match value:
         case bool() | str() | int():
             return value
         case float():
             return {"value": value, "fitted": True}
         case dict():
-            return {key: _figures(entry) for key, entry in value.items()}
+            return {key: figures(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [_figures(entry) for entry in value]
+            return [figures(entry) for entry in value]
         case _:
             return value

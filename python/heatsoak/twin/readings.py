@@ -1,7 +1,7 @@
 """What a recording tells a fit: what the drive did and reported, and when heat held it back."""
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import polars as pl
@@ -33,10 +33,14 @@ _BYTES_A_COMMAND = 131_072
 #: at most so long. Temperatures approach their end ever more slowly.
 _BIN_GROWTH = 0.15
 _LONGEST_BIN_S = 30.0
+#: About as many are made of a log of many hours: a fit's time grows with their cube.
+_MOST_BINS = 300
 #: A step as fast as this share of the fastest alike was not held back.
 _FREE_SHARE = 0.9
 #: The governor's own transient after an onset, which says little about where it holds.
 _SETTLING_S = 15.0
+#: Shorter stretches are no loads whose power is compared.
+_LEAST_S = 5.0
 #: How exactly an onset is known besides the sampling: the judge's comes when 2 % are lost.
 _ONSET_SD_S = 1.5
 #: A fall whose cause the judge leaves open counts as heat from this likelihood on.
@@ -73,14 +77,17 @@ class Measured:
         onsets: when the governor started to act.
         held: stretches in which it held the drive at its limit.
         free: stretches at full speed.
-        loaded: stretches of one load each, of which mean powers are compared.
+        loaded: stretches of one load each, before an onset or after it, whose mean powers are
+            compared.
+        unexplained: falls of throughput that are not known to be heat: which, and what they are.
         ambient_c: the room's mean temperature, if it was recorded.
         first_s: of the grid, on the recording's clock.
     """
 
     path: str
     place: str
-    drive: str
+    model: str | None
+    serial: str | None
     size_bytes: int | None
     t_s: Array
     read_mb_s: Array
@@ -97,6 +104,7 @@ class Measured:
     held: list[Stretch] = field(default_factory=list)
     free: list[Stretch] = field(default_factory=list)
     loaded: list[Stretch] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
     ambient_c: float | None = None
     first_s: float = 0.0
 
@@ -164,7 +172,8 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     return Measured(
         path=name,
         place=place_of(recording),
-        drive=str(drive.get("serial") or drive.get("model") or drive.get("path") or ""),
+        model=drive.get("model"),
+        serial=drive.get("serial"),
         size_bytes=drive.get("size_bytes"),
         t_s=edges[1:] - first_s,
         read_mb_s=read,
@@ -176,14 +185,25 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         reading_t_s=reading_t_s - first_s,
         reading_c=reading_c,
         step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
-        bins=_bins(reading_t_s, sorted(changes)),
-        onsets=[Onset(o.t_s - first_s, o.sd_s) for o in onsets],
+        bins=_bins(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
+        onsets=[replace(onset, t_s=onset.t_s - first_s) for onset in onsets],
         held=[Stretch(h.start_s - first_s, h.end_s - first_s) for h in held],
         free=_shifted(_free(steps, stretches), -first_s),
-        loaded=_shifted([stretches[step.step] for step in steps], -first_s),
+        loaded=_shifted(_parted([stretches[step.step] for step in steps], onsets), -first_s),
+        unexplained=_unexplained(steps),
         ambient_c=None if not room else samples[room[0]].mean(),  # type: ignore[arg-type]
         first_s=first_s,
     )
+
+
+def _parted(stretches: list[Stretch], onsets: list[Onset]) -> list[Stretch]:
+    """Part stretches at onsets."""
+    found = []
+    for stretch in stretches:
+        inside = [o.t_s for o in onsets if stretch.start_s < o.t_s < stretch.end_s]
+        bounds = [stretch.start_s, *sorted(inside), stretch.end_s]
+        found += [Stretch(*pair) for pair in pairwise(bounds) if pair[1] - pair[0] >= _LEAST_S]
+    return found
 
 
 def _shifted(stretches: list[Stretch], by_s: float) -> list[Stretch]:
@@ -282,13 +302,18 @@ def _power(samples: pl.DataFrame, edges: Array) -> Array:
     return np.where(near, _on_grid(samples, "power_w", edges), np.nan)
 
 
-def _bins(t_s: Array, changes_s: list[float]) -> NDArray[np.int64]:
-    """Where groups of readings start: short ones after a change of load, ever longer ones later."""
+def _bins(t_s: Array, changes_s: list[float], renewed_s: float | None) -> NDArray[np.int64]:
+    """Where groups of readings start: short ones after a change of load, ever longer ones later.
+
+    None is shorter than the sensor takes to be renewed.
+    """
     starts, since_s = [0], t_s[0]
+    shortest_s = max(2 * GRID_S, renewed_s or 0.0)
+    longest_s = max(_LONGEST_BIN_S, shortest_s, (t_s[-1] - t_s[0]) / _MOST_BINS)
     bounds = np.asarray([*changes_s, np.inf])
     for index in range(1, len(t_s)):
         change = bounds[np.searchsorted(bounds, t_s[index]) - 1] if t_s[index] > bounds[0] else 0.0
-        width_s = np.clip(_BIN_GROWTH * (t_s[index] - change), 2 * GRID_S, _LONGEST_BIN_S)
+        width_s = np.clip(_BIN_GROWTH * (t_s[index] - change), shortest_s, longest_s)
         if t_s[index] - since_s >= width_s or since_s < change <= t_s[index]:
             starts.append(index)
             since_s = t_s[index]
@@ -338,6 +363,16 @@ def _onsets(
     return onsets, held
 
 
+def _unexplained(steps: list[StepFindings]) -> list[str]:
+    return [
+        f"'{step.step}' fell by {episode.depth_pct:.0f} % after {episode.onset_s:.0f} s"
+        + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
+        for step in steps
+        for episode in step.episodes[:1]
+        if not _is_heat(episode)
+    ]
+
+
 def _is_heat(episode: Episode) -> bool:
     """Whether heat is the cause, or at least likelier than all others together."""
     likely = episode.likelihoods.get("thermal", 0.0)
@@ -373,11 +408,11 @@ def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stre
 
 def refuse_mixed(measured: list[Measured]) -> None:
     """Raise UsageError where recordings are of different drives."""
-    for one, other in pairwise(measured):
-        differ = one.drive != other.drive and bool(one.drive and other.drive)
-        sizes = {one.size_bytes, other.size_bytes} - {None}
-        if differ or len(sizes) > 1:
-            raise UsageError(
-                f"{one.path} and {other.path} are of two drives ({one.drive or 'unknown'} and "
-                f"{other.drive or 'unknown'}): a twin is of one"
-            )
+    for one, other in combinations(measured, 2):
+        for key in ("serial", "model", "size_bytes"):
+            here, there = getattr(one, key), getattr(other, key)
+            if here is not None and there is not None and here != there:
+                raise UsageError(
+                    f"{one.path} and {other.path} are of two drives ({here} and {there}): "
+                    "a twin is of one"
+                )

@@ -14,6 +14,9 @@ _NOTHING_LEARNED = 0.1
 #: Beginning this much warmer than at rest is worth a word.
 _HOT_START_K = 6.0
 
+#: What nobody asks for, and only widens intervals.
+_NUISANCES = ("governed_share", "meter_x", "start_k")
+
 _WORDS = {
     "die_k_per_w": "the controller's resistance to the board",
     "die_j_per_k": "the controller's heat capacity",
@@ -36,16 +39,22 @@ _WORDS = {
 }
 
 
-def answer(limit: Estimate | None, resistance: Estimate, seen_c: float, *, throttled: bool) -> str:
-    """Return the fit's result in a sentence."""
+def answer(limit: Estimate | None, resistance: Estimate, seen_c: float, *, fell: bool) -> str:
+    """Return the fit's result in a sentence.
+
+    `limit` is None where heat was not seen to slow the drive, `seen_c` is the highest reading, and
+    `fell` whether something else slowed it.
+    """
     cooling = (
         f"{resistance.value:.1f} K/W to the air ({resistance.low:.1f} to {resistance.high:.1f})"
     )
-    if throttled and limit is not None:
+    if limit is not None:
         return (
             f"Throttles at {limit.value:.0f} C ({limit.low:.0f} to {limit.high:.0f}) by its own "
             f"sensor; {cooling}."
         )
+    if fell:
+        return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
     return f"Never throttled: its limit is above {seen_c:.0f} C by its own sensor; {cooling}."
 
 
@@ -62,13 +71,20 @@ def told(
             "Power was not recorded: it is taken from drives of the class, and resistances with it."
         )
     said += [
+        f"{one.path}: {what}; a limit is not taken from that."
+        for one in measured
+        for what in one.unexplained
+    ]
+    said += [
         f"{one.path} began {one.start_k:.0f} K warmer than at rest."
         for one in recordings
         if one.start_k > _HOT_START_K
     ]
     said += _pairs(parameters, covariance)
     loose = [
-        _words(p.name) for p in parameters if p.learned < _NOTHING_LEARNED and "start" not in p.name
+        _words(p.name)
+        for p in parameters
+        if p.learned < _NOTHING_LEARNED and p.name.partition("@")[0] not in _NUISANCES
     ]
     if loose:
         said.append(f"Nothing was learned of {_listed(loose)}: as expected of drives of the class.")
@@ -82,6 +98,8 @@ def _pairs(parameters: list[FittedParameter], covariance: Array) -> list[str]:
     for i, one in enumerate(parameters):
         for j, other in enumerate(parameters[:i]):
             rho = float(correlation[i, j])
+            if {one.name.partition("@")[0], other.name.partition("@")[0]} & set(_NUISANCES):
+                continue
             if abs(rho) < _TOGETHER or max(one.learned, other.learned) > _LITTLE_LEARNED:
                 continue
             if one.scale == other.scale == "log":

@@ -24,6 +24,7 @@ from heatsoak.twin.model import (
     Prior,
     as_drive,
     as_enclosure,
+    figures,
     fixed_parameters,
 )
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure
@@ -33,6 +34,12 @@ Z90 = 1.6449
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
 _DRAWS = 60
+
+
+_HEADER = (
+    "A twin: what heatsoak fit found of a drive in its places. `sim:FILE` simulates it.",
+    "[drive] and [places] follow from the parameters: they are for the simulation.",
+)
 
 
 class _Row(BaseModel):
@@ -71,10 +78,10 @@ class FittedParameter(_Row):
 
 
 class Estimate(_Row):
-    """Something that follows from the parameters; `low` and `high` enclose 90 %."""
+    """Something that follows from the parameters in a place; `low` to `high` is 90 %."""
 
     name: str
-    place: str | None
+    place: str
     value: float
     low: float
     high: float
@@ -118,6 +125,12 @@ class FittedNoise(_Row):
     lasting_s: float
 
 
+class Uncertainty(_Row):
+    """How parameters are uncertain together: the covariance of their `u`."""
+
+    covariance: list[list[float]]
+
+
 class Twin(_Row):
     """A drive in its places, as a fit found it.
 
@@ -128,7 +141,7 @@ class Twin(_Row):
         model: the drive's model, as recorded.
         nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
             3, those on a mount that warms with it.
-        parameters: what was fitted; `covariance` is of their `u`, rows in their order.
+        parameters: what was fitted; `uncertainty` is of their `u`, in their order.
         full_load: the fastest load recorded.
         estimates: what follows: ``limit_reported_c``, ``air_k_per_w`` and others.
     """
@@ -145,7 +158,7 @@ class Twin(_Row):
     estimates: list[Estimate]
     recordings: list[FittedRecording]
     parameters: list[FittedParameter]
-    covariance: list[list[float]]
+    uncertainty: Uncertainty
 
     @property
     def places(self) -> list[str]:
@@ -259,7 +272,7 @@ class Twin(_Row):
     def draws(self, count: int, seed: int = 0) -> list[Array]:
         """Return standardized parameters as likely as the data leave them."""
         chance = np.random.default_rng(seed)
-        drawn = chance.multivariate_normal(self._u, np.asarray(self.covariance), count)
+        drawn = chance.multivariate_normal(self._u, np.asarray(self.uncertainty.covariance), count)
         return list(np.clip(drawn, -6.0, 6.0))
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
@@ -280,7 +293,7 @@ class Twin(_Row):
             moved = self._model.follow(self.values(u), measured, start_k)
             off.append((moved.hidden_c - here.hidden_c) / step)
         slopes = np.stack(off)
-        variance = np.einsum("it,ij,jt->t", slopes, np.asarray(self.covariance), slopes)
+        variance = np.einsum("it,ij,jt->t", slopes, np.asarray(self.uncertainty.covariance), slopes)
         half_k = Z90 * np.sqrt(variance + self.noise.lasting_k**2)
         return pl.DataFrame(
             {
@@ -309,8 +322,14 @@ class Twin(_Row):
     def to_toml(self) -> str:
         """Return it as text, from which :meth:`load` makes it again."""
         document = tomlkit.document()
-        document.add(tomlkit.comment("A twin: what heatsoak fit found of a drive in its places."))
+        for line in _HEADER:
+            document.add(tomlkit.comment(line))
         document.update(self.model_dump(mode="json", exclude_none=True))
+        values = self.values()
+        document["drive"] = {"base": self.base, **figures(self._model.drive_tables(values))}
+        document["places"] = {
+            place: figures(self._model.place_tables(values, place)) for place in self.places
+        }
         return tomlkit.dumps(document)
 
     def save(self, path: Path) -> None:
@@ -327,7 +346,7 @@ class Twin(_Row):
         require_file(path)
         try:
             data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-            return cls.model_validate({"model": None, **_with_places(data)})
+            return cls.model_validate(_without_simulated(data))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
         except tomllib.TOMLDecodeError as error:
@@ -341,12 +360,10 @@ class Twin(_Row):
             ) from error
 
 
-def _with_places(data: dict[str, Any]) -> dict[str, Any]:
-    """TOML has no null: an estimate of the drive alone has no place."""
-    estimates = data.get("estimates")
-    if not isinstance(estimates, list):
-        return data
-    return {**data, "estimates": [{"place": None, **row} for row in estimates]}
+def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what follows from the parameters."""
+    kept = {key: value for key, value in data.items() if key not in ("drive", "places")}
+    return {"model": None, **kept}
 
 
 def crossing_s(course: Course, limit_c: float) -> float:

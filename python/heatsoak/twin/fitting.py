@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from heatsoak.analysis import Findings, analyze
+from heatsoak.analysis import analyze
 from heatsoak.catalog import Drive, drive_ids, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
@@ -33,6 +33,7 @@ from heatsoak.twin.twin import (
     FittedRecording,
     Load,
     Twin,
+    Uncertainty,
     crossing_s,
 )
 
@@ -49,6 +50,13 @@ _FARTHEST = 6.0
 _STEP = 1e-4
 #: Rounds of fitting the parameters and then their noise.
 _ROUNDS = 3
+#: Steps of one search.
+_MOST_STEPS = 40
+#: Parameters whose intervals are profiled: those that people ask for.
+_PROFILED = ("limit_c", "k_per_w", "air_c")
+#: Points of a profile on each side, at most, and how exactly its end is found.
+_PROFILE_STEPS = 3
+_PROFILE_TOLERANCE = 0.15
 #: Of an impossible drive, such as one that runs away idle.
 _IMPOSSIBLE = 1e3
 
@@ -205,48 +213,57 @@ def solve(problem: Problem, start: Array | None = None) -> Solution:
     return Solution(problem, u, covariance, noise, evidence)
 
 
-def minimized(problem: Problem, u: Array, most: int = 40) -> Array:
-    """Return the standardized parameters with the least squares, from `u` on."""
+def minimized(problem: Problem, u: Array, *, held: int | None = None) -> Array:
+    """Return the standardized parameters with the least squares, from `u` on; `held` stays."""
+    free = np.arange(len(u)) != held
+    start = np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01)
+
+    def whole(x: Array) -> Array:
+        full = start.copy()
+        full[free] = x
+        return full
+
+    def residuals(x: Array) -> Array:
+        return problem.residuals(whole(x))
+
+    def jacobian(x: Array) -> Array:
+        return problem.jacobian(whole(x))[:, free]
+
     found = least_squares(
-        problem.residuals,
-        np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01),
-        jac=problem.jacobian,
+        residuals,
+        start[free],
+        jac=jacobian,
         bounds=(-_FARTHEST, _FARTHEST),
-        max_nfev=most,
+        max_nfev=_MOST_STEPS,
         xtol=1e-5,
         ftol=1e-6,
         gtol=1e-6,
     )
-    return np.asarray(found.x)
+    return whole(np.asarray(found.x))
 
 
 def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     """Return the catalog's drive that is most like a measured one.
 
-    The one of its model if there is one, else the class that is nearest by throughput and size.
+    The one of its model if there is one, else the slowest class whose drives are as fast.
     """
     named = next((d for d in map(load_drive, drive_ids()) if d.model == model), None)
     if named is not None:
         return named
     read = max(_fastest(one.read_mb_s) for one in measured)
     write = max(_fastest(one.write_mb_s) for one in measured)
-    size = next((one.size_bytes for one in measured if one.size_bytes), None)
 
-    def distance(drive: Drive) -> float:
-        found = [
-            abs(np.log(seen / rated))
-            for seen, rated in ((read, drive.read_mb_s), (write, drive.write_mb_s))
-            if seen > 1.0
-        ]
-        # what a load asked for is at most what the drive can do
-        least = min(found, default=0.0)
-        return float(least + (0.2 * abs(np.log(size / drive.user_bytes)) if size else 0.0))
+    def rated_mb_s(drive: Drive) -> tuple[float, float]:
+        return drive.read_mb_s, drive.write_mb_s
 
-    return min(map(load_drive, _CLASSES), key=distance)
+    # no drive is faster than its class, while any load may be slower
+    classes = sorted(map(load_drive, _CLASSES), key=rated_mb_s)
+    able = (d for d in classes if 1.2 * d.read_mb_s >= read and 1.2 * d.write_mb_s >= write)
+    return next(able, classes[-1])
 
 
-def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]:
-    """Return what recordings tell, and the judge's findings; raises UsageError as `measure`."""
+def read_all(recordings: Iterable[Recording]) -> list[Measured]:
+    """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
     opened = list(recordings)
     if not opened:
         raise UsageError("no recordings were given")
@@ -256,7 +273,7 @@ def read_all(recordings: Iterable[Recording]) -> tuple[list[Measured], Findings]
         for recording, found in zip(opened, findings.recordings, strict=True)
     ]
     refuse_mixed(measured)
-    return measured, findings
+    return measured
 
 
 def best(base: Drive, measured: Sequence[Measured]) -> Solution:
@@ -290,7 +307,7 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     without throughput and power, of several drives, or too short.
     """
     opened = list(recordings)
-    measured, _ = read_all(opened)
+    measured = read_all(opened)
     model = next((r.meta.drive.get("model") for r in opened if r.meta.drive.get("model")), None)
     chosen = choose_base(measured, model) if base is None else base
     return twin_of(best(chosen, measured), model)
@@ -325,7 +342,7 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         estimates=[],
         recordings=recordings,
         parameters=parameters,
-        covariance=solution.covariance.tolist(),
+        uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
     )
     estimates = [
         estimate
@@ -336,7 +353,8 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
     limit = next((e for e in estimates if e.name == "limit_reported_c"), None)
     resistance = next(e for e in estimates if e.name == "air_k_per_w")
     seen_c = max(float(np.max(one.reading_c)) for one in measured)
-    said = answer(limit, resistance, seen_c, throttled=throttled)
+    fell = any(one.unexplained for one in measured)
+    said = answer(limit, resistance, seen_c, fell=fell)
     return twin.model_copy(update={"estimates": estimates, "answer": said})
 
 
@@ -346,9 +364,6 @@ def _full_load(measured: Sequence[Measured]) -> Load:
     for one in measured:
         for stretch in one.loaded:
             inside = one.within(stretch)
-            first = [o.t_s for o in one.onsets if stretch.start_s < o.t_s <= stretch.end_s]
-            if first:
-                inside &= one.t_s < min(first)
             if not inside.any():
                 continue
             names = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
@@ -361,14 +376,16 @@ def _fitted(solution: Solution, index: int) -> FittedParameter:
     parameter = solution.problem.parameters[index]
     prior, u = parameter.prior, float(solution.u[index])
     variance = float(solution.covariance[index, index])
+    is_profiled = parameter.name.partition("@")[0] in _PROFILED
     half = Z90 * np.sqrt(variance)
+    low, high = profile(solution, index) if is_profiled else (u - half, u + half)
     return FittedParameter(
         name=parameter.name,
         value=prior.value(u),
-        low=prior.value(u - half),
-        high=prior.value(u + half),
+        low=prior.value(low),
+        high=prior.value(high),
         unit=prior.unit,
-        how="laplace",
+        how="profile" if is_profiled else "laplace",
         u=u,
         learned=float(np.clip(1.0 - variance, 0.0, 1.0)),
         scale=prior.scale,
@@ -376,6 +393,35 @@ def _fitted(solution: Solution, index: int) -> FittedParameter:
         spread=prior.spread,
         why=prior.why,
     )
+
+
+def profile(solution: Solution, index: int) -> tuple[float, float]:
+    """Return 90 % of a standardized parameter, by what the others make of each of its values.
+
+    The interval ends where twice the logarithm of the likelihood, priors included and at its
+    greatest over all other parameters, is 2.71 below its maximum.
+    """
+    problem, best_u = solution.problem, solution.u
+    least = _cost(problem, best_u)
+    drop = Z90**2
+    sides = []
+    for sign in (-1.0, 1.0):
+        half = Z90 * float(np.sqrt(solution.covariance[index, index]))
+        for _ in range(_PROFILE_STEPS):
+            # the others go along as the curvature says, so that few steps are left
+            along = solution.covariance[:, index] / solution.covariance[index, index]
+            there = minimized(problem, best_u + sign * half * along, held=index)
+            excess = max(_cost(problem, there) - least, 1e-3)
+            half *= float(np.clip(np.sqrt(drop / excess), 0.5, 2.0))
+            if abs(excess / drop - 1) < _PROFILE_TOLERANCE:
+                break
+        sides.append(float(best_u[index]) + sign * half)
+    return sides[0], sides[1]
+
+
+def _cost(problem: Problem, u: Array) -> float:
+    residuals = problem.residuals(u)
+    return float(residuals @ residuals)
 
 
 def _resistance(solution: Solution, place: str) -> Estimate:
