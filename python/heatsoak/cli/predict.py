@@ -49,7 +49,7 @@ def predict_command(
         float | None, typer.Option("--ambient", metavar="C", help="The air at the drive.")
     ] = None,
     airflow_m_s: Annotated[
-        float | None, typer.Option("--airflow", metavar="M_S", min=0, help="How fast it moves.")
+        float | None, typer.Option("--airflow", metavar="M_S", help="How fast it moves.")
     ] = None,
     heatsink: Annotated[
         str | None,
@@ -79,6 +79,8 @@ def predict_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Predict whether a drive throttles under a workload: when, how far, how hot."""
+    _require(ambient_c, "--ambient", -40, 150, "C")
+    _require(airflow_m_s, "--airflow", 0, 100, "m/s")
     step, before = _step(workload)
     duration_s = _duration_s(duration, step)
     found = predict(
@@ -96,6 +98,12 @@ def predict_command(
         print_prediction(found, console())
     kept = 1 - found.throttles if found.holds is None else found.holds
     return 1 if fail_below is not None and kept < fail_below else 0
+
+
+def _require(value: float | None, option: str, low: float, high: float, unit: str) -> None:
+    """Refuse what lies outside, and what is no number."""
+    if value is not None and not low <= value <= high:
+        raise UsageError(f"{option} {value:g}: must be between {low:g} and {high:g} {unit}")
 
 
 def _subject(text: str) -> Twin | Drive:
