@@ -57,6 +57,8 @@ _PROFILED = ("limit_c", "k_per_w", "air_c")
 #: Points of a profile on each side, at most, and how exactly its end is found.
 _PROFILE_STEPS = 3
 _PROFILE_TOLERANCE = 0.15
+#: The squares add up to some hundred, of which 2.71 is to be found.
+_PROFILE_EXACT = 5e-4
 #: Of an impossible drive, such as one that runs away idle.
 _IMPOSSIBLE = 1e3
 
@@ -213,8 +215,13 @@ def solve(problem: Problem, start: Array | None = None) -> Solution:
     return Solution(problem, u, covariance, noise, evidence)
 
 
-def minimized(problem: Problem, u: Array, *, held: int | None = None) -> Array:
-    """Return the standardized parameters with the least squares, from `u` on; `held` stays."""
+def minimized(
+    problem: Problem, u: Array, *, held: int | None = None, tolerance: float = 1e-6
+) -> Array:
+    """Return the standardized parameters with the least squares, from `u` on; `held` stays.
+
+    `tolerance` is the share of the squares that a last step may still take away.
+    """
     free = np.arange(len(u)) != held
     start = np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01)
 
@@ -236,7 +243,7 @@ def minimized(problem: Problem, u: Array, *, held: int | None = None) -> Array:
         bounds=(-_FARTHEST, _FARTHEST),
         max_nfev=_MOST_STEPS,
         xtol=1e-5,
-        ftol=1e-6,
+        ftol=tolerance,
         gtol=1e-6,
     )
     return whole(np.asarray(found.x))
@@ -277,13 +284,23 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
 
 
 def best(base: Drive, measured: Sequence[Measured]) -> Solution:
-    """Return the solution of the smallest network that explains the recordings."""
+    """Return the solution of the smallest network that explains the recordings.
+
+    Raises UsageError where no drive that can be does.
+    """
     found: list[Solution] = []
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
-        found.append(solve(problem, _start(problem, found)))
+        try:
+            found.append(solve(problem, _start(problem, found)))
+        except (ValueError, np.linalg.LinAlgError):
+            continue  # it would run away at rest, or be known of nothing
+    if not found:
+        raise UsageError(
+            f"{measured[0].path}: no drive like {base.id} gets as warm as that: name another base"
+        )
     usual = found[0]
-    other = max(found[1:], key=lambda one: one.evidence)
+    other = max(found, key=lambda one: one.evidence)
     return other if other.evidence > usual.evidence + _STRONG else usual
 
 
@@ -410,7 +427,9 @@ def profile(solution: Solution, index: int) -> tuple[float, float]:
         for _ in range(_PROFILE_STEPS):
             # the others go along as the curvature says, so that few steps are left
             along = solution.covariance[:, index] / solution.covariance[index, index]
-            there = minimized(problem, best_u + sign * half * along, held=index)
+            there = minimized(
+                problem, best_u + sign * half * along, held=index, tolerance=_PROFILE_EXACT
+            )
             excess = max(_cost(problem, there) - least, 1e-3)
             half *= float(np.clip(np.sqrt(drop / excess), 0.5, 2.0))
             if abs(excess / drop - 1) < _PROFILE_TOLERANCE:

@@ -33,7 +33,7 @@ _BYTES_A_COMMAND = 131_072
 #: at most so long. Temperatures approach their end ever more slowly.
 _BIN_GROWTH = 0.15
 _LONGEST_BIN_S = 30.0
-#: About as many are made of a log of many hours: a fit's time grows with their cube.
+#: No more are made of a log of many hours: a fit's time grows with their cube.
 _MOST_BINS = 300
 #: A step as fast as this share of the fastest alike was not held back.
 _FREE_SHARE = 0.9
@@ -278,7 +278,9 @@ def _rates(samples: pl.DataFrame, edges: Array, name: str) -> tuple[Array, Array
             if any(rates.any() for rates in found):
                 return found[0], found[1]
     if "power_w" not in samples.columns:
-        raise UsageError(f"{name}: has neither throughput nor power: nothing says what warmed it")
+        raise UsageError(
+            f"{name}: has neither throughput nor power, or no load: nothing says what warmed it"
+        )
     return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
 
 
@@ -305,18 +307,32 @@ def _power(samples: pl.DataFrame, edges: Array) -> Array:
 def _bins(t_s: Array, changes_s: list[float], renewed_s: float | None) -> NDArray[np.int64]:
     """Where groups of readings start: short ones after a change of load, ever longer ones later.
 
-    None is shorter than the sensor takes to be renewed.
+    None is shorter than the sensor takes to be renewed, and there are :data:`_MOST_BINS` at most.
     """
-    starts, since_s = [0], t_s[0]
     shortest_s = max(2 * GRID_S, renewed_s or 0.0)
-    longest_s = max(_LONGEST_BIN_S, shortest_s, (t_s[-1] - t_s[0]) / _MOST_BINS)
-    bounds = np.asarray([*changes_s, np.inf])
+    longest_s = max(_LONGEST_BIN_S, shortest_s, 2.0 * (t_s[-1] - t_s[0]) / _MOST_BINS)
+    growth = _BIN_GROWTH
+    while True:
+        starts = _growing(t_s, changes_s, growth, shortest_s, longest_s)
+        if len(starts) <= _MOST_BINS or growth > 1e3:
+            return starts
+        # a log of many loads: each of them is told from fewer
+        growth, longest_s, shortest_s = 2 * growth, 1.5 * longest_s, 1.5 * shortest_s
+
+
+def _growing(
+    t_s: Array, changes_s: list[float], growth: float, shortest_s: float, longest_s: float
+) -> NDArray[np.int64]:
+    bounds = np.asarray([-np.inf, *changes_s, np.inf])
+    last = bounds[np.searchsorted(bounds, t_s) - 1]
+    changed_s = np.where(np.isfinite(last), last, t_s[0])
+    widths_s = np.clip(growth * (t_s - changed_s), shortest_s, longest_s)
+    starts, since_s = [0], float(t_s[0])
     for index in range(1, len(t_s)):
-        change = bounds[np.searchsorted(bounds, t_s[index]) - 1] if t_s[index] > bounds[0] else 0.0
-        width_s = np.clip(_BIN_GROWTH * (t_s[index] - change), shortest_s, longest_s)
-        if t_s[index] - since_s >= width_s or since_s < change <= t_s[index]:
+        now_s, change_s = float(t_s[index]), float(changed_s[index])
+        if now_s - since_s >= widths_s[index] or since_s < change_s <= now_s:
             starts.append(index)
-            since_s = t_s[index]
+            since_s = now_s
     return np.asarray(starts)
 
 
