@@ -138,3 +138,51 @@ def test_what_cannot_be_predicted_is_one_line(
 ) -> None:
     (tmp_path / "broken.toml").write_text("[uncertainty\n")
     assert said in complaint(heatsoak_here("predict", *words, cwd=tmp_path), 2)
+
+
+def advised(*words: str, cwd: Path) -> dict[str, Any]:
+    done = heatsoak_here("advise", *words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> None:
+    place = ("--enclosure", "puget-underside-1gpu-idle", "--for", "3m")
+    found = advised("samsung-950-pro-512", *place, cwd=tmp_path)
+    assert found["matters"] == "yes"
+    sink, flow = found["heatsink_k_per_w"], found["airflow_m_s"]
+    for option, enough, less in (("--heatsink", sink, 1.3 * sink), ("--airflow", flow, flow / 1.3)):
+        at = [
+            predicted("samsung-950-pro-512", *place, option, f"{value:.6g}", cwd=tmp_path)
+            for value in (0.98 * enough if option == "--heatsink" else 1.02 * enough, less)
+        ]
+        assert at[0]["throttles"] <= 0.1 < at[1]["throttles"]
+    # more air is needed where it is hotter
+    flows = [one["airflow_m_s"] for one in found["curve"]]
+    known = [m_s for m_s in flows if m_s is not None]
+    assert known == sorted(known)
+    assert flows[: len(known)] == known
+    offers = [offer["throttles"] for offer in found["offers"]]
+    assert offers == sorted(offers)
+
+
+@pytest.mark.slow
+def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
+    words = ("samsung-950-pro-512", "--enclosure", "wings-px1", "--price", "board=75")
+    found = advised(*words, cwd=tmp_path)
+    assert (found["matters"], found["heatsink_k_per_w"], found["airflow_m_s"]) == ("no", None, None)
+    (board,) = [offer for offer in found["offers"] if offer["heatsink"] == "board"]
+    assert board["price"] == 75
+    text = heatsoak_here("advise", *words, cwd=tmp_path).stdout
+    assert text.startswith("Needs no more cooling: it keeps its speed for 10 min as it is.\n")
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [("75", "is not HEATSINK=PRICE"), ("board=-1", "is not"), ("ice=3", "no such heatsink")],
+)
+def test_a_price_of_nothing_is_one_line(price: str, said: str, tmp_path: Path) -> None:
+    done = heatsoak_here("advise", "samsung-950-pro-512", "--price", price, cwd=tmp_path)
+    assert said in complaint(done, 2)

@@ -25,9 +25,10 @@ def _documents() -> dict[str, Any]:
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
     from heatsoak.target.device import DriveRow
-    from heatsoak.twin import Prediction, Twin
+    from heatsoak.twin import Advice, Prediction, Twin
 
     return {
+        "advise": Advice,
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
         "compare": list[ComparisonRow],
         "drives": list[DriveRow],
@@ -46,6 +47,7 @@ def _documents() -> dict[str, Any]:
 
 #: The names, and the commands that print such a document.
 NAMES = {
+    "advise": "advise",
     "analyze": "analyze",
     "compare": "compare",
     "demo": "demo, and its findings.json",

@@ -11,12 +11,13 @@ from heatsoak.report.lists import (
     print_written,
 )
 from heatsoak.report.matrix import print_matrix
-from heatsoak.report.prediction import print_prediction
+from heatsoak.report.prediction import print_advice, print_prediction
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check
 
 __all__ = [
     "imported_rows",
+    "print_advice",
     "print_drives",
     "print_findings",
     "print_imported",

@@ -1,6 +1,7 @@
 """What a drive would do under a workload, for drives as likely as what is known of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -127,31 +128,55 @@ def _cliff(drive: Drive, phases: list[Phase]) -> Cliff | None:
     )
 
 
+@dataclass(frozen=True)
+class _Slowed:
+    """How heat slowed one likely drive: when, and what it moved in its worst minute."""
+
+    onset_s: float
+    onset_gb: float
+    depth_pct: float
+    mb_s: float
+
+
+def throttles_in(case: Case, loads: Sequence[Mapping[str, Array]]) -> float:
+    """Return the share of likely drives that heat slows, by what :meth:`Case.loads` gave."""
+    return float(np.mean([_slowed(case, load) is not None for load in loads]))
+
+
+def _slowed(case: Case, load: Mapping[str, Array]) -> _Slowed | None:
+    """What heat took, beside what the workload does at the same place without heat."""
+    onset_s = float(load["onset_s"])
+    if not np.isfinite(onset_s):
+        return None
+    ends_mb = np.cumsum([phase["mb"] for phase in case.phases])
+    rates = np.array([phase["mb_s"] for phase in case.phases])
+    moved_mb = np.cumsum(load["mb_s"])
+    free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
+    after = slice(int(onset_s), None)
+    shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
+    lowest = int(np.argmin(shares))
+    # the governor's first act may be too small to see
+    if 1 - shares[lowest] < MIN_DROP:
+        return None
+    onset_mb = float(np.interp(onset_s, np.arange(1, len(moved_mb) + 1), moved_mb))
+    return _Slowed(
+        onset_s,
+        onset_mb / 1e3,
+        100 * float(1 - shares[lowest]),
+        float(_means(load["mb_s"][after], DEPTH_WINDOW_S)[lowest]),
+    )
+
+
 def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
-    subject, seconds, phases = case.subject, case.seconds, case.phases
+    subject, seconds = case.subject, case.seconds
     loads, cliff = case.loads(cooling), _cliff(case.drive, case.phases)
-    ends_mb = np.cumsum([one["mb"] for one in phases])
-    rates = np.array([one["mb_s"] for one in phases])
-    onsets, onsets_gb, depths, lefts = [], [], [], []
-    held = 0
-    for load in loads:
-        moved = np.cumsum(load["mb_s"])
-        free = rates[np.minimum(np.searchsorted(ends_mb, moved), len(rates) - 1)]
-        onset_s = float(load["onset_s"])
-        if np.isfinite(onset_s):
-            after = slice(int(onset_s), None)
-            shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
-            lowest = int(np.argmin(shares))
-            # the governor's first act may be too small to see
-            if 1 - shares[lowest] >= MIN_DROP:
-                onsets.append(onset_s)
-                onsets_gb.append(float(np.interp(onset_s, np.arange(1, seconds + 1), moved)) / 1e3)
-                depths.append(100 * float(1 - shares[lowest]))
-                lefts.append(float(_means(load["mb_s"][after], DEPTH_WINDOW_S)[lowest]))
-        if holds_mb_s is not None:
-            held += _most_waiting_mb(load["mb_s"], holds_mb_s) <= holds_mb_s * _BUFFERED_S
-    throttles = len(onsets) / len(loads)
-    onset = _range(onsets)
+    slowed = [one for load in loads if (one := _slowed(case, load)) is not None]
+    holds = None
+    if holds_mb_s is not None:
+        waiting_mb = [_most_waiting_mb(load["mb_s"], holds_mb_s) for load in loads]
+        holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * _BUFFERED_S)), 3)
+    throttles = len(slowed) / len(loads)
+    onset = _range([one.onset_s for one in slowed])
     reported = _range([float(np.max(load["sensor_c"])) for load in loads])
     hidden = _range([float(np.max(load["governed_c"])) for load in loads])
     assert reported is not None
@@ -168,13 +193,13 @@ def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
         duration_s=float(seconds),
         throttles=round(throttles, 3),
         onset_s=onset,
-        onset_gb=_range(onsets_gb),
-        depth_pct=_range(depths),
-        throttled_mb_s=_range(lefts),
-        full_mb_s=round(float(rates[0]), 1),
+        onset_gb=_range([one.onset_gb for one in slowed]),
+        depth_pct=_range([one.depth_pct for one in slowed]),
+        throttled_mb_s=_range([one.mb_s for one in slowed]),
+        full_mb_s=round(case.phases[0]["mb_s"], 1),
         max_reported_temp_c=reported,
         hidden_temp_c=hidden,
-        holds=None if holds_mb_s is None else round(held / len(loads), 3),
+        holds=holds,
         cliff=cliff,
         first=first,
         assumed=list(_assumed(subject, cooling)),
