@@ -97,6 +97,6 @@ def duration_of(text: str | None, step: WorkloadStep) -> float:
         found_s = parse_seconds(text)
     except ValueError as error:
         raise UsageError(f"--for {text}: {error}") from None
-    if not 1 <= found_s <= 86400:
-        raise UsageError(f"--for {text}: must be between 1s and 24h, such as 10m")
+    if not 1 <= found_s <= 6 * 3600:
+        raise UsageError(f"--for {text}: must be between 1s and 6h, such as 10m")
     return found_s

@@ -28,6 +28,9 @@ AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
 HALVED_AT_M_S = 1.0
 #: Parts of a workload whose rates differ by less than this are one.
 _ALIKE = 0.02
+#: The exact engine runs a workload for so long; after that it does what it did at the end. Reads
+#: change nothing, and after an hour of writes spare area has run out and caches are full.
+_READS_S, _WRITES_S = 60.0, 3600.0
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,7 @@ class _Unheated:
         """Run a step for so long, or to its end; return its parts."""
         loads = json.loads(workloads_json(step, self._user_bytes))
         if duration_s is not None:
+            duration_s = min(duration_s, _WRITES_S if step.writes else _READS_S)
             for load in loads:
                 load["io_bytes"], load["runtime_s"] = None, duration_s
         chunk_s = 1.0 if duration_s is None else max(1.0, duration_s / 600)

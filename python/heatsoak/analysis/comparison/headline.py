@@ -68,7 +68,10 @@ def _headline(
     _falls(steps, told, is_said=cured)
     _warmth(steps, told)
     changed = [row.delta_pct for row in main if row.delta_pct is not None]
-    where = f"{_where(by, group)} rather than {_name(by, baseline)}"
+    # what a thing changes is said of the thing; other conditions are told apart
+    where = _where(by, group)
+    if str(baseline).casefold() != "none":
+        where += f" rather than {_name(by, baseline)}"
     text = "; ".join([f"{where}: {', '.join(told.clauses)}", *told.falls])
     tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
     return ComparisonHeadline.model_validate(
@@ -244,7 +247,8 @@ def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told
         return
     if one == "no" and two == "yes":
         told.tones.add("better")
-        told.clauses.append(f"no throttling ({baseline} throttles)")
+        it = "it " if baseline.startswith("without ") else ""
+        told.clauses.append(f"no throttling ({baseline} {it}throttles)")
     elif one == "yes" and two == "no":
         told.tones.add("worse")
         told.clauses.append(f"it throttles ({baseline} does not)")
