@@ -97,7 +97,12 @@ def test_an_option_that_one_of_several_logs_follows_is_accepted(
 @pytest.mark.parametrize("damage", ["recording.json", "samples.parquet"])
 @pytest.mark.parametrize(
     "line",
-    ["report all -o new.html", "analyze all", "export all -o new.csv", "analyze all --format json"],
+    [
+        "report all -o new.html",
+        "analyze all --evidence",
+        "export all -o new.csv",
+        "analyze all --format json",
+    ],
 )
 def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
     ground: Path, tmp_path: Path, line: str, damage: str
