@@ -61,7 +61,7 @@ def analyze_command(
     else:
         print_findings(findings, console(), evidence=evidence)
         # as long as the command is the same with these words alone
-        if not (mapping or device or shift_s or separate or power):
+        if not (mapping or device or shift_s is not None or separate or power):
             print_next(paths, console())
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
 
