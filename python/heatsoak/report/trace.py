@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
+from heatsoak.analysis.traces import TraceFigure
 from heatsoak.output import Console, Text
 from heatsoak.units import GIB, format_bytes, format_duration, format_number
 
@@ -117,21 +118,21 @@ _GROUPS = {
 }
 
 
-def print_trace_check(rows: Sequence[dict[str, Any]], title: str, console: Console) -> None:
+def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console) -> None:
     """Print the requested figures next to those of the trace."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     table = _table("", "Asked", "Got", "Off, %", "")
     group = ""
     for row in rows:
-        if row["group"] != group:
-            group = row["group"]
+        if row.group != group:
+            group = row.group
             table.add_row(Text(_GROUPS[group], style="italic"))
         table.add_row(
-            f"  {_named(row['name'])}",
-            _figure(row["asked"]),
-            _figure(row["got"]),
-            "-" if row["off_pct"] is None else f"{row['off_pct']:+.2f}",
-            Text(row["note"]) if row["holds"] else Text("does not hold", style="red"),
+            f"  {_named(row.name)}",
+            _figure(row.asked),
+            _figure(row.got),
+            "-" if row.off_pct is None else f"{row.off_pct:+.2f}",
+            Text(row.note) if row.holds else Text("does not hold", style="red"),
         )
     table.columns[-1].justify = "left"
     console.print(table)
@@ -152,11 +153,11 @@ def _figure(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
 
 
-def _verdict(rows: Sequence[dict[str, Any]]) -> Text:
-    failed = sum(not row["holds"] for row in rows)
+def _verdict(rows: Sequence[TraceFigure]) -> Text:
+    failed = sum(not row.holds for row in rows)
     if failed:
         return Text(f"{failed} of {len(rows)} figures do not hold", style="red")
-    near = sum(bool(row["note"]) for row in rows)
+    near = sum(bool(row.note) for row in rows)
     if near:
         text = f"{len(rows) - near} of {len(rows)} figures hold within 1 %, the rest as closely as "
         return Text(text + "this few I/Os allow", style="green")
