@@ -1,5 +1,6 @@
 """What a command line says that cannot be meant: it is refused, not silently ignored."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -193,7 +194,13 @@ def test_the_demo_runs_nothing_where_it_cannot_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("analyze süß", "analyze süß.csv", "report süß -o ü.html --title Größe", "drives"),
+        *(
+            "analyze süß",
+            "analyze süß --format json",
+            "analyze süß.csv",
+            "report süß -o ü.html --title Größe",
+            "drives",
+        ),
         *("run tiny.toml --on sim:small.toml --set pad=süß -o ü", "import süß.csv -o ü"),
         *("export süß -o ü.csv", "export süß -o ü.parquet", "compare süß süß.csv --by drive"),
     ],
@@ -210,6 +217,8 @@ def test_names_in_utf8_are_read_where_the_locale_is_another(
     assert "internal error" not in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == (2 if "compare" in line else 0), done.stderr
+    if "json" in line:
+        assert json.loads(done.stdout)["recordings"][0]["path"] == "süß"
     if "--title" in line:
         assert "<title>Größe" in (tmp_path / "ü.html").read_text("utf-8")
     if "pad=" in line:
