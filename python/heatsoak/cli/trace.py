@@ -17,7 +17,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import require_file
 from heatsoak.output import print_out
 from heatsoak.report import print_statistics, print_trace_check
-from heatsoak.units import parse_seconds, parse_size
+from heatsoak.units import format_number, parse_seconds, parse_size
 
 
 class TraceFormat(StrEnum):
@@ -216,7 +216,7 @@ def _seconds(text: str, option: str) -> float:
 
 
 def _title(shape: TraceShape, scale: float) -> str:
-    scaled = "" if scale == 1 else f", scale {scale:g}"
+    scaled = "" if scale == 1 else f", scale {format_number(scale)}"
     return f"{shape.description or shape.id}{scaled}"
 
 

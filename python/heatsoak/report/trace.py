@@ -89,10 +89,11 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
     time, bursts, span = found["time"], found["bursts"], found["span"]
     busy = "" if time["busy_s"] is None else f"{format_duration(time['busy_s'])} busy, "
     ios = bursts["mean_ios"]
+    limit_ms = format_number(time["idle_limit_s"] * 1e3)
     console.print()
     for line in (
         f"Takes {format_duration(time['duration_s'])}: {busy}{format_duration(time['idle_s'])} "
-        f"idle in {time['pauses']:,} pauses; limited to {time['idle_limit_s'] * 1e3:g} ms each, "
+        f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
         f"{format_duration(time['idle_left_s'])} remain.",
         f"{bursts['count']:,} bursts of {'-' if ios is None else f'{ios:.2f}'} I/Os; one "
         f"{bursts['definition']}.",
@@ -106,7 +107,7 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else f"{format_number(value, 2)}"
+    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else format_number(value, 2)
 
 
 _GROUPS = {
@@ -150,7 +151,7 @@ def _named(name: str) -> str:
 def _figure(value: float) -> str:
     if value == int(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+    return format_number(value, 4) if abs(value) < 1000 else f"{value:,.2f}"
 
 
 def _verdict(rows: Sequence[TraceFigure]) -> Text:
