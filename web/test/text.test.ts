@@ -110,8 +110,8 @@ test("evidence is sorted into for, against and open, and nothing of it is lost",
     "something else",
   ]);
   assert.deepEqual(found, [
-    { heading: "For: heat", sentences: ["reads fell too", "power fell"] },
-    { heading: "Against: write cache full", sentences: ["it came back: at once"] },
+    { heading: "For: thermal", sentences: ["reads fell too", "power fell"] },
+    { heading: "Against: write-cache", sentences: ["it came back: at once"] },
     { heading: "Open", sentences: ["it was 71 C"] },
     { heading: "Also", sentences: ["something else"] },
   ]);

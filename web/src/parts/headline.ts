@@ -3,7 +3,7 @@
 import type { Page } from "../contract";
 import { moment, number } from "../data/format";
 import { h } from "../dom";
-import { causeLabel, causeLook } from "../style/causes";
+import { causeLook } from "../style/causes";
 
 const TONES = { good: "✓", bad: "!", unsure: "?" } as const;
 
@@ -30,7 +30,7 @@ export function headline(page: Page): HTMLElement {
               "li",
               { style: `--cause: var(--cause-${cause}, var(--cause-unknown))` },
               h("b", { class: "letter", "aria-hidden": "true" }, causeLook(cause).letter),
-              ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${causeLabel(cause)}`,
+              ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${cause}`,
             ),
           ),
         )

@@ -12,7 +12,6 @@ import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
 import { capital, clock, cut, unitSign, value } from "../data/format";
 import { h } from "../dom";
-import { causeLabel } from "../style/causes";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -37,7 +36,7 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
       label: line.label,
       style: app.style(line.recording),
       episodes: step?.episodes ?? [],
-      words: step ? causeLabel(step.verdict) : unloadedWords(app, line),
+      words: step ? step.verdict : unloadedWords(app, line),
     };
   });
   const lines = app.linesOf(given.id, infos);

@@ -8,7 +8,6 @@ import type { Shade } from "./colors";
 export type Cause = Episode["cause"];
 
 interface Look {
-  label: string;
   letter: string;
   light: string;
   dark: string;
@@ -20,11 +19,6 @@ const LOOKS: Record<string, Look> = palette.causes;
 /** The look of a cause; one that the page does not know looks like "unknown". */
 export function causeLook(cause: string): Look {
   return LOOKS[cause] ?? (LOOKS.unknown as Look);
-}
-
-/** A verdict in words. */
-export function causeLabel(cause: string): string {
-  return LOOKS[cause]?.label ?? cause;
 }
 
 const DIRECTIONS: Record<string, [number, number][]> = {
