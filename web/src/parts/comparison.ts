@@ -37,6 +37,9 @@ export function comparisons(app: App, given: readonly Comparison[]): HTMLElement
         "section",
         {},
         h("h3", {}, `${capital(words(one.by))}: ${named(one.groups).join(", ")}`),
+        (one.headlines ?? []).length > 1
+          ? h("p", { class: `said ${one.summary.tone}` }, one.summary.text)
+          : null,
         (one.headlines ?? []).map((said) =>
           h("p", { class: `said ${said.tone}` }, [said.text, ...(said.details ?? [])].join(" ")),
         ),

@@ -10,6 +10,7 @@ from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.answer import CAUSE_WORDS
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
+from heatsoak.protocol.phrases import listed
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
     ChartQuantity,
@@ -195,7 +196,7 @@ def _summary_unloaded(found: Sequence[Unloaded]) -> str:
     followed = Counter(one.follows for one in found if one.follows is not None).most_common()
     if followed:
         each = [f"{what} in {count} of {len(found)}" for what, count in followed]
-        parts.append(f"They followed {words.listed(each)} logs.")
+        parts.append(f"They followed {listed(each)} logs.")
     return " ".join(parts) or "No temperature was logged."
 
 
