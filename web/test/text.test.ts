@@ -6,6 +6,7 @@ import {
   cut,
   duration,
   fileName,
+  fitted,
   marks,
   number,
   signed,
@@ -59,6 +60,14 @@ test("long texts are cut between characters", () => {
   assert.equal(cut("short", 10), "short");
   assert.equal(cut("🔥".repeat(20), 3), "🔥🔥…");
   assert.equal(Array.from(cut("x".repeat(10_000), 300)).length, 300);
+});
+
+test("of several texts in a line the longest are shortened, and short ones stay whole", () => {
+  assert.equal(fitted(["write", "mean", "fins"], 40), "write, mean, fins");
+  const label = fitted(["a".repeat(60), "end level", "b".repeat(60)], 41);
+  assert.ok(label.length <= 41);
+  assert.match(label, /^a+…a+, end level, b+…b+$/);
+  assert.equal(fitted([], 10), "");
 });
 
 test("file names are plain whatever the title is", () => {

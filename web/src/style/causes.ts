@@ -21,6 +21,12 @@ export function causeLook(cause: string): Look {
   return LOOKS[cause] ?? (LOOKS.unknown as Look);
 }
 
+/** Where a verdict stands among all: causes first, what is unknown last. */
+export function causeRank(cause: string): number {
+  const at = Object.keys(LOOKS).indexOf(cause);
+  return at < 0 ? Object.keys(LOOKS).length : at;
+}
+
 const DIRECTIONS: Record<string, [number, number][]> = {
   rising: [[1, -1]],
   falling: [[1, 1]],

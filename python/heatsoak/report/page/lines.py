@@ -233,7 +233,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     judged = len(steps) - unknown
     if judged == 0:
         return f"Could not be judged: {steps[0].why_unknown}."
-    of = f" in {len(fallen)} of {judged} runs" if judged > 1 else ""
+    of = f" in {len(fallen)} of {judged} runs," if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
     if not fallen and (slow := [step for step in steps if step.throttles]):
         return f"Throttles from the start: {'; '.join(slow[0].why)}.{left}"
@@ -244,7 +244,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
     onsets = [step.episodes[0].onset_s for step in fallen]
     return (
-        f"Falls{of}, by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
+        f"Falls{of} by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
         f"{_causes(fallen)}.{left}"
     )
 
