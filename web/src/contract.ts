@@ -81,6 +81,8 @@ export interface PageRecording {
  *     scores: the scores that its protocol defines.
  *     rounds: the rounds in its protocol, and whether they became steady.
  *     power: where power figures come from; None if nothing is known.
+ *     no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
+ *         is among the notes.
  */
 export interface RecordingFindings {
   path: string;
@@ -98,6 +100,7 @@ export interface RecordingFindings {
   scores?: ScoreFindings[];
   rounds?: RoundsFindings[];
   power?: Power | null;
+  no_temp?: string | null;
 }
 /**
  * What one judged step shows.
