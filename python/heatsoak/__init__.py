@@ -1,7 +1,8 @@
 """heatsoak: does a drive throttle, when, by how much, and why.
 
-From Python, `heatsoak.open`, `read_log`, `analyze`, `compare` and `run` do what the command line
-does; docs/python.md shows how. They are loaded when first used, so that importing heatsoak is fast.
+From Python, `heatsoak.open`, `read_log`, `analyze`, `compare`, `fit` and `run` do what the command
+line does; docs/python.md shows how. They are loaded when first used, so that importing heatsoak is
+fast.
 """
 
 from importlib import import_module
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from heatsoak.api import (
         analyze,
         compare,
+        fit,
         read_log,
         run,
     )
     from heatsoak.api import open_recording as open
     from heatsoak.api import open_recordings as open_all
     from heatsoak.recording import Recording
+    from heatsoak.twin import Twin
 
 __version__ = version("heatsoak")
 
@@ -29,9 +32,11 @@ __all__ = [
     "Comparison",
     "Findings",
     "Recording",
+    "Twin",
     "analyze",
     "compare",
     "errors",
+    "fit",
     "open",
     "open_all",
     "read_log",
@@ -43,8 +48,10 @@ _LAZY = {
     "Comparison": ("heatsoak.analysis.comparison", "Comparison"),
     "Findings": ("heatsoak.analysis", "Findings"),
     "Recording": ("heatsoak.recording", "Recording"),
+    "Twin": ("heatsoak.twin", "Twin"),
     "analyze": ("heatsoak.api", "analyze"),
     "compare": ("heatsoak.api", "compare"),
+    "fit": ("heatsoak.api", "fit"),
     "open": ("heatsoak.api", "open_recording"),
     "open_all": ("heatsoak.api", "open_recordings"),
     "read_log": ("heatsoak.api", "read_log"),

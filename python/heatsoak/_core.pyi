@@ -150,7 +150,33 @@ class Lumped:
         `profile` is a JSON list of `{"share", "mb_s", "work"}` with rising shares and `work` the
         operations of one second, in the form of `Drive.totals`. Returns `onset_s` and
         `onset_sensor_c` as `Drive.truth` has them, and for each second `mb_s`, `power_w`,
-        `sensor_c` as float arrays.
+        `sensor_c`, `governed_c` as float arrays.
+        """
+    def play(self, phases: str, duration_s: int) -> dict[str, Any]:
+        """Run a workload whose rate changes as it goes on; returns what `load` does.
+
+        `phases` is a JSON list of `{"mb", "mb_s", "work"}`: how much is moved in each, and what is
+        done in a second with everything permitted; a share of that takes as much longer. The last
+        phase goes on for as long as asked.
+        """
+    def warm(self, above_k: float) -> None:
+        """Make all of it warmer, as a drive is that has not rested for long enough."""
+    def follow(
+        self,
+        dt_s: NDArray[np.float64],
+        *,
+        read_mb_s: NDArray[np.float64],
+        write_mb_s: NDArray[np.float64],
+        read_iops: NDArray[np.float64],
+        write_iops: NDArray[np.float64],
+        power_w: NDArray[np.float64],
+    ) -> dict[str, NDArray[np.float64]]:
+        """Let a recording pass without the governor; series of one length, NaN where unknown.
+
+        `dt_s` is how long each stretch was, the rates are its means, and `power_w`, where it was
+        measured, takes the place of what the work costs. Returns, at the end of each stretch,
+        `governed_c`, the temperature that the governor acts on, `sensor_c.NAME` before rounding,
+        and `power_w`, what the work costs by the drive's energies. ValueError for other series.
         """
 
 @final

@@ -9,17 +9,22 @@ from contextlib import contextmanager
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heatsoak import analysis
 from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.analysis.comparison import compare as compare_recordings
 from heatsoak.analysis.consistency import WINDOW_S
+from heatsoak.catalog import load_drive
 from heatsoak.errors import UsageError, of_os_error
 from heatsoak.importer import Options, import_files, open_all
 from heatsoak.protocol import Label, Protocol, apply_settings, load, scaled
 from heatsoak.recording import InMemoryRecording, Recording, find_recordings
 from heatsoak.target import Place, parse_place
+
+if TYPE_CHECKING:
+    from heatsoak.twin import Twin
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
@@ -82,6 +87,20 @@ def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> 
     """
     with _our_errors():
         return analysis.analyze(_recordings(sources), window_s)
+
+
+def fit(*sources: Source | Iterable[Source], base: str | None = None) -> "Twin":
+    """Return the twin of the drive that recordings or logs are of: its limit and its cooling.
+
+    Recordings with the same conditions of cooling share a place. `base` is a drive of the catalog
+    or a TOML file, by default the most similar one: everything comes from it that is not fitted.
+    Raises UsageError for recordings that cannot be fitted, such as those without temperatures.
+    """
+    # it takes a while to load, and nothing else needs it
+    from heatsoak.twin import fit as fit_recordings
+
+    with _our_errors():
+        return fit_recordings(_recordings(sources), None if base is None else load_drive(base))
 
 
 def compare(

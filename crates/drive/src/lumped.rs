@@ -4,6 +4,7 @@
 //! A fit runs the same minutes hundreds of times with other resistances and energies. None of
 //! those changes how often the drive reads, programs and moves at a permitted share, so that is
 //! measured once on the exact engine (a [`Profile`]) and only heat and governor are run again.
+//! Where a drive was recorded, what it did is known, and only heat follows it ([`Recorded`]).
 
 use serde::Deserialize;
 
@@ -11,7 +12,7 @@ use crate::drive::{DriveError, of_heat};
 use crate::governor::Governor;
 use crate::heat::{Heat, Work};
 use crate::power::PowerStates;
-use crate::spec::{DriveSpec, EnclosureSpec, SpecError, not_negative, positive, share};
+use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, SpecError, not_negative, positive, share};
 
 /// Lengths of steps: under load, and without, where only leakage changes.
 const LOADED_STEP_S: f64 = 0.04;
@@ -91,6 +92,77 @@ pub struct Load {
     pub power_w: Vec<f64>,
     /// What the first sensor measured at the end of each second.
     pub sensor_c: Vec<f64>,
+    /// What the governor acted on then.
+    pub governed_c: Vec<f64>,
+}
+
+/// A part of a load in which it does the same throughout, with everything permitted.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// How much is moved in it, 10^6 bytes.
+    pub mb: f64,
+    /// Bytes served in a second, 10^6.
+    pub mb_s: f64,
+    /// Operations in a second.
+    pub work: Work,
+}
+
+/// What a drive was seen to do, stretch by stretch: series of one length.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// How long each stretch was; a second or less is followed exactly.
+    pub dt_s: &'a [f64],
+    /// Mean rates in it, 10^6 bytes; not a number where nothing is known, which counts as none.
+    pub read_mb_s: &'a [f64],
+    /// Likewise of writes.
+    pub write_mb_s: &'a [f64],
+    /// Commands in a second.
+    pub read_iops: &'a [f64],
+    /// Likewise of writes.
+    pub write_iops: &'a [f64],
+    /// The drive's mean power; where it is not a number, it is what its work costs.
+    pub power_w: &'a [f64],
+}
+
+impl Recorded<'_> {
+    /// Check that the series are of one length, of numbers that can be.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let series = [
+            ("read_mb_s", self.read_mb_s),
+            ("write_mb_s", self.write_mb_s),
+            ("read_iops", self.read_iops),
+            ("write_iops", self.write_iops),
+            ("power_w", self.power_w),
+        ];
+        for (name, values) in series {
+            if values.len() != self.dt_s.len() {
+                let expected = format!("it has to be {}, as dt_s is", self.dt_s.len());
+                return Err(SpecError::new(
+                    &format!("the length of {name}"),
+                    values.len(),
+                    expected,
+                ));
+            }
+            for value in values.iter().filter(|value| !value.is_nan()) {
+                not_negative(name, *value)?;
+            }
+        }
+        self.dt_s
+            .iter()
+            .try_for_each(|dt_s| positive("dt_s", *dt_s))
+    }
+}
+
+/// What heat made of a recording, at the end of each stretch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Followed {
+    /// The drive's mean power, by its work alone: what it would be had nobody measured it.
+    pub power_w: Vec<f64>,
+    /// The temperature that the governor acts on.
+    pub governed_c: Vec<f64>,
+    /// What each sensor shows, before it is rounded.
+    pub sensors_c: Vec<Vec<f64>>,
 }
 
 /// Heat and governor of a drive in a place.
@@ -100,6 +172,8 @@ pub struct Lumped {
     governor: Governor,
     power: PowerStates,
     share: f64,
+    /// Firmware time of a read and of a write command.
+    command_us: [f64; 2],
 }
 
 impl Lumped {
@@ -112,7 +186,124 @@ impl Lumped {
             governor: Governor::new(&spec.governor).map_err(DriveError::Drive)?,
             power: PowerStates::new(&spec.power_states).map_err(DriveError::Drive)?,
             share: 1.0,
+            command_us: [
+                spec.controller.read_command_us,
+                spec.controller.write_command_us,
+            ],
         })
+    }
+
+    /// The sensors, by name.
+    pub fn sensor_names(&self) -> &[String] {
+        self.heat.sensor_names()
+    }
+
+    /// Make all of it warmer, as a drive is that has not rested for long enough.
+    pub fn warm(&mut self, above_k: f64) {
+        self.heat.warm(above_k);
+    }
+
+    /// Let a recording pass: the governor is left out, for what it permitted shows in the rates.
+    ///
+    /// Writes are taken to be programmed once, and reads to come from flash: what collection and
+    /// caches add is not in a recording.
+    pub fn follow(&mut self, recorded: &Recorded) -> Result<Followed, SpecError> {
+        recorded.validate()?;
+        let count = recorded.dt_s.len();
+        let mut followed = Followed {
+            power_w: Vec::with_capacity(count),
+            governed_c: Vec::with_capacity(count),
+            sensors_c: vec![Vec::with_capacity(count); self.sensor_names().len()],
+        };
+        for index in 0..count {
+            let dt_s = recorded.dt_s[index];
+            let work = self.work_of(recorded, index);
+            let measured_w = recorded.power_w[index];
+            followed.power_w.push(if work.active_s > 0.0 {
+                self.power.wake();
+                self.follow_work(dt_s, &work, measured_w)
+            } else {
+                self.follow_rest(dt_s, measured_w)
+            });
+            followed.governed_c.push(self.heat.governed_c());
+            for (sensor, values) in followed.sensors_c.iter_mut().enumerate() {
+                values.push(self.heat.sensor_c(sensor));
+            }
+        }
+        Ok(followed)
+    }
+
+    fn work_of(&self, recorded: &Recorded, index: usize) -> Work {
+        let dt_s = recorded.dt_s[index];
+        // a NaN is less than any number
+        let of = |series: &[f64], factor: f64| series[index].max(0.0) * factor * dt_s;
+        let pages_a_mb = 1e6 / PAGE_BYTES as f64;
+        let (reads, writes) = (
+            of(recorded.read_mb_s, pages_a_mb),
+            of(recorded.write_mb_s, pages_a_mb),
+        );
+        let read_commands = of(recorded.read_iops, 1.0);
+        let write_commands = of(recorded.write_iops, 1.0);
+        let [read_us, write_us] = self.command_us;
+        let busy_s = (read_commands * read_us + write_commands * write_us) * 1e-6;
+        let is_loaded = reads + writes + read_commands + write_commands > 0.0;
+        Work {
+            read_commands,
+            write_commands,
+            host_read_pages: reads,
+            host_write_pages: writes,
+            read_pages: reads,
+            programmed_pages: writes,
+            erased_pages: writes,
+            moved_pages: 0.0,
+            busy_s: busy_s.min(dt_s),
+            active_s: if is_loaded { dt_s } else { 0.0 },
+        }
+    }
+
+    fn follow_work(&mut self, dt_s: f64, work: &Work, measured_w: f64) -> f64 {
+        // lags are exact over lines, which a temperature follows for a second or so
+        let parts = (dt_s / RESTING_STEP_S).ceil();
+        let (part_s, part) = (dt_s / parts, work.scaled(1.0 / parts));
+        let mut power_w = 0.0;
+        for _ in 0..parts as u64 {
+            if measured_w.is_nan() {
+                power_w += self.heat.step(part_s, &part, None) / parts;
+            } else {
+                power_w += self.heat.expected_w(part_s, &part, None) / parts;
+                self.heat.step_measured(part_s, &part, measured_w);
+            }
+        }
+        power_w
+    }
+
+    fn follow_rest(&mut self, dt_s: f64, measured_w: f64) -> f64 {
+        let none = Work::default();
+        let (mut left_s, mut joules) = (dt_s, 0.0);
+        while left_s > 0.0 {
+            let step_s = self.resting_step_s(left_s);
+            left_s -= step_s;
+            let rest_w = self.power.power_w();
+            if measured_w.is_nan() {
+                joules += self.heat.step(step_s, &none, rest_w) * step_s;
+            } else {
+                joules += self.heat.expected_w(step_s, &none, rest_w) * step_s;
+                self.heat.step_measured(step_s, &none, measured_w);
+            }
+            self.power.rest(step_s);
+        }
+        joules / dt_s
+    }
+
+    /// How long a step may be without load: a state's power holds from its entry on.
+    fn resting_step_s(&self, left_s: f64) -> f64 {
+        let change_s = self
+            .power
+            .next_change_s()
+            .filter(|change_s| *change_s > 0.0);
+        change_s
+            .map_or(RESTING_STEP_S, |change_s| change_s.min(RESTING_STEP_S))
+            .min(left_s)
     }
 
     /// Let time pass without load.
@@ -120,13 +311,7 @@ impl Lumped {
         positive("duration_s", duration_s)?;
         let mut left_s = duration_s;
         while left_s > 0.0 {
-            // a state's power holds from its entry on
-            let change_s = self
-                .power
-                .next_change_s()
-                .filter(|change_s| *change_s > 0.0);
-            let step_s = change_s.map_or(RESTING_STEP_S, |change_s| change_s.min(RESTING_STEP_S));
-            let step_s = step_s.min(left_s);
+            let step_s = self.resting_step_s(left_s);
             left_s -= step_s;
             self.heat
                 .step(step_s, &Work::default(), self.power.power_w());
@@ -138,23 +323,56 @@ impl Lumped {
 
     /// Run a load for a whole number of seconds.
     pub fn load(&mut self, profile: &Profile, duration_s: u32) -> Load {
+        self.run(duration_s, |share, _| profile.at(share))
+    }
+
+    /// Run a load whose rate changes as it goes on, for a whole number of seconds.
+    ///
+    /// What is permitted in part takes as much longer; the last phase goes on for as long as asked.
+    pub fn play(&mut self, phases: &[Phase], duration_s: u32) -> Result<Load, SpecError> {
+        if phases.is_empty() {
+            return Err(SpecError::new("phases", 0, "there has to be one"));
+        }
+        for (index, phase) in phases.iter().enumerate() {
+            positive(&format!("phases[{index}].mb"), phase.mb)?;
+            positive(&format!("phases[{index}].mb_s"), phase.mb_s)?;
+            for (name, value) in phase.work.by_name() {
+                not_negative(&format!("phases[{index}].work.{name}"), value)?;
+            }
+        }
+        let (mut index, mut before_mb) = (0, 0.0);
+        Ok(self.run(duration_s, |share, moved_mb| {
+            while index + 1 < phases.len() && moved_mb >= before_mb + phases[index].mb {
+                before_mb += phases[index].mb;
+                index += 1;
+            }
+            let phase = &phases[index];
+            (share * phase.mb_s, phase.work.scaled(share))
+        }))
+    }
+
+    /// Run for a whole number of seconds what `rates` says at a share, once so much was moved.
+    fn run(&mut self, duration_s: u32, mut rates: impl FnMut(f64, f64) -> (f64, Work)) -> Load {
         self.power.wake();
+        let mut moved_mb = 0.0;
         let mut load = Load {
             onset_s: None,
             onset_sensor_c: f64::NAN,
             mb_s: Vec::with_capacity(duration_s as usize),
             power_w: Vec::with_capacity(duration_s as usize),
             sensor_c: Vec::with_capacity(duration_s as usize),
+            governed_c: Vec::with_capacity(duration_s as usize),
         };
         let steps = (1.0 / LOADED_STEP_S).round() as u32;
         for second in 0..duration_s {
             let (mut mb, mut joules) = (0.0, 0.0);
             for step in 0..steps {
                 let before_c = self.heat.governed_c();
-                let (mb_s, rates) = profile.at(self.share);
-                let mut work = rates.scaled(LOADED_STEP_S);
+                let (mb_s, work) = rates(self.share, moved_mb);
+                let mut work = work.scaled(LOADED_STEP_S);
                 work.active_s = LOADED_STEP_S;
                 mb += mb_s * LOADED_STEP_S;
+                moved_mb += mb_s * LOADED_STEP_S;
                 joules += self.heat.step(LOADED_STEP_S, &work, None) * LOADED_STEP_S;
                 let after_c = self.heat.governed_c();
                 let permit = self.governor.update(LOADED_STEP_S, after_c);
@@ -175,6 +393,7 @@ impl Lumped {
             load.mb_s.push(mb);
             load.power_w.push(joules);
             load.sensor_c.push(self.heat.sensor_c(0));
+            load.governed_c.push(self.heat.governed_c());
         }
         load
     }

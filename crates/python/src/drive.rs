@@ -1,10 +1,10 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Profile,
-    ReplayOptions, Samples, Transfer as Copying, Workload,
+    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Load, Lumped as Heated, Phase,
+    Profile, Recorded, ReplayOptions, Samples, Transfer as Copying, Workload,
 };
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -15,6 +15,17 @@ use crate::trace::Trace;
 
 fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpec)> {
     Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
+}
+
+fn loaded<'py>(py: Python<'py>, load: Load) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
+    result.set_item("onset_sensor_c", load.onset_sensor_c)?;
+    result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
+    result.set_item("power_w", load.power_w.into_pyarray(py))?;
+    result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
+    result.set_item("governed_c", load.governed_c.into_pyarray(py))?;
+    Ok(result)
 }
 
 /// One workload, or several in parallel.
@@ -248,12 +259,56 @@ impl Lumped {
         let profile: Profile = parse("profile", profile)?;
         profile.validate().map_err(value_error)?;
         let load = py.detach(|| self.lumped.load(&profile, duration_s));
+        loaded(py, load)
+    }
+
+    fn play<'py>(
+        &mut self,
+        py: Python<'py>,
+        phases: &str,
+        duration_s: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let phases: Vec<Phase> = parse("phases", phases)?;
+        let load = py
+            .detach(|| self.lumped.play(&phases, duration_s))
+            .map_err(value_error)?;
+        loaded(py, load)
+    }
+
+    fn warm(&mut self, above_k: f64) {
+        self.lumped.warm(above_k);
+    }
+
+    #[pyo3(signature = (dt_s, *, read_mb_s, write_mb_s, read_iops, write_iops, power_w))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "named series, as Python gives them"
+    )]
+    fn follow<'py>(
+        &mut self,
+        py: Python<'py>,
+        dt_s: PyReadonlyArray1<'py, f64>,
+        read_mb_s: PyReadonlyArray1<'py, f64>,
+        write_mb_s: PyReadonlyArray1<'py, f64>,
+        read_iops: PyReadonlyArray1<'py, f64>,
+        write_iops: PyReadonlyArray1<'py, f64>,
+        power_w: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let recorded = Recorded {
+            dt_s: dt_s.as_slice()?,
+            read_mb_s: read_mb_s.as_slice()?,
+            write_mb_s: write_mb_s.as_slice()?,
+            read_iops: read_iops.as_slice()?,
+            write_iops: write_iops.as_slice()?,
+            power_w: power_w.as_slice()?,
+        };
+        let followed = self.lumped.follow(&recorded).map_err(value_error)?;
         let result = PyDict::new(py);
-        result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
-        result.set_item("onset_sensor_c", load.onset_sensor_c)?;
-        result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
-        result.set_item("power_w", load.power_w.into_pyarray(py))?;
-        result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
+        result.set_item("power_w", followed.power_w.into_pyarray(py))?;
+        result.set_item("governed_c", followed.governed_c.into_pyarray(py))?;
+        for (name, values) in self.lumped.sensor_names().iter().zip(followed.sensors_c) {
+            result.set_item(format!("sensor_c.{name}"), values.into_pyarray(py))?;
+        }
         Ok(result)
     }
 }

@@ -17,6 +17,8 @@ from heatsoak.files import require_file
 
 _CATALOG = files("heatsoak.catalog")
 _Model = TypeVar("_Model", bound=Strict)
+#: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
+_TWIN = {"drive", "places", "parameters"}
 
 
 def drive_ids() -> list[str]:
@@ -25,13 +27,16 @@ def drive_ids() -> list[str]:
 
 
 def load_drive(name: str) -> Drive:
-    """Return the drive with the id or TOML file `name`.
+    """Return the drive with the id or TOML file `name`, which may be a twin's.
 
     Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
     if name in _drives():
         return _drives()[name]
     text = _own_file(name, "drive", drive_ids())
+    tables = _toml(text, name)
+    if tables.keys() >= _TWIN:
+        return _drive_of_twin(tables, name)
     return parse_drive(text, name).model_copy(update={"id": name})
 
 
@@ -49,6 +54,7 @@ def enclosure_ids() -> list[str]:
 def load_enclosure(name: str) -> Enclosure:
     """Return the enclosure with the id or TOML file `name`.
 
+    A twin's file has one or several: the first, or the one named as ``twin.toml#PLACE``.
     Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
     if name in _enclosures():
@@ -130,7 +136,10 @@ def _enclosures() -> dict[str, Enclosure]:
 def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     """A user's own enclosure; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
-    data = _toml(_own_file(name, "enclosure", enclosure_ids()), name)
+    file, _, place_of_twin = name.partition("#") if not Path(name).is_file() else (name, "", "")
+    data = _toml(_own_file(file, "enclosure", enclosure_ids()), file)
+    if data.keys() >= _TWIN:
+        return _enclosure_of_twin(data, name, place_of_twin)
     if "places" in data:
         raise UsageError(
             f"{name}: has several enclosures: name a file with a single one, with air_c"
@@ -145,6 +154,23 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
         return _own_enclosure(str(beside), (*path, name))
 
     return _single(data, name, place)
+
+
+def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
+    """A twin's drive: fitted tables in place of its base's, at home in its first place."""
+    own = dict(tables["drive"])
+    base = load_drive(str(own.pop("base", "")))
+    whole = {**base.model_dump(exclude_none=True), **own, "id": name, "enclosure": name}
+    return _validated(Drive, whole, name)
+
+
+def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosure:
+    places = dict(tables["places"])
+    chosen = place or next(iter(places), "")
+    if chosen not in places:
+        known = ", ".join(places)
+        raise UsageError(f"{name}: the twin has no place '{chosen}': it has {known}")
+    return _validated(Enclosure, {**places[chosen], "id": name}, name)
 
 
 def _unknown(name: str, known: list[str]) -> str:

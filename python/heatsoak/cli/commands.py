@@ -38,6 +38,15 @@ COMMANDS = {
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
     "compare": ("compare", "Compare recordings that differ in one condition."),
+    "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
+    "advise": (
+        "advise",
+        "Say how little cooling keeps a workload at full speed, and what heatsinks would bring.",
+    ),
+    "predict": (
+        "predict",
+        "Predict whether a drive throttles under a workload: when, how far, how hot.",
+    ),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",

@@ -27,15 +27,19 @@ def _documents() -> dict[str, Any]:
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
     from heatsoak.target.device import DriveRow
+    from heatsoak.twin import Advice, Prediction, Twin
 
     return {
+        "advise": Advice,
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
         "compare": list[ComparisonRow],
         "drives": list[DriveRow],
         "drives-restore": list[RestoredRow],
         "export": list[Written],
+        "fit": Twin,
         "import": list[ImportedRow],
         "places": list[PlaceRow],
+        "predict": Prediction,
         "protocols": list[ProtocolRow],
         "report": Reported,
         "reproduce": list[ReproductionRow],
@@ -47,14 +51,17 @@ def _documents() -> dict[str, Any]:
 
 #: The names, and the commands that print such a document.
 NAMES = {
+    "advise": "advise",
     "analyze": "analyze",
     "compare": "compare",
     "demo": "demo, and its findings.json",
     "drives": "drives",
     "drives-restore": "drives --restore",
     "export": "export",
+    "fit": "fit",
     "import": "import",
     "places": "places",
+    "predict": "predict",
     "protocols": "protocols",
     "report": "report",
     "reproduce": "reproduce, and its reproduce.json",

@@ -12,17 +12,20 @@ from heatsoak.report.lists import (
     print_written,
 )
 from heatsoak.report.matrix import print_matrix
+from heatsoak.report.prediction import print_advice, print_prediction
 from heatsoak.report.reproduction import print_reproduction
 from heatsoak.report.trace import print_statistics, print_trace_check
 
 __all__ = [
     "imported_rows",
+    "print_advice",
     "print_drives",
     "print_findings",
     "print_first_screen",
     "print_imported",
     "print_matrix",
     "print_places",
+    "print_prediction",
     "print_preview",
     "print_protocols",
     "print_reproduction",

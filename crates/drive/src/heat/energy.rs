@@ -101,6 +101,15 @@ impl Sources {
     pub fn total(&self) -> f64 {
         self.controller + self.nand + self.board
     }
+
+    /// A share of it, or several times it.
+    pub fn scaled(&self, factor: f64) -> Sources {
+        Sources {
+            controller: self.controller * factor,
+            nand: self.nand * factor,
+            board: self.board * factor,
+        }
+    }
 }
 
 impl EnergySpec {

@@ -177,10 +177,46 @@ impl Heat {
         spent_j / dt_s
     }
 
+    /// Let `dt_s` pass, in which the drive drew `power_w`, as somebody measured. It went where
+    /// `work` would have put it.
+    pub fn step_measured(&mut self, dt_s: f64, work: &Work, power_w: f64) {
+        let expected = self.energy.spent_j(dt_s, work, self.controller_c(), None);
+        let factor = power_w * dt_s / expected.total();
+        let spent = if factor.is_finite() {
+            expected.scaled(factor)
+        } else {
+            self.energy.shared(power_w * dt_s, 0.0)
+        };
+        self.spend(dt_s, &spent);
+    }
+
+    /// The power that `work` would cost now, as [`Heat::step`] takes it.
+    pub fn expected_w(&self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
+        let spent = self.energy.spent_j(dt_s, work, self.controller_c(), rest_w);
+        spent.total() / dt_s
+    }
+
+    /// Make all of it warmer by `above_k`, as a drive is that has not rested for long enough.
+    pub fn warm(&mut self, above_k: f64) {
+        let warmer: Vec<f64> = self.state.above_k().iter().map(|k| k + above_k).collect();
+        self.stored_at_start_j -= self.network.stored_j(&self.state);
+        self.state = self.network.state_at(&warmer);
+        self.stored_at_start_j += self.network.stored_j(&self.state);
+        self.governed.shift(above_k);
+        for sensor in &mut self.sensors {
+            sensor.lag.shift(above_k);
+        }
+    }
+
     fn pass(&mut self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
         let spent = self.energy.spent_j(dt_s, work, self.controller_c(), rest_w);
+        self.spend(dt_s, &spent);
+        spent.total()
+    }
+
+    fn spend(&mut self, dt_s: f64, spent: &Sources) {
         self.power_w.copy_from_slice(&self.place_w);
-        put(&mut self.power_w, &spent, 1.0 / dt_s);
+        put(&mut self.power_w, spent, 1.0 / dt_s);
         self.fed.add(self.power_w.iter().sum::<f64>() * dt_s);
         let out_j = self.network.step(&mut self.state, dt_s, &self.power_w);
         self.out.add(out_j);
@@ -189,7 +225,6 @@ impl Heat {
         for sensor in &mut self.sensors {
             sensor.lag.step(dt_s, sensor.weights.of(above_k));
         }
-        spent.total()
     }
 
     /// The nodes: `controller`, `nand`, `board`, the drive's others, the enclosure's.

@@ -100,6 +100,12 @@ impl Lag {
         self.value = to - behind + self.kept * (self.value - from + behind);
     }
 
+    /// Move it and what it follows by `by`.
+    pub fn shift(&mut self, by: f64) {
+        self.from += by;
+        self.value += by;
+    }
+
     /// What it shows.
     pub fn value(&self) -> f64 {
         self.value

@@ -1,5 +1,5 @@
 use super::*;
-use crate::lumped::{Level, Lumped, Profile};
+use crate::lumped::{Level, Lumped, Profile, Recorded};
 
 /// What a workload does in a second at a share, on the exact engine.
 fn level(spec: &DriveSpec, workload: &Workload, share: f64) -> String {
@@ -81,4 +81,100 @@ fn a_wrong_profile_is_named() {
     }
     assert!(parse("[]").validate().is_err());
     assert!(size_of::<Level>() > 0);
+}
+
+/// What was measured of a drive, second by second.
+struct Seen {
+    columns: [Vec<f64>; 6],
+}
+
+impl Seen {
+    fn of(samples: &Samples, power_w: Option<&[f64]>) -> Seen {
+        let some = |name: &str| column(samples, name);
+        let count = some("interval_s").len();
+        Seen {
+            columns: [
+                some("interval_s").to_vec(),
+                some("read_bw_mb_s").to_vec(),
+                some("write_bw_mb_s").to_vec(),
+                some("read_iops").to_vec(),
+                some("write_iops").to_vec(),
+                power_w.map_or_else(|| vec![f64::NAN; count], <[f64]>::to_vec),
+            ],
+        }
+    }
+
+    fn recorded(&self) -> Recorded<'_> {
+        let [dt_s, read_mb_s, write_mb_s, read_iops, write_iops, power_w] = &self.columns;
+        Recorded {
+            dt_s,
+            read_mb_s,
+            write_mb_s,
+            read_iops,
+            write_iops,
+            power_w,
+        }
+    }
+}
+
+#[test]
+fn heat_follows_what_was_recorded_as_on_the_engine() {
+    let mut spec = sample::small_drive();
+    spec.governor.on = true;
+    spec.governor.law = Law::Band {
+        engage_c: 50.0,
+        band_k: 5.0,
+        floor: 0.05,
+    };
+    let mut drive = new(spec.clone());
+    fill(&mut drive);
+    drive.advance(3000.0, 100.0).unwrap();
+    let samples = run_one(
+        &mut drive,
+        for_s(300.0, load(Pattern::Read, 128 * KIB, 32)),
+        1.0,
+    );
+    let exact = column(&samples, "temp_c.sensor2");
+    let power = column(&samples, "power_w");
+    for power_w in [None, Some(power)] {
+        let seen = Seen::of(&samples, power_w);
+        let mut lumped = Lumped::new(&spec, &sample::place()).unwrap();
+        let found = lumped.follow(&seen.recorded()).unwrap();
+        for (index, exact_c) in exact.iter().enumerate().filter(|(_, c)| c.is_finite()) {
+            let off_k = (found.sensors_c[1][index] - exact_c).abs();
+            assert!(
+                off_k < 1.0,
+                "{index}: {} {exact_c}",
+                found.sensors_c[1][index]
+            );
+        }
+        near(found.power_w[299], power[299], 0.02);
+    }
+}
+
+#[test]
+fn a_drive_that_did_not_rest_comes_to_rest() {
+    let spec = sample::small_drive();
+    let mut lumped = Lumped::new(&spec, &sample::place()).unwrap();
+    let mut warm = lumped.clone();
+    warm.warm(20.0);
+    let nothing = [0.0; 3000];
+    let unknown = [f64::NAN; 3000];
+    let still = Recorded {
+        dt_s: &[1.0; 3000],
+        read_mb_s: &nothing,
+        write_mb_s: &nothing,
+        read_iops: &nothing,
+        write_iops: &nothing,
+        power_w: &unknown,
+    };
+    let (rested, cooled) = (lumped.follow(&still).unwrap(), warm.follow(&still).unwrap());
+    assert!(cooled.governed_c[0] > rested.governed_c[0] + 15.0);
+    assert!((cooled.governed_c[2999] - rested.governed_c[2999]).abs() < 0.1);
+    let short = Recorded {
+        power_w: &[],
+        ..still
+    };
+    let error = lumped.follow(&short).unwrap_err().to_string();
+    assert!(error.starts_with("the length of power_w is 0:"), "{error}");
 }

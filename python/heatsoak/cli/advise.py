@@ -1,0 +1,68 @@
+"""``heatsoak advise``: the least cooling that keeps a workload at full speed."""
+
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
+from heatsoak.cli.foretold import (
+    AmbientOption,
+    EnclosureOption,
+    LengthOption,
+    SubjectArgument,
+    WorkloadOption,
+    duration_of,
+    require,
+    step_of,
+    subject_of,
+)
+from heatsoak.errors import UsageError
+from heatsoak.report import print_advice
+from heatsoak.twin import advise
+
+
+def advise_command(
+    subject: SubjectArgument,
+    workload: WorkloadOption = "write",
+    enclosure: EnclosureOption = None,
+    ambient_c: AmbientOption = None,
+    duration: LengthOption = None,
+    prices: Annotated[
+        list[str] | None,
+        typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    """Say how little cooling keeps a workload at full speed, and what heatsinks would bring."""
+    require(ambient_c, "--ambient", -40, 150, "C")
+    step, before = step_of(workload)
+    found = advise(
+        subject_of(subject),
+        step,
+        duration_of(duration, step),
+        before=before,
+        enclosure=enclosure,
+        ambient_c=ambient_c,
+        prices=dict(map(_price, prices or [])),
+    )
+    if output_format is OutputFormat.JSON:
+        print_json(found.model_dump(mode="json"))
+    else:
+        print_advice(found, console())
+    return 0
+
+
+def _price(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        price = float(number)
+    except ValueError:
+        price = -1.0
+    if not name or not 0 < price < 1e9:
+        raise UsageError(f"--price {text}: is not HEATSINK=PRICE, such as wings-px1=75")
+    return name, price
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("advise")(advise_command)

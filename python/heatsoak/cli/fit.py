@@ -1,0 +1,72 @@
+"""``heatsoak fit``: a model of one drive in its places, from recordings of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.catalog import load_drive
+from heatsoak.cli import completion
+from heatsoak.cli.common import (
+    DeviceOption,
+    FormatOption,
+    MapOption,
+    OutputFormat,
+    PowerOption,
+    SeparateOption,
+    ShiftOption,
+    console,
+    open_recordings,
+    print_json,
+)
+from heatsoak.report.twin import print_twin
+from heatsoak.twin import fit
+
+
+def fit_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING|FILE...",
+            help="Recordings of one drive, directories of them, or logs of other tools.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DRIVE",
+            help="The simulated drive that everything comes from that is not fitted; "
+            "by default the most similar one.",
+            autocompletion=completion.drives,
+        ),
+    ] = None,
+    mapping: MapOption = None,
+    device: DeviceOption = None,
+    shift_s: ShiftOption = None,
+    separate: SeparateOption = False,
+    power: PowerOption = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    """Fit a model of a drive in its places: its limit, and how it sheds heat.
+
+    Recordings with the same conditions of cooling share a place.
+    """
+    chosen = None if base is None else load_drive(base)
+    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    twin = fit(opened.recordings, chosen)
+    if output is not None:
+        twin.save(output)
+    if output_format is OutputFormat.JSON:
+        print_json(twin.model_dump(mode="json"))
+    else:
+        print_twin(twin, console(), output)
+    return opened.exit_code()
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("fit")(fit_command)

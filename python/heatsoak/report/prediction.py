@@ -1,0 +1,80 @@
+"""Predictions and advice in the terminal."""
+
+from rich.table import Table
+
+from heatsoak.output import Console, Text
+from heatsoak.twin import Advice, Prediction
+from heatsoak.units import format_number
+
+_ROWS = (
+    ("begins to throttle after", "onset_s", "s"),
+    ("having moved", "onset_gb", "GB"),
+    ("loses to heat, in the worst minute", "depth_pct", "%"),
+    ("moves then", "throttled_mb_s", "MB/s"),
+    ("reports at most", "max_reported_temp_c", "C"),
+    ("its governor sees at most", "hidden_temp_c", "C"),
+)
+
+
+def print_prediction(found: Prediction, console: Console) -> None:
+    """Print a prediction, its answer first."""
+    style = "bold red" if found.throttles >= 0.5 else "bold green"
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for heading in ("middle", "low", "high"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for name, key, unit in _ROWS:
+        values = getattr(found, key)
+        if values is not None:
+            low, middle, high = (format_number(value, 3) for value in values)
+            table.add_row(name, middle, low, high, unit)
+    console.print(table)
+    for text in found.assumed:
+        console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
+
+
+def print_advice(found: Advice, console: Console) -> None:
+    """Print what cooling is needed, the answer first."""
+    style = {"no": "bold green", "yes": "bold yellow", "not-enough": "bold red"}[found.matters]
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    console.print(Text(f"{found.place}: {found.workload}"))
+    console.print(
+        f"As it is, it throttles with a probability of {found.throttles:.0%}, and moves "
+        f"{found.mean_mb_s:,.0f} MB/s in the mean."
+    )
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    priced = any(offer.price is not None for offer in found.offers)
+    table.add_column("Heatsink", no_wrap=True)
+    for heading in ("throttles", "MB/s", "gain", *(["price", "% for each"] if priced else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for offer in found.offers:
+        table.add_row(
+            Text(offer.heatsink),
+            f"{offer.throttles:.0%}",
+            f"{offer.mean_mb_s:,.0f}",
+            f"{offer.gain_pct:+.0f} %",
+            *([_or_nothing(offer.price), _or_nothing(offer.gain_pct_per_price)] if priced else []),
+        )
+    console.print(table)
+    console.print()
+    console.print("Air that has to move past it as it is, at an air temperature:")
+    curve = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    curve.add_row("C", *(f"{need.ambient_c:.0f}" for need in found.curve))
+    curve.add_row("m/s", *(_flow(need.airflow_m_s) for need in found.curve))
+    console.print(curve)
+
+
+def _or_nothing(value: float | None) -> str:
+    return "" if value is None else format_number(value, 3)
+
+
+def _flow(m_s: float | None) -> str:
+    if m_s is None:
+        return "none is enough"
+    return "still" if m_s < 0.05 else f"{m_s:.1f}"

@@ -1,0 +1,223 @@
+"""The least cooling that keeps a workload at full speed, and what heatsinks would bring."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.twin.case import Case, Cooling
+from heatsoak.twin.predict import throttles_in
+from heatsoak.twin.readings import Array
+from heatsoak.twin.twin import Twin
+from heatsoak.units import format_duration
+
+#: Cooling is enough where fewer of the likely drives throttle.
+ENOUGH = 0.1
+#: Heatsinks that can be bought: from large ones in a strong flow to foils.
+_K_PER_W = (0.3, 100.0)
+#: From still air to a gale at the drive: fans in a case give 0.5 to 3 m/s.
+_MOST_M_S = 20.0
+#: Searches end where they are this exact.
+_EXACTNESS = 0.05
+#: Air temperatures of the curve.
+_AIRS_C = tuple(range(20, 56, 5))
+
+
+class Need(BaseModel):
+    """How much air has to move at a temperature; None where no flow is enough."""
+
+    ambient_c: float
+    airflow_m_s: float | None
+
+
+class Offer(BaseModel):
+    """A heatsink of the catalog, put on in this place.
+
+    Attributes:
+        throttles: the probability that it still throttles; `mean_mb_s` over the whole time.
+        gain_pct: more than without; `gain_pct_per_price` for each unit of its price.
+    """
+
+    heatsink: str
+    description: str
+    throttles: float
+    mean_mb_s: float
+    gain_pct: float
+    price: float | None = None
+    gain_pct_per_price: float | None = None
+
+
+class Advice(BaseModel):
+    """What cooling a workload needs.
+
+    Attributes:
+        answer: in a sentence.
+        matters: ``no`` where it keeps its speed as it is, ``yes`` where cooling brings that, and
+            ``not-enough`` where none does.
+        throttles: the probability that heat slows it as it is; `mean_mb_s` over the whole time.
+        heatsink_k_per_w: the weakest heatsink that is enough, beside the drive's own way to the
+            air; None where none is needed, or none is enough.
+        airflow_m_s: the least flow that is enough instead; likewise.
+        curve: the flow that is needed at other air temperatures.
+        offers: heatsinks of the catalog, the best first.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    answer: str
+    place: str
+    workload: str
+    duration_s: float
+    matters: Literal["yes", "no", "not-enough"]
+    throttles: float
+    mean_mb_s: float
+    heatsink_k_per_w: float | None
+    airflow_m_s: float | None
+    curve: list[Need]
+    offers: list[Offer]
+
+
+def advise(
+    subject: Twin | Drive,
+    workload: WorkloadStep,
+    duration_s: float,
+    *,
+    before: Sequence[WorkloadStep | Pause] = (),
+    enclosure: str | None = None,
+    ambient_c: float | None = None,
+    prices: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> Advice:
+    """Return what cooling a drive needs for a workload, in one of its places.
+
+    `prices` are those of heatsinks by their names, in any currency. Raises UsageError for what is
+    unknown, or cannot be simulated.
+    """
+    sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
+    _require_known(prices or {}, sinks)
+    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+    as_is = case.loads(Cooling(ambient_c))
+    bare_mb_s = _mean_mb_s(as_is)
+    throttles = throttles_in(case, as_is)
+
+    def needed_m_s(air_c: float | None) -> float | None:
+        return _least(lambda m_s: _is_enough(case, Cooling(air_c, m_s)), 0.0, _MOST_M_S)
+
+    sink_k_per_w = None
+    airflow_m_s = None
+    if throttles > ENOUGH:
+        airflow_m_s = needed_m_s(ambient_c)
+        # the weakest that is enough: conductances are searched, of which less is weaker
+        least = _least(
+            lambda w_per_k: _is_enough(case, Cooling(ambient_c, None, 1 / w_per_k)),
+            1 / _K_PER_W[1],
+            1 / _K_PER_W[0],
+        )
+        sink_k_per_w = None if least is None else round(1 / least, 2)
+    advice = Advice(
+        answer="",
+        place=case.place,
+        workload=workload.describe(),
+        duration_s=float(case.seconds),
+        matters="no"
+        if throttles <= ENOUGH
+        else "not-enough"
+        if sink_k_per_w is None and airflow_m_s is None
+        else "yes",
+        throttles=round(throttles, 3),
+        mean_mb_s=round(bare_mb_s, 1),
+        heatsink_k_per_w=sink_k_per_w,
+        airflow_m_s=airflow_m_s,
+        curve=[Need(ambient_c=air_c, airflow_m_s=needed_m_s(air_c)) for air_c in _AIRS_C],
+        offers=sorted(
+            _offers(case, sinks, ambient_c, bare_mb_s, prices or {}),
+            key=lambda offer: (offer.throttles, -offer.mean_mb_s),
+        ),
+    )
+    return advice.model_copy(update={"answer": _answer(advice)})
+
+
+def _sinks() -> Iterator[Enclosure]:
+    for name in enclosure_ids():
+        place = load_enclosure(name)
+        if place.conditions.get("heatsink", "none") != "none":
+            yield place
+
+
+def _require_known(prices: Mapping[str, float], sinks: Mapping[str, str]) -> None:
+    for name in prices:
+        if name not in sinks:
+            raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
+
+
+def _offers(
+    case: Case,
+    sinks: Mapping[str, str],
+    ambient_c: float | None,
+    bare_mb_s: float,
+    prices: Mapping[str, float],
+) -> Iterator[Offer]:
+    for name, place in sinks.items():
+        try:
+            loads = case.loads(Cooling(ambient_c, None, place))
+        except UsageError:  # it does not fit this drive
+            continue
+        mean_mb_s = _mean_mb_s(loads)
+        gain_pct = 100 * (mean_mb_s / bare_mb_s - 1)
+        price = prices.get(name)
+        yield Offer(
+            heatsink=name,
+            description=load_enclosure(place).description,
+            throttles=round(throttles_in(case, loads), 3),
+            mean_mb_s=round(mean_mb_s, 1),
+            gain_pct=round(gain_pct, 1),
+            price=price,
+            gain_pct_per_price=None if not price else round(gain_pct / price, 3),
+        )
+
+
+def _is_enough(case: Case, cooling: Cooling) -> bool:
+    try:
+        return throttles_in(case, case.loads(cooling)) <= ENOUGH
+    except UsageError:  # too hot even for a drive at rest
+        return False
+
+
+def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float | None:
+    """The least of a range that is enough; None if none is. More is never worse."""
+    if is_enough(low):
+        return round(low, 3)
+    if not is_enough(high):
+        return None
+    while high - low > _EXACTNESS * high:
+        middle = 0.5 * (low + high)
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle
+    return round(high, 3)
+
+
+def _mean_mb_s(loads: Sequence[Mapping[str, Array]]) -> float:
+    return float(np.mean([np.mean(load["mb_s"]) for load in loads]))
+
+
+def _answer(advice: Advice) -> str:
+    length = format_duration(advice.duration_s)
+    if advice.matters == "no":
+        return f"Needs no more cooling: it keeps its speed for {length} as it is."
+    if advice.matters == "not-enough":
+        return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
+    ways = []
+    if advice.airflow_m_s is not None:
+        ways.append(f"air that moves at {advice.airflow_m_s:.1f} m/s")
+    if advice.heatsink_k_per_w is not None:
+        enough = [offer.heatsink for offer in advice.offers if offer.throttles <= ENOUGH]
+        such = f", such as '{enough[0]}'" if enough else ""
+        ways.append(f"a heatsink of {advice.heatsink_k_per_w:.3g} K/W or less{such}")
+    return f"Keeps its speed for {length} with {', or '.join(ways)}."

@@ -1,0 +1,165 @@
+"""How well parameters explain recordings: residuals whose squares add up to -2 ln(likelihood).
+
+Readings differ from the model by noise of their own and by a deviation that lasts, for no room
+keeps its temperature and no network is the true one. The deviation is an Ornstein-Uhlenbeck
+process, so that a thousand readings of a second count for as much as they are worth. Its size and
+time are estimated from the residuals, by restricted likelihood.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from heatsoak.analysis.sensors.readings import Stretch
+from heatsoak.twin.model import Course
+from heatsoak.twin.readings import Array, Measured
+
+#: An onset pins the hidden temperature no better than this: firmware looks about once a second,
+#: and its own sensors have steps.
+_ONSET_K = 0.5
+#: While it holds a drive, a governor keeps it near its limit: hysteresis of TMT levels is 2 to 4 K,
+#: bands and overshoot are about as wide.
+_HELD_K = 2.5
+#: A drive at full speed may be past its limit by this much and not yet slower.
+_FREE_K = 0.7
+#: A few per cent: what meters and energies that are linear in the work agree within.
+_POWER_SHARE = 0.04
+#: Without load less is known: firmware has work of its own.
+_REST_POWER_SHARE = 0.15
+#: A deviation that lasts longer is an offset, as far as a recording can tell.
+_MOST_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the readings have beside the model.
+
+    Attributes:
+        own_k: of each averaged reading on its own, rounding included.
+        lasting_k, lasting_s: of the deviation that lasts, and for how long it does.
+    """
+
+    own_k: float
+    lasting_k: float
+    lasting_s: float
+
+    def covariance(self, t_s: Array) -> Array:
+        """Return the covariance of averaged readings at `t_s`."""
+        apart_s = np.abs(t_s[:, None] - t_s[None, :])
+        lasting = self.lasting_k**2 * np.exp(-apart_s / self.lasting_s)
+        return np.asarray(lasting + np.diag(np.full(len(t_s), self.own_k**2)))
+
+
+def first_noise(step_c: float) -> Noise:
+    """Return what is assumed before any fit."""
+    return Noise(own_k=max(0.1, step_c / np.sqrt(12)), lasting_k=0.5, lasting_s=60.0)
+
+
+class Likelihood:
+    """The residuals of one recording under one noise."""
+
+    def __init__(self, measured: Measured, noise: Noise) -> None:
+        self.measured = measured
+        self.noise = noise
+        self._factor = cholesky(noise.covariance(measured.bin_t_s), lower=True)
+
+    @property
+    def log_det(self) -> float:
+        """The logarithm of the determinant of the readings' covariance."""
+        return 2.0 * float(np.sum(np.log(np.diag(self._factor))))
+
+    def off_k(self, course: Course) -> Array:
+        """Return how far averaged readings are from a course."""
+        measured = self.measured
+        modelled = np.interp(measured.reading_t_s, course.t_s, course.sensor_c)
+        return measured.binned_c - measured.averaged(modelled)
+
+    def whitened(self, off_k: Array) -> Array:
+        """Return residuals of readings with their correlation removed."""
+        return np.asarray(solve_triangular(self._factor, off_k, lower=True, check_finite=False))
+
+    def residuals(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
+        """Return residuals of a course, in standard deviations."""
+        rest = self.rest(course, limit_c, meter_x)
+        return np.concatenate([self.whitened(self.off_k(course)), rest])
+
+    def rest(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
+        """Return residuals of everything but readings: events, and power where it was measured."""
+        measured, found = self.measured, []
+        hidden_c = course.hidden_c
+        for onset in measured.onsets:
+            at_c = float(np.interp(onset.t_s, course.t_s, hidden_c))
+            before_c = float(np.interp(onset.t_s - 5.0, course.t_s, hidden_c))
+            least_k = _ONSET_K if onset.at_full_speed else _HELD_K
+            sd_k = np.hypot(least_k, (at_c - before_c) / 5.0 * onset.sd_s)
+            found.append((at_c - limit_c) / sd_k)
+        for held in measured.held:
+            inside = hidden_c[measured.within(held)]
+            found.append((float(np.mean(inside)) - limit_c) / _HELD_K if len(inside) else 0.0)
+        for free in measured.free:
+            inside = hidden_c[measured.within(free)]
+            over_k = float(np.max(inside)) - limit_c if len(inside) else 0.0
+            found.append(max(0.0, over_k) / _FREE_K)
+        if measured.has_power:
+            found += self._power(course, meter_x)
+        return np.asarray(found)
+
+    def _power(self, course: Course, meter_x: float) -> list[float]:
+        """How far measured powers are from what the work would cost, step by step."""
+        measured = self.measured
+        is_idle = (measured.read_mb_s + measured.write_mb_s == 0.0) & (measured.t_s > 0)
+        for stretch in measured.loaded:
+            is_idle &= ~measured.within(_longer(stretch, 10.0))
+        found = []
+        for stretch in measured.loaded:
+            found.append(self._ratio(measured.within(stretch), course, meter_x) / _POWER_SHARE)
+        return [*found, self._ratio(is_idle, course, meter_x) / _REST_POWER_SHARE]
+
+    def _ratio(self, inside: NDArray[np.bool_], course: Course, meter_x: float) -> float:
+        power_w = self.measured.power_w
+        inside = inside & np.isfinite(power_w)
+        if not inside.any():
+            return 0.0
+        measured_w = max(meter_x * float(np.mean(power_w[inside])), 1e-4)
+        return float(np.log(measured_w / np.mean(course.power_w[inside])))
+
+
+def _longer(stretch: Stretch, by_s: float) -> Stretch:
+    return Stretch(stretch.start_s, stretch.end_s + by_s)
+
+
+def estimate_noise(
+    measured: Sequence[Measured], off_k: Sequence[Array], slopes: Sequence[Array], start: Noise
+) -> Noise:
+    """Return the likeliest noise of residuals `off_k`, given what the parameters took of them.
+
+    `slopes` are their derivatives by standardized parameters, (readings, parameters) for each
+    recording. Restricted likelihood (Patterson and Thompson, Biometrika 58, 1971), with the
+    parameters' priors, and wide ones of the noise itself.
+    """
+    middle = np.log([start.own_k, start.lasting_k, start.lasting_s])
+    spread = np.array([0.5, 0.8, 0.8])
+
+    def cost(x: Array) -> float:
+        noise = _noise_of(x)
+        total = float(np.sum(((x - middle) / spread) ** 2))
+        information = np.eye(slopes[0].shape[1])
+        for one, residual, slope in zip(measured, off_k, slopes, strict=True):
+            factor = cholesky(noise.covariance(one.bin_t_s), lower=True, check_finite=False)
+            white = solve_triangular(factor, residual, lower=True, check_finite=False)
+            white_slope = solve_triangular(factor, slope, lower=True, check_finite=False)
+            total += float(white @ white) + 2.0 * float(np.sum(np.log(np.diag(factor))))
+            information += white_slope.T @ white_slope
+        return total + float(np.linalg.slogdet(information)[1])
+
+    found = minimize(cost, middle, method="Nelder-Mead", options={"maxfev": 60, "xatol": 0.05})
+    return _noise_of(found.x)
+
+
+def _noise_of(x: Array) -> Noise:
+    own_k, lasting_k, lasting_s = np.exp(np.clip(x, -6.0, 8.0))
+    return Noise(float(own_k), float(lasting_k), float(min(lasting_s, _MOST_S)))

@@ -1,0 +1,312 @@
+"""The model of a twin: a drive of the catalog with its heat replaced, driven by a recording.
+
+Its network has few numbers. Controller and NAND sit on a board, which a place connects to its
+air; what else takes up heat, such as an adapter, a case or a heatsink, is a node of its own where
+the data ask for one. What a drive reports is some of its controller
+and some of its board, late and off by a constant: no node at all, as published measurements found.
+
+Not modelled: writes that caches and collection multiply, air that warms during a recording, and
+heat that reaches the air otherwise than through the board.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any, Literal
+
+import numpy as np
+
+from heatsoak._core import Lumped
+from heatsoak.catalog import Drive, Enclosure
+from heatsoak.twin.readings import GRID_S, Array, Measured
+
+Values = Mapping[str, float]
+
+#: The sensor of a twin: what the fitted one reported.
+SENSOR = "composite"
+#: The flash's packages beside the controller's: their resistance to the board and heat capacity,
+#: as shares of the controller's. Few recordings tell them apart from the board.
+_NAND_SHARES = (0.8, 2.0)
+#: By how much measured power is off, a parameter of recordings that have it.
+METER = "meter_x"
+#: The part of a board's capacity that stays the drive's; a place brings the rest.
+_DRIVES_SHARE = 0.3
+_READS = ("read_command_uj", "host_read_uj", "read_uj")
+_WRITES = ("write_command_uj", "host_write_uj", "program_uj", "erase_uj", "move_uj")
+_STATIC = ("idle_w", "active_w", "busy_w")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is expected of a parameter before any data.
+
+    Attributes:
+        scale: ``log``, for what is more than 0: `spread` is one of its logarithm; ``logit`` for
+            shares likewise; ``linear``.
+        median, spread: the middle, and a standard deviation.
+        why: where the expectation comes from.
+    """
+
+    scale: Literal["log", "linear", "logit"]
+    median: float
+    spread: float
+    unit: str
+    why: str
+
+    def value(self, u: float) -> float:
+        """Return the parameter that lies `u` spreads from the middle."""
+        match self.scale:
+            case "log":
+                return self.median * exp(self.spread * u)
+            case "logit":
+                odds = log(self.median / (1 - self.median)) + self.spread * u
+                return 1 / (1 + exp(-odds))
+            case "linear":
+                return self.median + self.spread * u
+
+    def slope(self, u: float) -> float:
+        """Return how fast the parameter changes with `u`."""
+        match self.scale:
+            case "log":
+                return self.spread * self.value(u)
+            case "logit":
+                share = self.value(u)
+                return self.spread * share * (1 - share)
+            case "linear":
+                return self.spread
+
+
+def begins_c(drive: Drive) -> float:
+    """Return where a drive's governor starts to act."""
+    law = drive.governor.law
+    return law.levels[0].enter_c.value if law.kind == "steps" else law.engage_c.value
+
+
+def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Prior]:
+    """Return what is expected of a drive like `base`, whose fastest reads and writes were seen.
+
+    A drive of a class draws at its full speed what others draw at theirs, so that one that is
+    faster needs less for a byte.
+    """
+    read, write = (
+        float(np.clip(rated / seen, 0.2, 5.0)) if seen > 0 else 1.0
+        for rated, seen in zip((base.read_mb_s, base.write_mb_s), fastest_mb_s, strict=True)
+    )
+    return {
+        "die_k_per_w": Prior("log", 3.0, 0.5, "K/W", "controllers of a class: 2 to 5 K/W"),
+        "die_j_per_k": Prior("log", 1.0, 0.5, "J/K", "a die and package weigh about a gram"),
+        "static_x": Prior("log", 1.0, 0.5, "", "power awake, of drives of a class"),
+        "read_x": Prior("log", read, 0.5, "", "drives of a class draw alike at full speed"),
+        "write_x": Prior("log", write, 0.5, "", "drives of a class draw alike at full speed"),
+        "rest_w": Prior("log", 0.3, 1.2, "W", "from a deep state to awake"),
+        "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
+        "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
+        "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
+        "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
+        "sensor_offset_k": Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
+    }
+
+
+def place_priors(ambient_c: float | None, *, has_mount: bool) -> dict[str, Prior]:
+    """Return what is expected of a place, whose room may have been measured."""
+    air = (
+        Prior("linear", 28.0, 6.0, "C", "a room of 20 to 25 C, warmer around a drive")
+        if ambient_c is None
+        else Prior("linear", ambient_c + 2.0, 2.5, "C", "the measured room, warmer at the slot")
+    )
+    found = {
+        "air_c": air,
+        "k_per_w": Prior("log", 8.0, 0.6, "K/W", "bare 9 to 11, with heatsinks 3 and more"),
+        "j_per_k": Prior("log", 10.0, 0.8, "J/K", "a module of 7 to 10 g, and what it lies on"),
+    }
+    if has_mount:
+        found |= {
+            "mount_k_per_w": Prior("log", 3.0, 0.7, "K/W", "through pads and connectors"),
+            "mount_j_per_k": Prior("log", 50.0, 1.0, "J/K", "adapters and heatsinks, 20 to 200 g"),
+        }
+    return found
+
+
+def meter_prior() -> Prior:
+    """Return what is expected of a power meter, or of a drive's own, as a factor."""
+    return Prior("log", 1.0, 0.04, "", "what meters of power rails agree within")
+
+
+def start_prior() -> Prior:
+    """Return what is expected of a drive that was said to have rested."""
+    return Prior("linear", 0.0, 3.0, "K", "hardly anybody waits for an hour")
+
+
+#: Which network: the drive in one piece, packages on a board, or those on a mount that warms.
+Nodes = Literal[1, 2, 3]
+
+
+def fixed_parameters(nodes: Nodes) -> dict[str, float]:
+    """Return the parameters that a network does not have, with values that take them out."""
+    if nodes > 1:
+        return {}
+    return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, "sensor_share": 0.5, "governed_share": 0.85}
+
+
+class Model:
+    """Drives of `base`'s kind in places, by the values of parameters.
+
+    A parameter of a place has ``@`` and the place's name behind its own.
+    """
+
+    def __init__(self, base: Drive, nodes: Nodes) -> None:
+        """Take everything that is not fitted from `base`."""
+        self.base = base
+        self.nodes = nodes
+        self._spec: dict[str, Any] = json.loads(base.core_json())
+        self._begins_c = begins_c(base)
+
+    def drive_tables(self, values: Values) -> dict[str, Any]:
+        """Return the tables of a catalog drive that differ from the base's, in plain numbers."""
+        base = self._spec
+        energy = dict(base["energy"])
+        for keys, factor in ((_STATIC, "static_x"), (_READS, "read_x"), (_WRITES, "write_x")):
+            energy |= {key: energy[key] * values[factor] for key in keys}
+        die_k_per_w, die_j_per_k = values["die_k_per_w"], values["die_j_per_k"]
+        nand_k_per_w, nand_j_per_k = _NAND_SHARES
+        nodes = {
+            "controller": {"j_per_k": die_j_per_k},
+            "nand": {"j_per_k": nand_j_per_k * die_j_per_k},
+            "board": {"j_per_k": _DRIVES_SHARE * self._least_j_per_k(values)},
+        }
+        links = {
+            "die": {"between": ["controller", "board"], "k_per_w": die_k_per_w},
+            "nand": {"between": ["nand", "board"], "k_per_w": nand_k_per_w * die_k_per_w},
+        }
+        share = values["sensor_share"]
+        return {
+            "energy": energy,
+            "thermal": {"nodes": nodes, "links": links},
+            "governor": self._governor(
+                values["limit_c"] - self._begins_c, values["governed_share"]
+            ),
+            "sensors": {
+                SENSOR: {
+                    "weights": {"controller": share, "board": 1.0 - share},
+                    "lag_s": values["sensor_lag_s"],
+                    "offset_c": values["sensor_offset_k"],
+                    "step_c": 1.0,
+                }
+            },
+            "power_states": [self._rest(values["rest_w"])],
+        }
+
+    def place_tables(self, values: Values, place: str) -> dict[str, Any]:
+        """Return a place's tables, in plain numbers."""
+        own = 1.0 - _DRIVES_SHARE * self._least_j_per_k(values) / values[f"j_per_k@{place}"]
+        nodes = {"board": {"j_per_k": own * values[f"j_per_k@{place}"]}}
+        k_per_w = values[f"k_per_w@{place}"]
+        links: dict[str, Any] = {"air": {"between": ["board", "air"], "k_per_w": k_per_w}}
+        if self.nodes == 3:
+            nodes["mount"] = {"j_per_k": values[f"mount_j_per_k@{place}"]}
+            links = {
+                "mount": {
+                    "between": ["board", "mount"], "k_per_w": values[f"mount_k_per_w@{place}"],
+                },
+                "air": {"between": ["mount", "air"], "k_per_w": k_per_w},
+            }  # fmt: skip
+        return {"air_c": values[f"air_c@{place}"], "nodes": nodes, "links": links}
+
+    def drive_spec(self, values: Values) -> dict[str, Any]:
+        """Return the whole drive as the core takes it."""
+        return {**self._spec, **self.drive_tables(values)}
+
+    def lumped(self, values: Values, place: str, *, governed: bool = False) -> Lumped:
+        """Return heat and governor of the drive in a place; ValueError for impossible values."""
+        spec = self.drive_spec(values)
+        if not governed:
+            spec["governor"] = {**spec["governor"], "on": False}
+        return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
+
+    def follow(self, values: Values, measured: Measured, start_k: float = 0.0) -> "Course":
+        """Return what the model makes of a recording that began `start_k` warmer than at rest."""
+        lumped = self.lumped(values, measured.place)
+        lumped.warm(start_k)
+        return Course.of(
+            lumped.follow(
+                np.full(len(measured.t_s), GRID_S),
+                read_mb_s=measured.read_mb_s,
+                write_mb_s=measured.write_mb_s,
+                read_iops=measured.read_iops,
+                write_iops=measured.write_iops,
+                power_w=measured.power_w * values.get(METER, 1.0),
+            ),
+            measured.t_s,
+        )
+
+    def _least_j_per_k(self, values: Values) -> float:
+        return min(value for name, value in values.items() if name.startswith("j_per_k@"))
+
+    def _governor(self, shift_k: float, share: float) -> dict[str, Any]:
+        def shifted(table: dict[str, Any]) -> dict[str, Any]:
+            return {
+                key: value + shift_k if key.endswith("_c") and value is not None else value
+                for key, value in table.items()
+            }
+
+        governor = shifted(self._spec["governor"])
+        law = shifted(governor["law"])
+        if "levels" in law:
+            law["levels"] = [shifted(level) for level in law["levels"]]
+        weights = {"controller": share, "nand": 1.0 - share}
+        return {**governor, "law": law, "weights": weights}
+
+    def _rest(self, rest_w: float) -> dict[str, Any]:
+        """One state without load: what lies between awake and the deepest passes in seconds."""
+        known = self._spec.get("power_states") or [
+            {"state": 3, "after_s": 1.0, "entry_us": 2000.0, "exit_us": 3000.0}
+        ]
+        return {**known[-1], "power_w": rest_w}
+
+
+@dataclass(frozen=True)
+class Course:
+    """Temperatures that a model gives, at `t_s`.
+
+    Attributes:
+        sensor_c: what would be reported, unrounded.
+        hidden_c: what the governor acts on.
+        power_w: what the work costs by the twin's own energies.
+    """
+
+    t_s: Array
+    sensor_c: Array
+    hidden_c: Array
+    power_w: Array
+
+    @classmethod
+    def of(cls, followed: dict[str, Array], t_s: Array) -> "Course":
+        """Return the course of what the engine gave."""
+        return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
+
+
+def as_drive(base: Drive, tables: dict[str, Any], name: str) -> Drive:
+    """Return the catalog drive: `base` with `tables` of fitted numbers over its own."""
+    own = base.model_dump(exclude_none=True)
+    return Drive.model_validate({**own, **figures(tables), "id": name})
+
+
+def as_enclosure(tables: dict[str, Any], name: str) -> Enclosure:
+    """Return the catalog place of fitted numbers."""
+    return Enclosure.model_validate({**figures(tables), "id": name})
+
+
+def figures(value: Any) -> Any:
+    """Return tables with the provenance of each number, as the catalog asks for."""
+    match value:
+        case bool() | str() | int():
+            return value
+        case float():
+            return {"value": value, "fitted": True}
+        case dict():
+            return {key: figures(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [figures(entry) for entry in value]
+        case _:
+            return value

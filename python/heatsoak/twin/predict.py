@@ -1,0 +1,267 @@
+"""What a drive would do under a workload, for drives as likely as what is known of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
+from heatsoak.analysis.falls import find_drops
+from heatsoak.analysis.series import Series
+from heatsoak.catalog import Drive
+from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.twin.case import (
+    AIR_K,
+    HALVED_AT_M_S,
+    LIMIT_K,
+    POWER,
+    RESISTANCE,
+    Case,
+    Cooling,
+    Phase,
+)
+from heatsoak.twin.readings import Array
+from heatsoak.twin.twin import Twin
+from heatsoak.units import format_duration
+
+#: 90 % of what is likely, and its middle.
+_QUANTILES = (0.05, 0.5, 0.95)
+#: A rate is held as long as no more of it than this time's is waiting: what a recorder buffers.
+_BUFFERED_S = 1.0
+
+#: Low, middle, high: the middle 90 % of what is likely.
+Range = Annotated[list[float], Field(min_length=3, max_length=3)]
+
+
+class Cliff(BaseModel):
+    """Where the workload slows down without any heat."""
+
+    cause: Literal["write-cache", "spare-area"]
+    onset_s: float
+    depth_pct: float
+
+
+class Prediction(BaseModel):
+    """What a drive would do; ranges are low, middle and high of 90 %, None where none applies.
+
+    Attributes:
+        answer: in a sentence.
+        throttles: the probability that heat slows it.
+        onset_s: when it begins to, if it does; `onset_gb` after how much was moved.
+        depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
+        throttled_mb_s: what it moves in that minute.
+        full_mb_s: what it moves at first.
+        max_reported_temp_c: the highest temperature that it reports.
+        hidden_temp_c: the highest that its governor sees.
+        holds: the probability that it holds the asked rate throughout; None if none was asked for.
+        cliff: where a full cache or used-up spare area slows it, without heat.
+        first: which of the two is likelier to slow it first.
+        assumed: what was taken as given.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    answer: str
+    drive: str
+    place: str
+    workload: str
+    duration_s: float
+    throttles: float
+    onset_s: Range | None
+    onset_gb: Range | None
+    depth_pct: Range | None
+    throttled_mb_s: Range | None
+    full_mb_s: float
+    max_reported_temp_c: Range
+    hidden_temp_c: Range
+    holds: float | None
+    cliff: Cliff | None
+    first: Literal["heat", "write-cache", "spare-area"] | None
+    assumed: list[str]
+
+
+def predict(
+    subject: Twin | Drive,
+    workload: WorkloadStep,
+    duration_s: float,
+    *,
+    before: Sequence[WorkloadStep | Pause] = (),
+    enclosure: str | None = None,
+    cooling: Cooling | None = None,
+    holds_mb_s: float | None = None,
+    seed: int = 0,
+) -> Prediction:
+    """Return what a twin or a drive of the catalog would do under a workload.
+
+    `before` are loads that prepare the drive, such as a fill, and pauses; it begins at rest.
+    `enclosure` is one of the twin's places or of the catalog's; without it, the twin's first or the
+    drive's usual one. Raises UsageError for what is unknown, or cannot be simulated.
+    """
+    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+    return _told(case, cooling or Cooling(), holds_mb_s)
+
+
+def _cliff(drive: Drive, phases: list[Phase]) -> Cliff | None:
+    """Where the rate falls with everything permitted."""
+    lengths_s = np.array([one["mb"] / one["mb_s"] for one in phases])
+    ends_s = np.cumsum(lengths_s)
+    t_s = np.arange(1.0, max(ends_s[-1], 2.0))
+    rates = np.array([one["mb_s"] for one in phases])
+    values = rates[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(rates) - 1)]
+    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
+    if not drops:
+        return None
+    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
+    programmed = phases[0]["work"].get("programmed_pages", 0.0)
+    moved_mb = float(np.interp(drop.onset_s, ends_s, np.cumsum([one["mb"] for one in phases])))
+    if not programmed:
+        return None
+    spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
+    is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb
+    return Cliff(
+        cause="write-cache" if is_cache else "spare-area",
+        onset_s=round(drop.onset_s, 1),
+        depth_pct=round(100 * drop.depth, 1),
+    )
+
+
+@dataclass(frozen=True)
+class _Slowed:
+    """How heat slowed one likely drive: when, and what it moved in its worst minute."""
+
+    onset_s: float
+    onset_gb: float
+    depth_pct: float
+    mb_s: float
+
+
+def throttles_in(case: Case, loads: Sequence[Mapping[str, Array]]) -> float:
+    """Return the share of likely drives that heat slows, by what :meth:`Case.loads` gave."""
+    return float(np.mean([_slowed(case, load) is not None for load in loads]))
+
+
+def _slowed(case: Case, load: Mapping[str, Array]) -> _Slowed | None:
+    """What heat took, beside what the workload does at the same place without heat."""
+    onset_s = float(load["onset_s"])
+    if not np.isfinite(onset_s):
+        return None
+    ends_mb = np.cumsum([phase["mb"] for phase in case.phases])
+    rates = np.array([phase["mb_s"] for phase in case.phases])
+    moved_mb = np.cumsum(load["mb_s"])
+    free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
+    after = slice(int(onset_s), None)
+    shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
+    lowest = int(np.argmin(shares))
+    # the governor's first act may be too small to see
+    if 1 - shares[lowest] < MIN_DROP:
+        return None
+    onset_mb = float(np.interp(onset_s, np.arange(1, len(moved_mb) + 1), moved_mb))
+    return _Slowed(
+        onset_s,
+        onset_mb / 1e3,
+        100 * float(1 - shares[lowest]),
+        float(_means(load["mb_s"][after], DEPTH_WINDOW_S)[lowest]),
+    )
+
+
+def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
+    subject, seconds = case.subject, case.seconds
+    loads, cliff = case.loads(cooling), _cliff(case.drive, case.phases)
+    slowed = [one for load in loads if (one := _slowed(case, load)) is not None]
+    holds = None
+    if holds_mb_s is not None:
+        waiting_mb = [_most_waiting_mb(load["mb_s"], holds_mb_s) for load in loads]
+        holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * _BUFFERED_S)), 3)
+    throttles = len(slowed) / len(loads)
+    onset = _range([one.onset_s for one in slowed])
+    reported = _range([float(np.max(load["sensor_c"])) for load in loads])
+    hidden = _range([float(np.max(load["governed_c"])) for load in loads])
+    assert reported is not None
+    assert hidden is not None
+    first: Literal["heat", "write-cache", "spare-area"] | None = None if not cliff else cliff.cause
+    if onset is not None and throttles >= 0.5 and (cliff is None or onset[1] < cliff.onset_s):
+        first = "heat"
+    name = f"{subject.model or subject.base} (twin)" if isinstance(subject, Twin) else subject.model
+    prediction = Prediction(
+        answer="",
+        drive=name,
+        place=case.place,
+        workload=case.workload.describe(),
+        duration_s=float(seconds),
+        throttles=round(throttles, 3),
+        onset_s=onset,
+        onset_gb=_range([one.onset_gb for one in slowed]),
+        depth_pct=_range([one.depth_pct for one in slowed]),
+        throttled_mb_s=_range([one.mb_s for one in slowed]),
+        full_mb_s=round(case.phases[0]["mb_s"], 1),
+        max_reported_temp_c=reported,
+        hidden_temp_c=hidden,
+        holds=holds,
+        cliff=cliff,
+        first=first,
+        assumed=list(_assumed(subject, cooling)),
+    )
+    return prediction.model_copy(update={"answer": _answer(prediction, holds_mb_s)})
+
+
+def _most_waiting_mb(mb_s: Array, wanted_mb_s: float) -> float:
+    """The most that is still to be moved, second by second, of what comes at a rate."""
+    behind = np.cumsum(wanted_mb_s - mb_s)
+    return float(np.max(behind - np.minimum(np.minimum.accumulate(behind), 0.0)))
+
+
+def _means(values: Array, window_s: float) -> Array:
+    """The means over windows of seconds, or over all where that is less."""
+    width = min(int(window_s), len(values))
+    return np.convolve(values, np.ones(width) / width, "valid")
+
+
+def _range(values: Sequence[float]) -> Range | None:
+    if not values:
+        return None
+    return [round(float(value), 2) for value in np.quantile(values, _QUANTILES)]
+
+
+def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
+    if not isinstance(subject, Twin):
+        yield (
+            f"drives of a model and their rooms differ: air by {AIR_K:.0f} K, resistance to it by "
+            f"{RESISTANCE:.0%}, power by {POWER:.0%}, limit by {LIMIT_K:.0f} K"
+        )
+    yield "it starts at rest"
+    if cooling.airflow_m_s is not None:
+        yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"
+
+
+def _answer(found: Prediction, holds_mb_s: float | None) -> str:
+    length = format_duration(found.duration_s)
+    hottest = f"{found.max_reported_temp_c[1]:.0f} C by its own sensor at most"
+    if found.holds is not None and holds_mb_s is not None:
+        start = (
+            f"Holds {holds_mb_s:,.0f} MB/s for {length} with a probability of {found.holds:.0%}. "
+        )
+    else:
+        start = ""
+    if found.throttles < 0.05 or found.onset_s is None:
+        said = f"Does not throttle in {length}: {hottest}."
+    else:
+        assert found.depth_pct is not None
+        assert found.throttled_mb_s is not None
+        low, middle, high = found.onset_s
+        sure = (
+            "Throttles" if found.throttles >= 0.95 else f"Throttles, {found.throttles:.0%} likely,"
+        )
+        said = (
+            f"{sure} after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): "
+            f"{found.full_mb_s:,.0f} MB/s become {found.throttled_mb_s[1]:,.0f}; {hottest}."
+        )
+    if found.cliff is not None:
+        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
+        said += (
+            f" Without heat {what[found.cliff.cause]} after "
+            f"{format_duration(found.cliff.onset_s)}: -{found.cliff.depth_pct:.0f} %."
+        )
+    return start + said

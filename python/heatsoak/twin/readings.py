@@ -1,0 +1,434 @@
+"""What a recording tells a fit: what the drive did and reported, and when heat held it back."""
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindings
+from heatsoak.analysis.sensors import judge_sensors
+from heatsoak.analysis.sensors.readings import Stretch, read_stretches
+from heatsoak.errors import UsageError
+from heatsoak.protocol import kind_of_condition
+from heatsoak.recording import Recording
+from heatsoak.recording.columns import (
+    TEMPERATURES,
+    drive_temperatures,
+    is_of_drive,
+    is_of_surroundings,
+    throttle_counters,
+)
+
+Array = NDArray[np.float64]
+
+#: What the model is driven at: short beside the time constant of a controller, some seconds.
+GRID_S = 1.0
+#: More than a day and a half at that pace would make a fit slow, and tells it nothing new.
+MAX_S = 130_000
+#: Commands of sequential work, where nobody counted them.
+_BYTES_A_COMMAND = 131_072
+#: Readings are averaged over times that grow with the time since the load changed: by this share,
+#: at most so long. Temperatures approach their end ever more slowly.
+_BIN_GROWTH = 0.15
+_LONGEST_BIN_S = 30.0
+#: No more are made of a log of many hours: a fit's time grows with their cube.
+_MOST_BINS = 300
+#: A step as fast as this share of the fastest alike was not held back.
+_FREE_SHARE = 0.9
+#: The governor's own transient after an onset, which says little about where it holds.
+_SETTLING_S = 15.0
+#: Shorter stretches are no loads whose power is compared.
+_LEAST_S = 5.0
+#: How exactly an onset is known besides the sampling: the judge's comes when 2 % are lost.
+_ONSET_SD_S = 1.5
+#: A fall whose cause the judge leaves open counts as heat from this likelihood on.
+_LIKELY = 0.5
+#: A drive's counter and the fall that it explains: the fall may be gradual.
+_COUNTED_WITHIN_S = 15.0
+
+
+@dataclass(frozen=True)
+class Onset:
+    """When the governor started to act, in s from the recording's start, and how exactly.
+
+    Attributes:
+        at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
+            back before that shows.
+    """
+
+    t_s: float
+    sd_s: float
+    at_full_speed: bool = True
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One recording as a fit sees it; series on a grid of :data:`GRID_S`, t_s at its ends.
+
+    Attributes:
+        place: a name for where it was recorded: recordings of one place share air and resistances.
+        t_s: of the grid, from its first sample.
+        read_mb_s, write_mb_s, read_iops, write_iops: means; 0 where nothing was moved.
+        power_w: measured means; NaN where nobody measured.
+        reading_t_s, reading_c: what `sensor` reported; `step_c` is what it is rounded to.
+        bins: where each group of readings starts that are averaged.
+        onsets: when the governor started to act.
+        held: stretches in which it held the drive at its limit.
+        free: stretches at full speed.
+        loaded: stretches of one load each, before an onset or after it, whose mean powers are
+            compared.
+        unexplained: falls of throughput that are not known to be heat: which, and what they are.
+        ambient_c: the room's mean temperature, if it was recorded.
+        first_s: of the grid, on the recording's clock.
+    """
+
+    path: str
+    place: str
+    model: str | None
+    serial: str | None
+    size_bytes: int | None
+    t_s: Array
+    read_mb_s: Array
+    write_mb_s: Array
+    read_iops: Array
+    write_iops: Array
+    power_w: Array
+    sensor: str
+    reading_t_s: Array
+    reading_c: Array
+    step_c: float
+    bins: NDArray[np.int64]
+    onsets: list[Onset] = field(default_factory=list)
+    held: list[Stretch] = field(default_factory=list)
+    free: list[Stretch] = field(default_factory=list)
+    loaded: list[Stretch] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    ambient_c: float | None = None
+    first_s: float = 0.0
+
+    @property
+    def has_power(self) -> bool:
+        """Whether power was measured most of the time."""
+        return bool(np.mean(np.isfinite(self.power_w)) > 0.9)
+
+    @property
+    def binned_c(self) -> Array:
+        """The readings, averaged by bins."""
+        return self.averaged(self.reading_c)
+
+    def averaged(self, at_readings: Array) -> Array:
+        """Average values at the times of readings by bins."""
+        counts = np.diff(np.append(self.bins, len(at_readings)))
+        return np.add.reduceat(at_readings, self.bins) / counts
+
+    @property
+    def bin_t_s(self) -> Array:
+        """The mean time of each bin."""
+        return self.averaged(self.reading_t_s)
+
+    def within(self, stretch: Stretch) -> NDArray[np.bool_]:
+        """Which points of the grid lie in a stretch."""
+        return (self.t_s > stretch.start_s) & (self.t_s <= stretch.end_s)
+
+
+def place_of(recording: Recording) -> str:
+    """Return a name for where a recording was made, by its conditions about cooling."""
+    told = recording.meta.conditions
+    cooling = [f"{key}-{told[key]}" for key in sorted(told) if kind_of_condition(key) == "cooling"]
+    return ",".join([*([str(told["place"])] if "place" in told else []), *cooling]) or "here"
+
+
+def measure(recording: Recording, findings: RecordingFindings) -> Measured:
+    """Return what a recording tells; `findings` are the judge's of it.
+
+    Raises UsageError where it has no temperatures of the drive, none that can be used, or neither
+    throughput nor power.
+    """
+    name = recording.path_text
+    samples = recording.samples().sort("t_s")
+    # each on its own: one that does not explain throttling may well be modelled
+    trusts = judge_sensors(recording)
+    sensor = _sensor(samples, trusts, name)
+    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    starts = samples["t_s"] - samples["interval_s"].fill_null(0.0)
+    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
+    if last_s - first_s < 60.0:
+        raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
+    edges = np.arange(first_s, last_s + 1e-6, GRID_S)
+    read, write = _rates(samples, edges, name)
+    temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
+    reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
+    trust = _trust_in(sensor, trusts)
+    stretches = read_stretches(recording)
+    steps = [step for step in findings.steps if step.step in stretches]
+    changes = [e.t_s for e in recording.events if e.kind in ("step-begin", "step-end")]
+    counted = _counted(samples)
+    onsets, held = _onsets(steps, stretches, counted)
+    changes += [onset.t_s for onset in onsets]
+    room = [c for c in samples.columns if c.startswith(TEMPERATURES) and is_of_surroundings(c)]
+    drive = recording.meta.drive
+    return Measured(
+        path=name,
+        place=place_of(recording),
+        model=drive.get("model"),
+        serial=drive.get("serial"),
+        size_bytes=drive.get("size_bytes"),
+        t_s=edges[1:] - first_s,
+        read_mb_s=read,
+        write_mb_s=write,
+        read_iops=_commands(samples, "read_iops", edges, read),
+        write_iops=_commands(samples, "write_iops", edges, write),
+        power_w=_power(samples, edges),
+        sensor=sensor.removeprefix(TEMPERATURES),
+        reading_t_s=reading_t_s - first_s,
+        reading_c=reading_c,
+        step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
+        bins=_bins(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
+        onsets=[replace(onset, t_s=onset.t_s - first_s) for onset in onsets],
+        held=[Stretch(h.start_s - first_s, h.end_s - first_s) for h in held],
+        free=_shifted(_free(steps, stretches), -first_s),
+        loaded=_shifted(_parted([stretches[step.step] for step in steps], onsets), -first_s),
+        unexplained=_unexplained(steps),
+        ambient_c=None if not room else samples[room[0]].mean(),  # type: ignore[arg-type]
+        first_s=first_s,
+    )
+
+
+def _parted(stretches: list[Stretch], onsets: list[Onset]) -> list[Stretch]:
+    """Part stretches at onsets."""
+    found = []
+    for stretch in stretches:
+        inside = [o.t_s for o in onsets if stretch.start_s < o.t_s < stretch.end_s]
+        bounds = [stretch.start_s, *sorted(inside), stretch.end_s]
+        found += [Stretch(*pair) for pair in pairwise(bounds) if pair[1] - pair[0] >= _LEAST_S]
+    return found
+
+
+def _shifted(stretches: list[Stretch], by_s: float) -> list[Stretch]:
+    return [Stretch(one.start_s + by_s, one.end_s + by_s) for one in stretches]
+
+
+def _trust_in(sensor: str, trusts: list[SensorTrust]) -> SensorTrust | None:
+    name = sensor.removeprefix(TEMPERATURES)
+    return next((one for one in trusts if one.name == name), None)
+
+
+def _sensor(samples: pl.DataFrame, trusts: list[SensorTrust], name: str) -> str:
+    """The drive's temperature that is fitted: the composite, or the one that moved most."""
+    known = [
+        column
+        for column in samples.columns
+        if column.startswith(TEMPERATURES)
+        and is_of_drive(column)
+        and samples[column].drop_nulls().drop_nans().len() >= 10
+    ]
+    if not known:
+        raise UsageError(
+            f"{name}: has no temperatures of the drive, which a fit needs: record or join some"
+        )
+    usable, why = [], ""
+    for column in known:
+        trust = _trust_in(column, trusts)
+        readings = samples[column].drop_nulls().drop_nans()
+        if float(readings.max()) == float(readings.min()):  # type: ignore[arg-type]
+            why = f"'{column.removeprefix(TEMPERATURES)}' never moved from {readings[0]:.0f} C"
+        elif trust is not None and trust.trust == "poor":
+            why = f"'{trust.name}': {trust.why}"
+        else:
+            usable.append(column)
+    if not usable:
+        raise UsageError(f"{name}: has no temperature that can be used for a fit: {why}")
+    preferred = drive_temperatures(usable)
+    spans = {c: float(np.ptp(samples[c].drop_nulls().drop_nans().to_numpy())) for c in preferred}
+    return max(spans, key=lambda column: (spans[column], column))
+
+
+def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
+    """The mean of a rate over each interval of the grid; time without samples counts as 0."""
+    rows = samples.select("t_s", "interval_s", column).filter(pl.col(column).is_finite())
+    end_s = rows["t_s"].to_numpy()
+    if len(end_s) == 0:
+        return np.zeros(len(edges) - 1)
+    gaps_s = np.diff(end_s, prepend=end_s[0] - GRID_S)
+    given = rows["interval_s"].cast(pl.Float64).to_numpy()
+    interval_s = np.clip(np.where(np.isfinite(given), given, gaps_s), 0.0, None)
+    start_s = np.maximum(end_s - interval_s, np.concatenate([[-np.inf], end_s[:-1]]))
+    amount = rows[column].to_numpy() * (end_s - start_s)
+    knots_s = np.column_stack([start_s, end_s]).ravel()
+    total = np.column_stack([np.cumsum(amount) - amount, np.cumsum(amount)]).ravel()
+    means = np.diff(np.interp(edges, knots_s, total)) / np.diff(edges)
+    return np.asarray(np.maximum(means, 0.0))
+
+
+def _rates(samples: pl.DataFrame, edges: Array, name: str) -> tuple[Array, Array]:
+    for read, write in (
+        ("read_bw_mb_s", "write_bw_mb_s"),
+        ("bw_mb_s", None),
+        ("device_read_mb_s", "device_write_mb_s"),
+    ):
+        if read in samples.columns or write in samples.columns:
+            found = [
+                _on_grid(samples, column, edges)
+                if column is not None and column in samples.columns
+                else np.zeros(len(edges) - 1)
+                for column in (read, write)
+            ]
+            if any(rates.any() for rates in found):
+                return found[0], found[1]
+    if "power_w" not in samples.columns:
+        raise UsageError(
+            f"{name}: has neither throughput nor power, or no load: nothing says what warmed it"
+        )
+    return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+
+
+def _commands(samples: pl.DataFrame, column: str, edges: Array, mb_s: Array) -> Array:
+    counted = _on_grid(samples, column, edges) if column in samples.columns else np.zeros(1)
+    return counted if counted.any() else mb_s * (1e6 / _BYTES_A_COMMAND)
+
+
+def _power(samples: pl.DataFrame, edges: Array) -> Array:
+    unknown = np.full(len(edges) - 1, np.nan)
+    if "power_w" not in samples.columns:
+        return unknown
+    rows = samples.filter(pl.col("power_w").is_finite())
+    if rows.height < 2:
+        return unknown
+    t_s = rows["t_s"].to_numpy()
+    # a meter that was read seldom says nothing of what was between
+    gap_s = float(np.median(np.diff(t_s)))
+    last = np.searchsorted(t_s, edges[1:], side="left").clip(0, len(t_s) - 1)
+    near = np.abs(t_s[last] - edges[1:]) <= max(2.0 * gap_s, GRID_S)
+    return np.where(near, _on_grid(samples, "power_w", edges), np.nan)
+
+
+def _bins(t_s: Array, changes_s: list[float], renewed_s: float | None) -> NDArray[np.int64]:
+    """Where groups of readings start: short ones after a change of load, ever longer ones later.
+
+    None is shorter than the sensor takes to be renewed, and there are :data:`_MOST_BINS` at most.
+    """
+    shortest_s = max(2 * GRID_S, renewed_s or 0.0)
+    longest_s = max(_LONGEST_BIN_S, shortest_s, 2.0 * (t_s[-1] - t_s[0]) / _MOST_BINS)
+    growth = _BIN_GROWTH
+    while True:
+        starts = _growing(t_s, changes_s, growth, shortest_s, longest_s)
+        if len(starts) <= _MOST_BINS or growth > 1e3:
+            return starts
+        # a log of many loads: each of them is told from fewer
+        growth, longest_s, shortest_s = 2 * growth, 1.5 * longest_s, 1.5 * shortest_s
+
+
+def _growing(
+    t_s: Array, changes_s: list[float], growth: float, shortest_s: float, longest_s: float
+) -> NDArray[np.int64]:
+    bounds = np.asarray([-np.inf, *changes_s, np.inf])
+    last = bounds[np.searchsorted(bounds, t_s) - 1]
+    changed_s = np.where(np.isfinite(last), last, t_s[0])
+    widths_s = np.clip(growth * (t_s - changed_s), shortest_s, longest_s)
+    starts, since_s = [0], float(t_s[0])
+    for index in range(1, len(t_s)):
+        now_s, change_s = float(t_s[index]), float(changed_s[index])
+        if now_s - since_s >= widths_s[index] or since_s < change_s <= now_s:
+            starts.append(index)
+            since_s = now_s
+    return np.asarray(starts)
+
+
+def _counted(samples: pl.DataFrame) -> list[Onset]:
+    """When the drive's own counters say that it started to throttle."""
+    found = []
+    for column in throttle_counters(samples.columns):
+        if not column.startswith("throttle_count."):
+            continue
+        rows = samples.select("t_s", column).filter(pl.col(column).is_not_null())
+        t_s, counts = rows["t_s"].to_numpy(), rows[column].to_numpy()
+        for index in np.flatnonzero(np.diff(counts) > 0):
+            early_s, late_s = float(t_s[index]), float(t_s[index + 1])
+            found.append(Onset((early_s + late_s) / 2, (late_s - early_s) / np.sqrt(12)))
+    return sorted(found, key=lambda onset: onset.t_s)
+
+
+def _onsets(
+    steps: list[StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
+) -> tuple[list[Onset], list[Stretch]]:
+    """Onsets of heat, by the drive's counters where there are any, and what follows them."""
+    onsets, held = [], []
+    fastest = _fastest(steps)
+    for step in steps:
+        stretch = stretches[step.step]
+        top = fastest[step.workload]
+        since_s = 0.0
+        for episode in sorted(step.episodes, key=lambda episode: episode.onset_s):
+            # within another it began at what that one left; from the start, it was warm before
+            is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
+            since_s = max(since_s, episode.end_s)
+            if not is_first or not _is_heat(episode):
+                continue
+            at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
+            onset = Onset(stretch.start_s + episode.onset_s, _ONSET_SD_S, at_full_speed)
+            near = [one for one in counted if abs(one.t_s - onset.t_s) < _COUNTED_WITHIN_S]
+            onsets.append(near[0] if near else onset)
+            end_s = min(stretch.start_s + episode.end_s, stretch.end_s)
+            if end_s - onset.t_s > 2 * _SETTLING_S:
+                held.append(Stretch(onset.t_s + _SETTLING_S, end_s))
+        of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
+        if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
+            onsets.append(of_step[0])
+    return onsets, held
+
+
+def _unexplained(steps: list[StepFindings]) -> list[str]:
+    return [
+        f"'{step.step}' fell by {episode.depth_pct:.0f} % after {episode.onset_s:.0f} s"
+        + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
+        for step in steps
+        for episode in step.episodes[:1]
+        if not _is_heat(episode)
+    ]
+
+
+def _is_heat(episode: Episode) -> bool:
+    """Whether heat is the cause, or at least likelier than all others together."""
+    likely = episode.likelihoods.get("thermal", 0.0)
+    return episode.cause == "thermal" or (episode.cause == "unknown" and likely >= _LIKELY)
+
+
+def _fastest(steps: list[StepFindings]) -> dict[str, float]:
+    """The fastest that each workload, or one without its rate limit, ever ran."""
+    found: dict[str, float] = {}
+    for step in steps:
+        before = [e.before_mb_s for e in step.episodes if e.before_mb_s is not None]
+        speed = max([*before, step.mean_mb_s or 0.0])
+        found[step.workload] = max(found.get(step.workload, 0.0), speed)
+    # a load of a fixed rate is the same one, as far as heat goes
+    return {
+        name: max(speed for other, speed in found.items() if other.split(",")[0] in name)
+        for name in found
+    }
+
+
+def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stretch]:
+    """Steps at full speed that heat did not slow."""
+    fastest = _fastest(steps)
+    return [
+        stretches[step.step]
+        for step in steps
+        if step.is_long_enough
+        and not step.may_have_throttled
+        and not step.episodes
+        and (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
+    ]
+
+
+def refuse_mixed(measured: list[Measured]) -> None:
+    """Raise UsageError where recordings are of different drives."""
+    for one, other in combinations(measured, 2):
+        for key in ("serial", "model", "size_bytes"):
+            here, there = getattr(one, key), getattr(other, key)
+            if here is not None and there is not None and here != there:
+                raise UsageError(
+                    f"{one.path} and {other.path} are of two drives ({here} and {there}): "
+                    "a twin is of one"
+                )

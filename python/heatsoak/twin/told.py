@@ -1,0 +1,119 @@
+"""What a fit says in words: the answer, and what the data cannot tell."""
+
+import numpy as np
+
+from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.twin import Estimate, FittedParameter, FittedRecording
+
+#: Two parameters that move together as closely as this, and are each known less well than
+#: `_LITTLE_LEARNED`, show only in combination.
+_TOGETHER = 0.75
+_LITTLE_LEARNED = 0.8
+#: Of these the data say next to nothing.
+_NOTHING_LEARNED = 0.1
+#: Beginning this much warmer than at rest is worth a word.
+_HOT_START_K = 6.0
+
+#: What nobody asks for, and only widens intervals.
+_NUISANCES = ("governed_share", "meter_x", "start_k")
+
+_WORDS = {
+    "die_k_per_w": "the controller's resistance to the board",
+    "die_j_per_k": "the controller's heat capacity",
+    "static_x": "power awake",
+    "read_x": "energy per byte read",
+    "write_x": "energy per byte written",
+    "rest_w": "power at rest",
+    "limit_c": "the limit",
+    "governed_share": "what the governor feels of the flash",
+    "meter_x": "the power meter's error",
+    "sensor_share": "what the sensor feels of the controller",
+    "sensor_lag_s": "the sensor's lag",
+    "sensor_offset_k": "the sensor's offset",
+    "air_c": "the air",
+    "k_per_w": "resistance to the air",
+    "j_per_k": "heat capacity",
+    "mount_k_per_w": "resistance to the mount",
+    "mount_j_per_k": "the mount's heat capacity",
+    "start_k": "warmth at the start",
+}
+
+
+def answer(limit: Estimate | None, resistance: Estimate, seen_c: float, *, fell: bool) -> str:
+    """Return the fit's result in a sentence.
+
+    `limit` is None where heat was not seen to slow the drive, `seen_c` is the highest reading, and
+    `fell` whether something else slowed it.
+    """
+    cooling = (
+        f"{resistance.value:.1f} K/W to the air ({resistance.low:.1f} to {resistance.high:.1f})"
+    )
+    if limit is not None:
+        return (
+            f"Throttles at {limit.value:.0f} C ({limit.low:.0f} to {limit.high:.0f}) by its own "
+            f"sensor; {cooling}."
+        )
+    if fell:
+        return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
+    return f"Never throttled: its limit is above {seen_c:.0f} C by its own sensor; {cooling}."
+
+
+def told(
+    parameters: list[FittedParameter],
+    covariance: Array,
+    measured: list[Measured],
+    recordings: list[FittedRecording],
+) -> list[str]:
+    """Return what a reader of the result has to know."""
+    said = []
+    if not any(one.has_power for one in measured):
+        said.append(
+            "Power was not recorded: it is taken from drives of the class, and resistances with it."
+        )
+    said += [
+        f"{one.path}: {what}; a limit is not taken from that."
+        for one in measured
+        for what in one.unexplained
+    ]
+    said += [
+        f"{one.path} began {one.start_k:.0f} K warmer than at rest."
+        for one in recordings
+        if one.start_k > _HOT_START_K
+    ]
+    said += _pairs(parameters, covariance)
+    loose = [
+        _words(p.name)
+        for p in parameters
+        if p.learned < _NOTHING_LEARNED and p.name.partition("@")[0] not in _NUISANCES
+    ]
+    if loose:
+        said.append(f"Nothing was learned of {_listed(loose)}: as expected of drives of the class.")
+    return said
+
+
+def _pairs(parameters: list[FittedParameter], covariance: Array) -> list[str]:
+    deviations = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(deviations, deviations)
+    found = []
+    for i, one in enumerate(parameters):
+        for j, other in enumerate(parameters[:i]):
+            rho = float(correlation[i, j])
+            if {one.name.partition("@")[0], other.name.partition("@")[0]} & set(_NUISANCES):
+                continue
+            if abs(rho) < _TOGETHER or max(one.learned, other.learned) > _LITTLE_LEARNED:
+                continue
+            if one.scale == other.scale == "log":
+                how = "a ratio" if rho > 0 else "a product"
+            else:
+                how = "a difference" if rho > 0 else "a sum"
+            found.append((-abs(rho), f"{_words(other.name)} and {_words(one.name)}", how))
+    return [f"{names[0].upper()}{names[1:]} only show as {how}." for _, names, how in sorted(found)]
+
+
+def _words(name: str) -> str:
+    own, _, place = name.partition("@")
+    return _WORDS[own] + (f" ({place})" if place and own != "start_k" and place != "here" else "")
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,378 @@
+"""The twin: what a fit found of one drive in its places, to be kept, loaded and asked."""
+
+import tomllib
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import polars as pl
+import tomlkit
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from heatsoak.analysis.judge import judge
+from heatsoak.catalog import Drive, Enclosure, load_drive
+from heatsoak.errors import ToolError, UsageError, suggestion
+from heatsoak.files import require_file
+from heatsoak.recording import Recording
+from heatsoak.twin.likelihood import Likelihood, Noise
+from heatsoak.twin.model import (
+    Course,
+    Model,
+    Nodes,
+    Prior,
+    as_drive,
+    as_enclosure,
+    figures,
+    fixed_parameters,
+)
+from heatsoak.twin.readings import GRID_S, Array, Measured, measure
+
+#: Two-sided 90 % of a normal distribution, in standard deviations.
+Z90 = 1.6449
+#: How long a load is followed for an onset.
+HORIZON_S = 3600
+_DRAWS = 60
+
+
+_HEADER = (
+    "A twin: what heatsoak fit found of a drive in its places. `sim:FILE` simulates it.",
+    "[drive] and [places] follow from the parameters: they are for the simulation.",
+)
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class FittedParameter(_Row):
+    """A parameter of the model, with what was expected of it and what the data say.
+
+    Attributes:
+        name: a parameter of a place has ``@`` and the place behind its own name, ``start_k`` the
+            recording's number.
+        low, high: 90 %; ``how`` they were found.
+        u: where it lies, in spreads from what was expected.
+        learned: the share of the expectation's variance that the data removed.
+        why: why it was expected so.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    how: Literal["profile", "laplace"]
+    u: float
+    learned: float
+    scale: Literal["log", "linear", "logit"]
+    expected: float
+    spread: float
+    why: str
+
+    @property
+    def prior(self) -> Prior:
+        """What was expected."""
+        return Prior(self.scale, self.expected, self.spread, self.unit, self.why)
+
+
+class Estimate(_Row):
+    """Something that follows from the parameters in a place; `low` to `high` is 90 %."""
+
+    name: str
+    place: str
+    value: float
+    low: float
+    high: float
+    unit: str
+
+
+class Load(_Row):
+    """What a drive does under a load that nothing holds back."""
+
+    read_mb_s: float = 0.0
+    write_mb_s: float = 0.0
+    read_iops: float = 0.0
+    write_iops: float = 0.0
+
+    def scaled(self, factor: float) -> "Load":
+        """Return a share of it."""
+        return Load(**{name: value * factor for name, value in self.model_dump().items()})
+
+
+class FittedRecording(_Row):
+    """A recording that was fitted.
+
+    Attributes:
+        start_k: how much warmer than at rest it began.
+        onsets_s: when heat began to slow the drive, from the recording's start.
+        has_power: whether power was recorded, and so not inferred from the work.
+    """
+
+    path: str
+    place: str
+    start_k: float
+    onsets_s: list[float]
+    has_power: bool
+
+
+class FittedNoise(_Row):
+    """What the readings have beside the model; :class:`heatsoak.twin.likelihood.Noise`."""
+
+    own_k: float
+    lasting_k: float
+    lasting_s: float
+
+
+class Uncertainty(_Row):
+    """How parameters are uncertain together: the covariance of their `u`."""
+
+    covariance: list[list[float]]
+
+
+class Twin(_Row):
+    """A drive in its places, as a fit found it.
+
+    Attributes:
+        answer: in a sentence.
+        told: what else is to be said, what the data cannot tell apart among it.
+        base: the catalog's drive, which everything comes from that is not fitted.
+        model: the drive's model, as recorded.
+        nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
+            3, those on a mount that warms with it.
+        parameters: what was fitted; `uncertainty` is of their `u`, in their order.
+        full_load: the fastest load recorded.
+        estimates: what follows: ``limit_reported_c``, ``air_k_per_w`` and others.
+    """
+
+    schema_version: Literal[1] = 1
+    answer: str
+    told: list[str]
+    base: str
+    model: str | None
+    throttled: bool
+    nodes: Nodes
+    full_load: Load
+    noise: FittedNoise
+    estimates: list[Estimate]
+    recordings: list[FittedRecording]
+    parameters: list[FittedParameter]
+    uncertainty: Uncertainty
+
+    @property
+    def places(self) -> list[str]:
+        """The names of its places."""
+        return list(dict.fromkeys(one.place for one in self.recordings))
+
+    @cached_property
+    def _model(self) -> Model:
+        return Model(load_drive(self.base), self.nodes)
+
+    @cached_property
+    def _u(self) -> Array:
+        return np.asarray([parameter.u for parameter in self.parameters])
+
+    def values(self, u: Array | None = None) -> dict[str, float]:
+        """Return the parameters, at standardized ones or at the likeliest."""
+        at = self._u if u is None else u
+        pairs = zip(self.parameters, at, strict=True)
+        fitted = {p.name: p.prior.value(float(x)) for p, x in pairs}
+        return {**fixed_parameters(self.nodes), **fitted}
+
+    def estimate(self, name: str, place: str | None = None) -> Estimate | None:
+        """Return an estimate; None if there is none of that name."""
+        return next(
+            (e for e in self.estimates if e.name == name and place in (None, e.place)), None
+        )
+
+    def drive(self) -> Drive:
+        """Return it as a drive of the catalog, that everything can be run on."""
+        tables = self._model.drive_tables(self.values())
+        name = f"{self.base}-twin"
+        return as_drive(load_drive(self.base), tables, name)
+
+    def enclosure(self, place: str | None = None) -> Enclosure:
+        """Return one of its places as an enclosure; the first one without a name."""
+        name = self._place(place)
+        return as_enclosure(self._model.place_tables(self.values(), name), name)
+
+    def _place(self, place: str | None) -> str:
+        if place is None:
+            return self.places[0]
+        if place not in self.places:
+            near = suggestion(place, self.places)
+            raise UsageError(
+                f"the twin has no place '{place}'{near}: it has {', '.join(self.places)}"
+            )
+        return place
+
+    def specifications(
+        self, place: str | None, count: int, seed: int = 0
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield drives and places as likely as the data leave them, as the core takes them.
+
+        Without `place`, the places are empty.
+        """
+        for u in self.draws(count, seed):
+            values = self.values(u)
+            at = {} if place is None else self._model.place_tables(values, self._place(place))
+            yield self._model.drive_spec(values), at
+
+    def follow_load(
+        self,
+        load: Load,
+        place: str,
+        duration_s: int = HORIZON_S,
+        *,
+        u: Array | None = None,
+        air_k: float = 0.0,
+        k_per_w_x: float = 1.0,
+    ) -> tuple[Course, float]:
+        """Return temperatures under a constant load from rest, and the limit; no governor acts."""
+        values = self.values(u)
+        values[f"air_c@{place}"] += air_k
+        values[f"k_per_w@{place}"] *= k_per_w_x
+        if f"mount_k_per_w@{place}" in values:
+            values[f"mount_k_per_w@{place}"] *= k_per_w_x
+        ones = np.ones(duration_s)
+        followed = self._model.lumped(values, place).follow(
+            ones * GRID_S,
+            read_mb_s=ones * load.read_mb_s,
+            write_mb_s=ones * load.write_mb_s,
+            read_iops=ones * load.read_iops,
+            write_iops=ones * load.write_iops,
+            power_w=ones * np.nan,
+        )
+        return Course.of(followed, np.cumsum(ones) * GRID_S), values["limit_c"]
+
+    def onset_s(
+        self,
+        load: Load | None = None,
+        place: str | None = None,
+        *,
+        air_k: float = 0.0,
+        k_per_w_x: float = 1.0,
+        seed: int = 0,
+    ) -> tuple[float, list[float]]:
+        """Return when a load from rest would meet the limit: the likeliest, and draws of it.
+
+        `air_k` warms the air, `k_per_w_x` multiplies the resistance to it. Infinite where the
+        limit is not met in :data:`HORIZON_S`.
+        """
+        at = self._place(place)
+        full = self.full_load if load is None else load
+
+        def onset(u: Array | None) -> float:
+            course, limit_c = self.follow_load(full, at, u=u, air_k=air_k, k_per_w_x=k_per_w_x)
+            return crossing_s(course, limit_c)
+
+        return onset(None), [onset(u) for u in self.draws(_DRAWS, seed)]
+
+    def draws(self, count: int, seed: int = 0) -> list[Array]:
+        """Return standardized parameters as likely as the data leave them."""
+        chance = np.random.default_rng(seed)
+        drawn = chance.multivariate_normal(self._u, np.asarray(self.uncertainty.covariance), count)
+        return list(np.clip(drawn, -6.0, 6.0))
+
+    def hidden_temp(self, recording: Recording) -> pl.DataFrame:
+        """Return what the governor acted on while `recording` was made.
+
+        Columns: `t_s`, `reported_c` by the model, `hidden_c`, and `low_c` to `high_c`, which
+        enclose it with 90 %. The place has to be one of the twin's. Raises UsageError as `fit`.
+        """
+        measured = measure(recording, judge(recording))
+        self._place(measured.place)
+        start_k = self._start_k(measured)
+        here = self._model.follow(self.values(), measured, start_k)
+        off = []
+        step = 1e-3
+        for index in range(len(self.parameters)):
+            u = self._u.copy()
+            u[index] += step
+            moved = self._model.follow(self.values(u), measured, start_k)
+            off.append((moved.hidden_c - here.hidden_c) / step)
+        slopes = np.stack(off)
+        variance = np.einsum("it,ij,jt->t", slopes, np.asarray(self.uncertainty.covariance), slopes)
+        half_k = Z90 * np.sqrt(variance + self.noise.lasting_k**2)
+        return pl.DataFrame(
+            {
+                "t_s": here.t_s + measured.first_s,
+                "reported_c": here.sensor_c,
+                "hidden_c": here.hidden_c,
+                "low_c": here.hidden_c - half_k,
+                "high_c": here.hidden_c + half_k,
+            }
+        )
+
+    def _start_k(self, measured: Measured) -> float:
+        """How much warmer than at rest a recording began, by its readings."""
+        known = next((one for one in self.recordings if one.path == measured.path), None)
+        if known is not None:
+            return known.start_k
+        likelihood = Likelihood(measured, Noise(**self.noise.model_dump()))
+        values = self.values()
+        one, other = (
+            likelihood.whitened(likelihood.off_k(self._model.follow(values, measured, k)))
+            for k in (0.0, 5.0)
+        )
+        slope = (other - one) / 5.0
+        return float(-(slope @ one) / (slope @ slope + 1e-9))
+
+    def to_toml(self) -> str:
+        """Return it as text, from which :meth:`load` makes it again."""
+        document = tomlkit.document()
+        for line in _HEADER:
+            document.add(tomlkit.comment(line))
+        document.update(self.model_dump(mode="json", exclude_none=True))
+        values = self.values()
+        document["drive"] = {"base": self.base, **figures(self._model.drive_tables(values))}
+        document["places"] = {
+            place: figures(self._model.place_tables(values, place)) for place in self.places
+        }
+        return tomlkit.dumps(document)
+
+    def save(self, path: Path) -> None:
+        """Write it to a TOML file; raises ToolError where that fails."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.to_toml(), "utf-8")
+        except OSError as error:
+            raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read one from a TOML file; raises UsageError that says what is wrong in it."""
+        require_file(path)
+        try:
+            data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+            return cls.model_validate(_without_simulated(data))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path}: is not valid TOML: {error}") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            what = "is missing" if first["type"] == "missing" else first["msg"]
+            raise UsageError(
+                f"{path}: is no twin that heatsoak fit wrote: {key}: {what}"
+            ) from error
+
+
+def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what follows from the parameters."""
+    kept = {key: value for key, value in data.items() if key not in ("drive", "places")}
+    return {"model": None, **kept}
+
+
+def crossing_s(course: Course, limit_c: float) -> float:
+    """Return when the hidden temperature first meets a limit; infinite if it never does."""
+    above = course.hidden_c >= limit_c
+    if not above.any():
+        return float("inf")
+    index = int(np.argmax(above))
+    if index == 0:
+        return float(course.t_s[0])
+    one, other = course.hidden_c[index - 1 : index + 1]
+    return float(course.t_s[index - 1] + GRID_S * (limit_c - one) / (other - one))

@@ -1,0 +1,188 @@
+"""``heatsoak predict``: what a drive would do, from the catalog and from a twin."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.analysis import analyze
+from heatsoak.recording import Recording
+
+HOT = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", "--for", "2m")
+
+
+def predicted(*words: str, cwd: Path) -> dict[str, Any]:
+    done = heatsoak_here("predict", *words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("drive", "place", "protocol", "step"),
+    [
+        ("samsung-950-pro-512", "puget-top-2gpu-loaded", "sustained-write", "fill"),
+        ("samsung-950-pro-512", "puget-underside-1gpu-idle", "sustained-write", "fill"),
+        ("samsung-950-pro-256", "wings-px1", "anandtech-consistency", "random-write"),
+    ],
+)
+def test_a_simulated_run_does_what_was_predicted(
+    tmp_path: Path, drive: str, place: str, protocol: str, step: str
+) -> None:
+    load = ("--workload", f"{protocol}:{step}", "--enclosure", place, "--for", "5m")
+    found = predicted(drive, *load, cwd=tmp_path)
+    words = ("run", protocol, "--on", f"sim:{drive}@{place}", "-o", "r")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    (recording,) = analyze([Recording.open(tmp_path / "r")]).recordings
+    (judged,) = [one for one in recording.steps if one.step == step]
+    by_heat = [one for one in judged.episodes if one.cause == "thermal" and one.onset_s < 300]
+    if not by_heat:
+        assert found["throttles"] <= 0.5
+        assert found["first"] == "spare-area"
+        # the exact drive is one of those that are likely
+        (spare,) = [one for one in judged.episodes if one.cause == "spare-area"][:1]
+        assert found["cliff"]["onset_s"] == pytest.approx(spare.onset_s, rel=0.1)
+        return
+    assert found["throttles"] >= 0.5
+    assert found["first"] == "heat"
+    low_s, _, high_s = found["onset_s"]
+    assert low_s <= by_heat[0].onset_s <= high_s
+    low_mb_s, _, high_mb_s = found["throttled_mb_s"]
+    assert by_heat[0].during_mb_s is not None
+    assert low_mb_s <= by_heat[0].during_mb_s <= high_mb_s
+
+
+def test_hotter_air_is_never_better_and_a_heatsink_never_worse(tmp_path: Path) -> None:
+    airs = [
+        predicted(*HOT, "--ambient", str(air_c), cwd=tmp_path)["throttles"]
+        for air_c in (15, 25, 35, 45, 55)
+    ]
+    assert airs == sorted(airs)
+    assert airs[0] < airs[-1]
+    sinks = [
+        predicted(*HOT, "--heatsink", k_per_w, cwd=tmp_path)["max_reported_temp_c"][1]
+        for k_per_w in ("1", "3", "9", "27")
+    ]
+    assert sinks == sorted(sinks)
+    winds = [
+        predicted(*HOT, "--airflow", m_s, cwd=tmp_path)["hidden_temp_c"][1]
+        for m_s in ("0", "0.5", "2")
+    ]
+    assert winds == sorted(winds, reverse=True)
+
+
+def test_it_says_the_same_each_time_and_answers_first(tmp_path: Path) -> None:
+    found = predicted(*HOT, cwd=tmp_path)
+    assert found == predicted(*HOT, cwd=tmp_path)
+    text = heatsoak_here("predict", *HOT, cwd=tmp_path).stdout
+    assert text.splitlines()[0] == found["answer"]
+    assert found["answer"].startswith("Throttles after ")
+    cool = predicted("samsung-950-pro-512", "--enclosure", "wings-px1", cwd=tmp_path)
+    assert cool["answer"].startswith("Does not throttle in 10 min: ")
+    none = ("onset_s", "onset_gb", "depth_pct", "throttled_mb_s", "holds", "cliff", "first")
+    assert [cool[key] for key in none] == [None] * len(none)
+
+
+def test_a_recorder_is_told_whether_its_rate_is_held(tmp_path: Path) -> None:
+    capture = ("--workload", "capture-4k60", "--for", "6m", "--holds", "1490MB/s")
+    hot = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", *capture)
+    found = predicted(*hot, cwd=tmp_path)
+    assert found["holds"] == 0
+    assert heatsoak_here("predict", *hot, "--fail-below", "0.9", cwd=tmp_path).returncode == 1
+    cool = ("samsung-950-pro-512", "--enclosure", "wings-px1", *capture, "--fail-below", "0.9")
+    assert heatsoak_here("predict", *cool, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_twin_foretells_the_drive_that_it_is_of(tmp_path: Path) -> None:
+    on = "sim:samsung-950-pro-512@puget-top-1gpu-loaded"
+    assert (
+        heatsoak_here("run", "sustained-write", "--on", on, "-o", "r", cwd=tmp_path).returncode == 0
+    )
+    words = ("fit", "r", "--base", "samsung-sm951-nvme-256", "-o", "twin.toml")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    found = predicted("twin.toml", "--workload", "write", "--for", "5m", cwd=tmp_path)
+    (recording,) = analyze([Recording.open(tmp_path / "r")]).recordings
+    fill = next(one for one in recording.steps if one.step == "fill").episodes[0]
+    assert found["throttles"] == 1
+    assert found["onset_s"][1] == pytest.approx(fill.onset_s, rel=0.25)
+    assert found["throttled_mb_s"][1] == pytest.approx(fill.during_mb_s, rel=0.2)
+    assert not np.isnan(found["hidden_temp_c"]).any()
+    # elsewhere it is cooler
+    cool = predicted("twin.toml", "--enclosure", "wings-px1", "--for", "5m", cwd=tmp_path)
+    assert cool["throttles"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothing",), "there is no simulated drive 'nothing'"),
+        (("samsung-950-pro-512", "--workload", "quick:wrte"), "did you mean 'write'?"),
+        (("samsung-950-pro-512", "--workload", "storage-bench-heavy"), "has no step with a workl"),
+        (("samsung-950-pro-512", "--enclosure", "nowhere"), "no simulated enclosure 'nowhere'"),
+        (("samsung-950-pro-512", "--heatsink", "0"), "--heatsink 0: is no resistance in K/W"),
+        (("samsung-950-pro-512", "--heatsink", "nan"), "--heatsink nan: is no resistance in K/W"),
+        (("samsung-950-pro-512", "--holds", "fast"), "--holds fast: is no rate such as 1490MB/s"),
+        (("samsung-950-pro-512", "--for", "3d"), "--for 3d: "),
+        (("samsung-950-pro-512", "--ambient", "nan"), "--ambient nan: must be between"),
+        (("samsung-950-pro-512", "--ambient", "400"), "--ambient 400: must be between"),
+        (("samsung-950-pro-512", "--airflow", "inf"), "--airflow inf: must be between"),
+        (("broken.toml",), "broken.toml: is not valid TOML"),
+    ],
+)
+def test_what_cannot_be_predicted_is_one_line(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.toml").write_text("[uncertainty\n")
+    assert said in complaint(heatsoak_here("predict", *words, cwd=tmp_path), 2)
+
+
+def advised(*words: str, cwd: Path) -> dict[str, Any]:
+    done = heatsoak_here("advise", *words, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> None:
+    place = ("--enclosure", "puget-underside-1gpu-idle", "--for", "3m")
+    found = advised("samsung-950-pro-512", *place, cwd=tmp_path)
+    assert found["matters"] == "yes"
+    sink, flow = found["heatsink_k_per_w"], found["airflow_m_s"]
+    for option, enough, less in (("--heatsink", sink, 1.3 * sink), ("--airflow", flow, flow / 1.3)):
+        at = [
+            predicted("samsung-950-pro-512", *place, option, f"{value:.6g}", cwd=tmp_path)
+            for value in (0.98 * enough if option == "--heatsink" else 1.02 * enough, less)
+        ]
+        assert at[0]["throttles"] <= 0.1 < at[1]["throttles"]
+    # more air is needed where it is hotter
+    flows = [one["airflow_m_s"] for one in found["curve"]]
+    known = [m_s for m_s in flows if m_s is not None]
+    assert known == sorted(known)
+    assert flows[: len(known)] == known
+    offers = [offer["throttles"] for offer in found["offers"]]
+    assert offers == sorted(offers)
+
+
+@pytest.mark.slow
+def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
+    words = ("samsung-950-pro-512", "--enclosure", "wings-px1", "--price", "board=75")
+    found = advised(*words, cwd=tmp_path)
+    assert (found["matters"], found["heatsink_k_per_w"], found["airflow_m_s"]) == ("no", None, None)
+    (board,) = [offer for offer in found["offers"] if offer["heatsink"] == "board"]
+    assert board["price"] == 75
+    text = heatsoak_here("advise", *words, cwd=tmp_path).stdout
+    assert text.startswith("Needs no more cooling: it keeps its speed for 10 min as it is.\n")
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [("75", "is not HEATSINK=PRICE"), ("board=-1", "is not"), ("ice=3", "no such heatsink")],
+)
+def test_a_price_of_nothing_is_one_line(price: str, said: str, tmp_path: Path) -> None:
+    done = heatsoak_here("advise", "samsung-950-pro-512", "--price", price, cwd=tmp_path)
+    assert said in complaint(done, 2)

@@ -1,0 +1,282 @@
+"""Twins: what a fit finds of drives whose truth is known, and what it says of poor recordings."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import heatsoak
+import numpy as np
+import polars as pl
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.catalog import load_drive, load_enclosure
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Protocol
+from heatsoak.recording import InMemoryRecording, Recording
+from heatsoak.target.simulated import make_core
+from heatsoak.twin import Twin, fit
+from made_once import made_once
+from numpy.typing import NDArray
+from schema_check import complaints
+
+DRIVE = "samsung-950-pro-512"
+SENSOR = "temp_c.composite"
+WRITE = {"rw": "write", "bs": "1m", "iodepth": 8, "span": "16GiB"}
+HEAT_UP = Protocol.model_validate(
+    {
+        "name": "heat-up",
+        "steps": [
+            {"name": "full", "runtime": "5m", **WRITE},
+            {"kind": "pause", "name": "cool", "duration": "5m"},
+            {"name": "half", "runtime": "5m", "rate": "750m", **WRITE},
+        ],
+    }
+)
+SHORT = Protocol.model_validate(
+    {
+        "name": "short",
+        "steps": [
+            {"name": "full", "runtime": "80s", **WRITE},
+            {"kind": "pause", "name": "cool", "duration": "2m"},
+        ],
+    }
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of the simulated 950 PRO: `bench` and `fan` throttle, `short` does not get there."""
+
+    def make(directory: Path) -> None:
+        for name, protocol, place in (
+            ("bench", HEAT_UP, "open-bench"),
+            ("fan", HEAT_UP, "fan-slow"),
+            ("short", SHORT, "open-bench"),
+        ):
+            heatsoak.run(protocol, f"sim:{DRIVE}@{place}", output=directory / name)
+
+    return made_once(tmp_path_factory, "twins", make)
+
+
+@pytest.fixture(scope="module")
+def bench(runs: Path) -> Recording:
+    return heatsoak.open(runs / "bench")
+
+
+@pytest.fixture(scope="module")
+def twin(bench: Recording) -> Twin:
+    return heatsoak.fit(bench)
+
+
+def changed(
+    recording: Recording,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    *,
+    name: str = "changed",
+    serial: str | None = None,
+) -> InMemoryRecording:
+    """Return a recording with other samples, without what only a simulator knows."""
+    samples = recording.samples()
+    samples = change(samples.drop([c for c in samples.columns if c.startswith("sim.")]))
+    columns = {column: str(dtype) for column, dtype in samples.schema.items()}
+    drive = recording.meta.drive if serial is None else {**recording.meta.drive, "serial": serial}
+    meta = recording.meta.model_copy(update={"columns": columns, "drive": drive})
+    return InMemoryRecording(Path(name), meta, samples, recording.events)
+
+
+def with_readings(change: Callable[[pl.Expr], pl.Expr]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda samples: samples.with_columns(change(pl.col(SENSOR)))
+
+
+def resistance_of(twin: Twin) -> tuple[float, float, float]:
+    found = twin.estimate("air_k_per_w")
+    assert found is not None
+    return found.low, found.value, found.high
+
+
+def limit_of(twin: Twin) -> tuple[float, float, float]:
+    found = twin.estimate("limit_reported_c")
+    assert found is not None
+    return found.low, found.value, found.high
+
+
+def test_a_fit_finds_the_limit_and_the_resistance_of_a_simulated_drive(twin: Twin) -> None:
+    low, value, high = resistance_of(twin)
+    assert value == pytest.approx(9, rel=0.1)
+    assert low < value < high
+    core = make_core(load_drive(DRIVE), load_enclosure("open-bench"))
+    core.begin(json.dumps([{**_plain_write(core.user_bytes), "runtime_s": 400.0}]))
+    core.advance(400.0, 10.0)
+    assert limit_of(twin)[1] == pytest.approx(core.truth()["onset_sensor_c"], abs=2)
+    assert twin.answer.startswith("Throttles at 7")
+
+
+def _plain_write(user_bytes: int) -> dict[str, object]:
+    return {
+        **{"rw": "write", "bs": 1 << 20, "iodepth": 8, "numjobs": 1, "offset_bytes": 0},
+        **{"span_bytes": min(16 << 30, user_bytes), "rwmixread": 50},
+    }
+
+
+def test_the_hidden_temperature_is_that_of_the_controller(bench: Recording, twin: Twin) -> None:
+    known = bench.samples(["t_s", "sim.controller_c"]).drop_nulls()
+    true_c, found = known["sim.controller_c"].to_numpy(), twin.hidden_temp(bench)
+
+    def at(column: str) -> NDArray[np.float64]:
+        t_s, known_t_s = found["t_s"].to_numpy(), known["t_s"].to_numpy()
+        return np.asarray(np.interp(known_t_s, t_s, found[column].to_numpy()))
+
+    assert np.sqrt(np.mean((at("hidden_c") - true_c) ** 2)) < 3.0
+    assert np.mean((at("low_c") <= true_c) & (true_c <= at("high_c"))) > 0.85
+
+
+def test_the_order_of_recordings_does_not_matter(runs: Path) -> None:
+    both = [heatsoak.open(runs / name) for name in ("bench", "fan")]
+    one, other = fit(both), fit(both[::-1])
+    assert set(one.places) == set(other.places)
+    for place in one.places:
+        here, there = one.estimate("air_k_per_w", place), other.estimate("air_k_per_w", place)
+        assert here is not None
+        assert there is not None
+        assert here.value == pytest.approx(there.value, rel=0.01)
+    assert one.values()["limit_c"] == pytest.approx(other.values()["limit_c"], abs=0.3)
+
+
+def test_moving_air_shows_as_less_resistance_of_its_place(runs: Path) -> None:
+    found = fit([heatsoak.open(runs / name) for name in ("bench", "fan")])
+    still, fan = (found.estimate("air_k_per_w", place) for place in found.places)
+    assert still is not None
+    assert fan is not None
+    true = load_enclosure("fan-slow").links["air"]
+    assert true.halved_at_m_s is not None
+    speed = load_enclosure("fan-slow").air_speed_m_s
+    assert speed is not None
+    moved = 9 / (1 + (speed.value / true.halved_at_m_s.value) ** 0.8)
+    assert fan.value < still.value
+    assert fan.value == pytest.approx(moved, rel=0.12)
+
+
+def test_warmer_by_the_same_everywhere_moves_air_and_limit_and_nothing_else(
+    bench: Recording, twin: Twin
+) -> None:
+    warmer = fit([changed(bench, with_readings(lambda c: c + 5))])
+    assert limit_of(warmer)[1] - limit_of(twin)[1] == pytest.approx(5, abs=0.7)
+    assert resistance_of(warmer)[1] == pytest.approx(resistance_of(twin)[1], rel=0.03)
+
+
+def test_noisier_readings_widen_the_intervals(bench: Recording) -> None:
+    chance = np.random.default_rng(1)
+    noise = chance.standard_normal(bench.samples(["t_s"]).height)
+
+    def noisy(sd_k: float) -> Twin:
+        return fit([changed(bench, with_readings(lambda c: c + pl.Series(noise * sd_k)))])
+
+    quiet, loud = noisy(0.5), noisy(4.0)
+    for interval in (limit_of, resistance_of):
+        widths = [interval(found)[2] - interval(found)[0] for found in (quiet, loud)]
+        assert widths[1] > widths[0]
+
+
+def test_without_power_the_resistance_is_known_less_well(bench: Recording, twin: Twin) -> None:
+    unpowered = fit([changed(bench, lambda samples: samples.drop("power_w"))])
+    low, _, high = resistance_of(unpowered)
+    assert high / low > resistance_of(twin)[2] / resistance_of(twin)[0]
+    assert any("Power was not recorded" in sentence for sentence in unpowered.told)
+
+
+def test_a_twin_is_the_same_after_it_was_saved(twin: Twin, tmp_path: Path) -> None:
+    twin.save(tmp_path / "twin.toml")
+    assert Twin.load(tmp_path / "twin.toml") == twin
+
+
+def test_a_twin_can_be_simulated(twin: Twin) -> None:
+    core = make_core(twin.drive(), twin.enclosure())
+    core.begin(json.dumps([{**_plain_write(core.user_bytes), "runtime_s": 400.0}]))
+    core.advance(400.0, 10.0)
+    assert core.truth()["onset_s"] == pytest.approx(twin.recordings[0].onsets_s[0], rel=0.1)
+
+
+def test_a_saved_twin_is_a_drive_and_its_places(twin: Twin, tmp_path: Path) -> None:
+    path = tmp_path / "twin.toml"
+    twin.save(path)
+    assert load_drive(str(path)).core_json() == twin.drive().core_json()
+    assert load_enclosure(f"{path}#{twin.places[0]}").core_json() == twin.enclosure().core_json()
+    (tmp_path / "short.toml").write_text(
+        'schema = 1\nname = "x"\n[[steps]]\nname = "w"\nrw = "write"\nbs = "1m"\n'
+        'span = "1GiB"\nruntime = "3s"\n'
+    )
+    made = heatsoak.run(tmp_path / "short.toml", f"sim:{path}", output=tmp_path / "run")
+    assert made[0].meta.drive["simulated"]
+    with pytest.raises(UsageError, match="the twin has no place 'shelf': it has"):
+        load_enclosure(f"{path}#shelf")
+
+
+def test_a_drive_that_never_throttled_has_a_limit_above_what_was_seen(runs: Path) -> None:
+    recording = heatsoak.open(runs / "short")
+    found = fit([recording])
+    top_c = np.nanmax(recording.samples([SENSOR])[SENSOR].to_numpy())
+    assert found.answer.startswith(f"Never throttled: its limit is above {top_c:.0f} C")
+    assert found.estimate("limit_reported_c") is None
+
+
+def test_a_drive_that_did_not_rest_is_said_to_have_begun_warm(bench: Recording) -> None:
+    def cut(samples: pl.DataFrame) -> pl.DataFrame:
+        return samples.filter(pl.col("t_s") > 330)
+
+    found = fit([changed(bench, cut, name="hot")])
+    assert any(s.startswith("hot began") and "warmer" in s for s in found.told)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda samples: samples.drop(SENSOR), "has no temperatures of the drive"),
+        (with_readings(lambda c: c * 0 + 41), "never moved from 41 C"),
+        (lambda samples: samples.filter(pl.col("t_s") < 30), "is shorter than a minute"),
+        (
+            lambda samples: samples.select("t_s", "step", "interval_s", SENSOR),
+            "has neither throughput nor power",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_said_in_one_line(
+    bench: Recording, change: Callable[[pl.DataFrame], pl.DataFrame], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        fit([changed(bench, change)])
+    assert "\n" not in str(raised.value)
+
+
+def test_two_drives_are_not_one_twin(bench: Recording) -> None:
+    other = changed(bench, lambda samples: samples, name="other", serial="S2")
+    with pytest.raises(UsageError, match="are of two drives"):
+        fit([changed(bench, lambda samples: samples, serial="S1"), other])
+
+
+def test_the_command_answers_first_and_writes_the_twin(runs: Path, tmp_path: Path) -> None:
+    done = heatsoak_here("fit", str(runs / "bench"), "-o", "twin.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = Twin.load(tmp_path / "twin.toml")
+    assert done.stdout.splitlines()[0] == found.answer
+    assert found.base == DRIVE
+
+
+def test_the_json_is_as_its_schema_says(runs: Path, tmp_path: Path) -> None:
+    done = heatsoak_here("fit", str(runs / "bench"), "--format", "json", cwd=tmp_path)
+    schema = heatsoak_here("schema", "fit", cwd=tmp_path)
+    assert complaints(json.loads(done.stdout), json.loads(schema.stdout)) == []
+
+
+def test_a_twin_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "twin.toml").write_text("schema_version = 1\n")
+    with pytest.raises(
+        UsageError, match=r"twin.toml: is no twin that heatsoak fit wrote: answer: is missing"
+    ):
+        Twin.load(tmp_path / "twin.toml")
+
+
+def test_an_unknown_base_is_named(runs: Path, tmp_path: Path) -> None:
+    done = heatsoak_here("fit", str(runs / "bench"), "--base", "pcie4-tlc-2tb", cwd=tmp_path)
+    assert "there is no simulated drive 'pcie4-tlc-2tb'" in complaint(done, 2)
