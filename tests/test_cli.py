@@ -375,7 +375,9 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
 
 
 @pytest.mark.slow
-def test_an_enclosure_can_be_named_and_brings_its_conditions(tmp_path: Path, small_drive: Path) -> None:
+def test_an_enclosure_can_be_named_and_brings_its_conditions(
+    tmp_path: Path, small_drive: Path
+) -> None:
     target = f"sim:{small_drive}@puget-top-2gpu-loaded"
     done = heatsoak_here("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
