@@ -32,28 +32,30 @@ def heatsoak_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     output, errors = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="\n") for _ in range(2)
     )
+    with redirect_stdout(output), redirect_stderr(errors):
+        code = code_of(*words, cwd=cwd)
+    said = []
+    for stream in (output, errors):
+        stream.flush()
+        stream.seek(0)
+        said.append(stream.read())
+    return subprocess.CompletedProcess(words, code, *said)
+
+
+def code_of(*words: str, cwd: Path) -> int:
+    """Run ``heatsoak`` in this process, on its own streams, and return the exit code."""
     handlers = {number: signal.getsignal(number) for number in ENDING}
     code: str | int | None = None
     try:
-        with (
-            chdir(cwd),
-            patch.object(sys, "argv", ["heatsoak", *words]),
-            redirect_stdout(output),
-            redirect_stderr(errors),
-        ):
+        with chdir(cwd), patch.object(sys, "argv", ["heatsoak", *words]):
             main()
     except SystemExit as end:
         code = end.code
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    said = []
-    for stream in (output, errors):
-        stream.flush()
-        stream.seek(0)
-        said.append(stream.read())
     assert isinstance(code, int)
-    return subprocess.CompletedProcess(words, code, *said)
+    return code
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:

@@ -14,9 +14,16 @@ from types import FrameType
 CODES = (0, 1, 2, 3, 4, 130)
 
 
-def breach(done: subprocess.CompletedProcess[str]) -> str | None:
-    """Return what a call did that none may do; None where it ended as it should."""
-    said = done.stderr
+#: What a progress bar writes to a terminal: colours, and moves of the cursor.
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+
+
+def breach(done: subprocess.CompletedProcess[str], *, is_heard: bool = True) -> str | None:
+    """Return what a call did that none may do; None where it ended as it should.
+
+    `is_heard` is whether its standard error could be read.
+    """
+    said = _ESCAPES.sub("", done.stderr)
     if "internal error" in said:
         return f"{said.strip()}\n{_details(said)}"
     if "Traceback" in said or "panicked at" in said or "Warning:" in said:
@@ -24,7 +31,7 @@ def breach(done: subprocess.CompletedProcess[str]) -> str | None:
     if done.returncode not in CODES:
         return f"exit code {done.returncode}: {said}"
     told = [line for line in said.splitlines() if line.startswith("heatsoak: ")]
-    if done.returncode in (2, 3, 4) and not told:
+    if is_heard and done.returncode in (2, 3, 4) and not told:
         return f"exit code {done.returncode} without a word: {said!r}"
     formats = [after for word, after in pairwise(done.args) if word == "--format"]
     if formats and formats[-1] == "json" and done.stdout:

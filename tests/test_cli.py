@@ -375,11 +375,14 @@ def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
 
 
 @pytest.mark.slow
-def test_an_enclosure_can_be_named(tmp_path: Path, small_drive: Path) -> None:
+def test_an_enclosure_can_be_named_and_brings_its_conditions(
+    tmp_path: Path, small_drive: Path
+) -> None:
     target = f"sim:{small_drive}@puget-top-2gpu-loaded"
     done = heatsoak_here("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
-    assert recording["conditions"] == {"enclosure": "puget-top-2gpu-loaded"}
+    place = {"slot": "top", "gpus": 2, "gpu_load": "loaded"}
+    assert recording["conditions"] == {**place, "enclosure": "puget-top-2gpu-loaded"}
 
 
 def test_a_dry_run_reports_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from xml.etree import ElementTree
 import pytest
 from command import complaint, heatsoak_here
 from compared import falling, run, steady
+from heatsoak.analysis import analyze
 from heatsoak.output import from_spreadsheet
+from heatsoak.recording import find_recordings
 from heatsoak.report.page import html
 from heatsoak.report.page.contract import Page
 from idle_logs import idle_log
@@ -66,7 +68,11 @@ def test_a_page_has_the_recordings_and_their_comparison(pair: Path) -> None:
     done = heatsoak_here("report", "r", "-o", "x.html", cwd=pair)
     assert done.returncode == 0, done.stderr
     page = page_in(pair / "x.html")
-    assert page.headline.text in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert page.headline.text in said
+    answer = analyze(find_recordings(pair / "r")).answer.sentence
+    assert f"{page.headline.text} {answer} " in said
+    assert answer in page.headline.more
     assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink big"]
     assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
     assert "x.html" in done.stdout
@@ -80,7 +86,16 @@ def test_json_is_one_document_that_says_what_was_written(pair: Path) -> None:
     assert told["kind"] == "page"
     assert told["recordings"] == 2
     assert told["bytes"] == (pair / "x.html").stat().st_size
-    assert told["headline"]
+    assert told["headline"].startswith("With heatsink big: ")
+    assert told["answer"].startswith("Heat slows the drive in 1 of 2 recordings.")
+
+
+@pytest.mark.slow
+def test_without_a_comparison_the_headline_is_the_answer(pair: Path) -> None:
+    words = ("report", "r/bare", "-o", "x.html", "--format", "json")
+    told = json.loads(heatsoak_here(*words, cwd=pair).stdout)
+    assert told["headline"] == analyze(find_recordings(pair / "r" / "bare")).answer.sentence
+    assert told["answer"] is None
 
 
 @pytest.mark.slow

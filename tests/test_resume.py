@@ -48,7 +48,7 @@ def steps_begun(recording: Recording) -> list[str]:
 def test_a_run_that_was_ended_in_any_way_is_resumed(bench: Path, with_: int) -> None:
     cut_in(bench, "write", with_=with_)
     before = Recording.open(bench / "r").samples()
-    done = resume(bench)
+    done = resume(bench, "--evidence")
     assert done.returncode == 0, done.stderr
     recording = require_whole(bench / "r")
     samples = recording.samples()

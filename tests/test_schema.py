@@ -38,6 +38,9 @@ def pair(tmp_path: Path, small_drive_text: str) -> Path:
     lines = [f"{500 * number}, 1000000, 1, 131072, 0\n" for number in range(1, 241)]
     (tmp_path / "fio_bw.1.log").write_text("".join(lines))
     (tmp_path / "small.toml").write_text(small_drive_text)
+    (tmp_path / "io.log").write_text(
+        "fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n1 /dev/x read 0 4096\n2 what\n"
+    )
     return tmp_path
 
 
@@ -56,6 +59,9 @@ def pair(tmp_path: Path, small_drive_text: str) -> Path:
         ("reproduce", ("reproduce", "--only", CHEAP)),
         ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "new")),
         ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),
+        ("trace-check", ("trace", "check", "light", "--scale", "1e-3")),
+        ("trace-stats", ("trace", "stats", "light", "--scale", "1e-3")),
+        ("trace-stats", ("trace", "stats", "io.log", "--damaged", "skip")),
     ],
 )
 def test_the_output_of_a_command_is_as_its_schema_says(

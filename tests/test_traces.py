@@ -1,6 +1,7 @@
 """Traces: made in a shape, counted, and held against the shape."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,15 @@ def test_check_prints_asked_and_got_side_by_side(tmp_path: Path) -> None:
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["reads", "372,630", "372,630", "+0.00"] in lines
     assert "figures hold within 1 %" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "light"), ("stats", "light", "--idle-limit", "1000000s")]
+)
+def test_no_number_has_an_exponent(tmp_path: Path, words: tuple[str, ...]) -> None:
+    shown = heatsoak_here("trace", *words, "--scale", "1e-5", cwd=tmp_path).stdout
+    assert ", scale 0.00001" in shown
+    assert re.search(r"\de[+-]?\d", shown) is None
 
 
 @pytest.mark.slow

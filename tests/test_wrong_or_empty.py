@@ -1,5 +1,6 @@
 """What a command line says that cannot be meant: it is refused, not silently ignored."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import tiny
 from command import complaint, heatsoak, heatsoak_here
 
 TABLE = "time,write_mb_s\n0,100\n1,100\n2,100\n3,100\n"
+WARMTH = "time,temp_c.composite\n0,40\n1,41\n2,42\n3,42\n"
 TWO_DRIVES = "time,device,write_mb_s\n" + "".join(
     f"{t},{name},100\n" for t in range(5) for name in ("sda", "sdb")
 )
@@ -21,6 +23,7 @@ def ground(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("wrong")
     (root / "tiny.toml").write_text(tiny.READ)
     (root / "log.csv").write_text(TABLE)
+    (root / "warm.csv").write_text(WARMTH)
     shutil.copy(small_drive, root / "small.toml")
     done = heatsoak_here("run", "tiny.toml", "--on", "sim:small.toml", "-o", "rec", cwd=root)
     assert done.returncode == 0, done.stderr
@@ -71,6 +74,19 @@ def test_a_shell_variable_that_is_not_set_names_no_directory(
         ("import log.csv -o new --device nvme9", "which log.csv does not: leave it out"),
         ("report rec -o new.html --map time=Zeit", "--map time=Zeit: names a column of a table"),
         ("compare rec log.csv --by drive --map power_w=W", "has no column 'W' for 'power_w'"),
+        ("analyze rec --separate", "--separate: keeps other tools' logs apart, and a recording is"),
+        ("compare rec rec --by drive --separate", "--separate: keeps other tools' logs apart"),
+        ("report rec -o new.html --separate", "--separate: keeps other tools' logs apart"),
+        ("analyze rec --separate --power log.csv", "--separate: keeps other tools' logs apart"),
+        ("import log.csv -o new --into rec --separate", "no --separate"),
+        ("analyze rec --shift 0", "--shift 0: shifts one log against another, and a recording is"),
+        ("compare rec rec --by drive --shift -2.5", "--shift -2.5: shifts one log against another"),
+        ("report rec -o new.html --shift 5", "--shift 5: shifts one log against another"),
+        ("analyze log.csv --shift 5", "nothing here is laid beside another log: leave it out"),
+        ("import log.csv -o new --shift 5", "nothing here is laid beside another log"),
+        ("analyze rec log.csv --shift 5", "nothing here is laid beside another log"),
+        ("analyze log.csv warm.csv --separate --shift 5", "and --separate joins none"),
+        ("analyze rec --power log.csv", "log.csv: has no power"),
         ("run tiny.toml --on sim:small.toml --erase S1", "--erase S1: is for whole drives"),
         ("run tiny.toml --on . --erase S1", "--erase S1: is for whole drives"),
         ("analyze rec --fail-below -1", "'--fail-below'"),
@@ -94,10 +110,23 @@ def test_an_option_that_one_of_several_logs_follows_is_accepted(
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("words", ["log.csv warm.csv --shift 1", "log.csv --separate"])
+def test_an_option_that_logs_beside_a_recording_follow_is_accepted(
+    ground: Path, words: str
+) -> None:
+    done = heatsoak_here("analyze", "rec", *words.split(), cwd=ground)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("damage", ["recording.json", "samples.parquet"])
 @pytest.mark.parametrize(
     "line",
-    ["report all -o new.html", "analyze all", "export all -o new.csv", "analyze all --format json"],
+    [
+        "report all -o new.html",
+        "analyze all --evidence",
+        "export all -o new.csv",
+        "analyze all --format json",
+    ],
 )
 def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
     ground: Path, tmp_path: Path, line: str, damage: str
@@ -170,7 +199,13 @@ def test_the_demo_runs_nothing_where_it_cannot_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("analyze süß", "analyze süß.csv", "report süß -o ü.html --title Größe", "drives"),
+        *(
+            "analyze süß",
+            "analyze süß --format json",
+            "analyze süß.csv",
+            "report süß -o ü.html --title Größe",
+            "drives",
+        ),
         *("run tiny.toml --on sim:small.toml --set pad=süß -o ü", "import süß.csv -o ü"),
         *("export süß -o ü.csv", "export süß -o ü.parquet", "compare süß süß.csv --by drive"),
     ],
@@ -187,6 +222,8 @@ def test_names_in_utf8_are_read_where_the_locale_is_another(
     assert "internal error" not in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == (2 if "compare" in line else 0), done.stderr
+    if "json" in line:
+        assert json.loads(done.stdout)["recordings"][0]["path"] == "süß"
     if "--title" in line:
         assert "<title>Größe" in (tmp_path / "ü.html").read_text("utf-8")
     if "pad=" in line:

@@ -5,6 +5,7 @@ terminal, marks that reverse the writing direction, rich's own markup. Only this
 creates consoles (ruff's T20 and TID251 enforce that), so nothing can bypass it.
 """
 
+import codecs
 import json
 import re
 import sys
@@ -27,6 +28,7 @@ Progress = Callable[[float, str], None]
 #: How a formula can start in some spreadsheet, full-width signs included (OWASP, CSV injection).
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -159,5 +161,8 @@ def _in_json(char: str) -> str:
 
 
 def print_json(document: Any) -> None:
-    """Write one JSON document to standard output."""
-    print(json_text(document))  # noqa: T201 -- the only place that prints
+    """Write one JSON document to standard output, in ASCII where that is not UTF-8."""
+    text = json_text(document)
+    if codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8":
+        text = _NOT_ASCII.sub(lambda found: json.dumps(found.group())[1:-1], text)
+    print(text)  # noqa: T201 -- the only place that prints

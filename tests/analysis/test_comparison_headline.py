@@ -79,7 +79,7 @@ def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
     hot = run({"heatsink": "none"}, falling(60, 0.5), seed=1, temp_c=60.0)
     cool = run({"heatsink": "fins"}, steady(2000), seed=2, temp_c=57.0)
     (headline,) = found(hot, cool).headlines
-    assert headline.text.startswith("With heatsink fins rather than without heatsink: 6")
+    assert headline.text.startswith("With heatsink fins: 6")
     assert "% more sequential reads" in headline.text
     assert "no throttling" in headline.text
     assert headline.tone == "better"
@@ -94,6 +94,60 @@ def test_what_does_not_differ_is_said_too() -> None:
     (headline,) = found(*recordings).headlines
     assert headline.tone == "alike"
     assert "as fast" in headline.text
+
+
+def heatsinks(changes: dict[str, float], runs: int = 3, by: str = "heatsink") -> Comparison:
+    """Reads with each heatsink, faster or slower by so many percent."""
+    return found(
+        *(
+            run({by: name}, steady(1000 + 10 * pct), seed=20 * number + seed)
+            for number, (name, pct) in enumerate(changes.items())
+            for seed in range(runs)
+        ),
+        by=by,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "tone"),
+    [
+        (
+            {"none": 0, "A": 38, "B": 20, "C": 25},
+            "Of 4 heatsinks, A is fastest, 38 % above no heatsink; B and C lie between.",
+            "better",
+        ),
+        (
+            {"none": 0, "A": 38, "B": 36, "C": -25, "D": 0},
+            "Of 5 heatsinks, A and B are fastest, 36 to 38 % above no heatsink; C is slowest, 25 % "
+            "below no heatsink; no difference is shown for D.",
+            "mixed",
+        ),
+        (
+            {"none": 0, "A": 0, "B": -20},
+            "Of 3 heatsinks, no heatsink and A are fastest; B is slowest, 20 % below no heatsink.",
+            "worse",
+        ),
+        ({"none": 0, "A": 0, "B": 0}, "Between 3 heatsinks no difference is shown.", "alike"),
+    ],
+)
+def test_of_three_groups_and_more_the_range_is_said(
+    changes: dict[str, float], said: str, tone: str
+) -> None:
+    comparison = heatsinks(changes)
+    assert (comparison.summary.text, comparison.summary.tone) == (said, tone)
+    assert {each.summary for each in comparison.rows} == {said}
+
+
+def test_of_two_groups_the_headline_is_the_summary() -> None:
+    comparison = heatsinks({"none": 0, "A": 38})
+    assert comparison.summary.text == comparison.headlines[0].text
+
+
+def test_of_many_groups_some_are_counted() -> None:
+    many = {"none": 0.0} | {f"sink-{number}": 10.0 * number for number in range(1, 10)}
+    assert heatsinks(many, 1).summary.text.endswith(
+        "; sink-1, sink-2, sink-3 and 5 more lie between."
+    )
 
 
 def test_many_steps_are_counted() -> None:

@@ -116,7 +116,7 @@ def test_nothing_is_said_of_power_where_nothing_is_known(tmp_path: Path) -> None
 
 
 def test_a_simulated_run_prints_watts_joules_and_that_they_are_modelled(tmp_path: Path) -> None:
-    words = ("run", "quick", "--scale", "0.1", "--on", "sim:samsung-950-pro-512", "-o", "out")
+    words = ("run", "quick", "--scale", "0.1", "--on", "sim:samsung-950-pro-512", "--evidence")
     done = heatsoak_here(*words, cwd=tmp_path)
     assert "power: modelled by the simulated drive" in done.stdout
     heading = next(line.split() for line in done.stdout.splitlines() if line.startswith("Step"))

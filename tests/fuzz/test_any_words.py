@@ -5,6 +5,8 @@
 
 Nothing real is loaded: drives are simulated ones, small, and what would take long or go on for ever
 is kept from it by a last word of ours. All files are in a directory that each call has for itself.
+Standard output and error are files, terminals, full, closed or gone, and some calls are made in a
+locale that knows only ASCII.
 """
 
 import os
@@ -17,7 +19,7 @@ import pytest
 import typer
 from command import heatsoak_here
 from heatsoak.cli.app import app
-from law import breach, within
+from streams import InAscii, Streams, breach_on
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -63,9 +65,16 @@ FILES = (
     *("missing/x", "tiny.toml/x", "loop", "/dev/null", "/dev/full", "", ".", "a" * 300, "\udcff"),
     *("r*[1]", "é ü.csv", "~", "~nobody/x", "./-x", "quick", "rec/", "bin.gz"),
 )  # fmt: skip
+#: What no call may overwrite, and what none may without ``--force``.
+RECORDING = ("rec/recording.json", "rec/samples.parquet", "rec/events.jsonl")
+THERE = ("there.html", "there.csv")
+#: No file or directory can be made in it, not even by root.
+NEVER = "/proc/self/fdinfo"
 OUTPUTS = (
+    *(NEVER, f"{NEVER}/out", f"{NEVER}/new/out.html", f"{NEVER}/out.csv", "locked/out.csv"),
+    *(*THERE, "directory.html", "directory.csv", "new/below/out", "out.html/"),
     *("out", "out.html", "out.csv", "out.xml", "out.om", "out.parquet", "out.svg", "out/", "-"),
-    *("new/below/out.csv", "tiny.toml", "tiny.toml/x.csv", "tiny.toml/x.html", "rec", "folder"),
+    *("tiny.toml", "tiny.toml/x.csv", "tiny.toml/x.html", "rec", "folder"),
     *("/dev/null", "/dev/full", "pipe", "loop", "", ".", "a" * 300 + ".html", "\udcff.html"),
     *("\udcff.csv", "é ü.csv", "rec/samples.parquet", "missing/\udcff/x.html", "x.docx"),
 )  # fmt: skip
@@ -78,7 +87,7 @@ TARGETS = (
 #: What may follow an argument's or an option's name, by that: words that could work, mostly taken,
 #: and others of their kind.
 NUMBERS = ("0", "1", "2", "3.5", "30", "400"), ("-1", "1e9", "1e300", "nan", "inf", "0x10", "")
-RECORDED = ("rec", "two", "two/", "log.csv", "rec/recording.json", "./two"), FILES
+RECORDED = ("rec", "two", "two/", "log.csv", "rec/recording.json", "./two", "two/ä"), FILES
 VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("paths", "into"), RECORDED),
     "files": (("log.csv", "log.csv", "é ü.csv"), FILES),
@@ -94,7 +103,7 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "enclosure": (("open-bench",), FILES),
     "by": (("drive", "model", "protocol", "slot", "slot", "slot"), WORDS),
     "baseline": (("none", "Samsung SSD 950 PRO 8GB"), WORDS),
-    "rank_by": (("mean", "end level"), WORDS),
+    "rank_by": (("mean_mb_s", "end_mb_s"), WORDS),
     "settings": (("heatsink=none", "slot=top", "write.bs=4k", "iodepth=4", "runtime=1s"), WORDS),
     "labels": (("heatsink=none", "slot=top", "gpus=2"), WORDS),
     "mapping": (("time=t_s", "write_mb_s=write_mb_s"), WORDS),
@@ -118,6 +127,14 @@ LAST: dict[str, tuple[str, ...]] = {
     "serve": ("--port", "65536"),
     "nbd": ("--socket", "missing/socket"),
     "watch": ("--for", "0.1s", "--interval", "99"),
+}
+#: What is said of a terminal, right or wrong.
+ENVIRONMENT = {
+    "TERM": ("dumb", "xterm-256color", "", "unheard-of"),
+    "COLUMNS": ("1", "2", "7", "20", "40", "0", "-5", "", "wide", "5000"),
+    "NO_COLOR": ("1",),
+    "FORCE_COLOR": ("1",),
+    "TTY_COMPATIBLE": ("1",),
 }
 _SELDOM: tuple[str, ...] = (
     "calibrate",
@@ -155,38 +172,46 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
         (root / name).write_text(text, "utf-8")
     (root / "binary").write_bytes(bytes(range(256)) * 40)
     (root / "bin.gz").write_bytes(b"\x1f\x8b" + bytes(range(256)))
-    (root / "folder").mkdir()
+    for name in THERE:
+        (root / name).write_text("kept")
+    for name in ("folder", "directory.html", "directory.csv"):
+        (root / name).mkdir()
+    (root / "locked").mkdir(mode=0o500)
     (root / "loop").symlink_to("loop")
-    for place, slot in (("rec", "top"), ("two/a", "top"), ("two/b", "bottom")):
+    for place, slot in (("rec", "top"), ("two/a", "top"), ("two/ä", "außen")):
         words = ("run", "tiny.toml", "--on", "sim:small.toml", "--set", f"slot={slot}", "-o", place)
         done = heatsoak_here(*words, cwd=root)
         assert done.returncode == 0, done.stderr
     return root
 
 
-def _value(param: Any, chance: random.Random) -> str:
+def _value(param: Any, chance: random.Random, oddness: float) -> str:
     """A word for an argument or an option: mostly one of its kind, mostly one that could work."""
-    if chance.random() < 0.03:
+    if chance.random() < 0.15 * oddness:
         return chance.choice(chance.choice((WORDS, FILES, TARGETS)))
     likely, others = VALUES.get(param.name, NUMBERS)
-    return chance.choice(likely if chance.random() < 0.8 else others)
+    is_odd = chance.random() < (0.5 if param.name == "output" else oddness)
+    return chance.choice(others if is_odd else likely)
 
 
 def _words(chance: random.Random) -> list[str]:
     name = chance.choice([one for one in COMMANDS if one not in _SELDOM or chance.random() < 0.2])
+    # what is refused at once says little of what is written where
+    oddness = chance.choice((0.0, 0.2))
     words: list[str] = []
     for param in COMMANDS[name].params:
         is_argument = param.param_type_name == "argument"
         needed = is_argument or param.required
-        if param.name == "help" or chance.random() > (0.98 if needed else 0.12):
+        share = 0.98 if needed else 0.5 if param.name == "output_format" else 0.04 + 0.4 * oddness
+        if param.name == "help" or chance.random() > share:
             continue
         repeats = param.name == "paths" or chance.random() < 0.1
         for _ in range(chance.choice((1, 1, 2)) if repeats else 1):
             if not is_argument:
                 words.append(chance.choice(param.opts))
             if not getattr(param, "is_flag", False):
-                words.append(_value(param, chance))
-    if chance.random() < 0.02:
+                words.append(_value(param, chance, oddness))
+    if chance.random() < 0.1 * oddness:
         words.insert(chance.randrange(len(words) + 1), chance.choice(WORDS))
     words += LAST.get(name, ())
     if name == "trace stats" and not {"light", "quick"}.isdisjoint(words):
@@ -205,27 +230,43 @@ def _is_short(words: list[str]) -> bool:
     return given <= harmless
 
 
-def _call(number: int, ground: Path, place: Path) -> str | None:
+def _streams(chance: random.Random) -> Streams:
+    """Mostly files; else a terminal, or what cannot be written to."""
+    output = chance.choice(("file",) * 6 + ("terminal", "gone", "closed", "/dev/full"))
+    errors = chance.choice(("file",) * 14 + ("terminal",) * 3 + ("gone", "closed", "/dev/full"))
+    env = {name: chance.choice(of) for name, of in ENVIRONMENT.items() if chance.random() < 0.2}
+    return Streams(output, errors, env)
+
+
+def _call(number: int, ground: Path, place: Path, ascii_only: InAscii) -> str | None:
     chance = random.Random(f"words {number}")
     shutil.copytree(ground, place, symlinks=True)
     os.mkfifo(place / "pipe")
-    words = _words(chance)
-    with within(LONGEST_S):
-        wrong = breach(heatsoak_here(*words, cwd=place))
-    return wrong and f"call {number}: heatsoak {words}: {wrong}"
+    words, streams = _words(chance), _streams(chance)
+    call = ascii_only.breach_on if chance.random() < 0.2 else breach_on
+    wrong = call(streams, words, place, LONGEST_S)
+    lost = [
+        name
+        for name in (*RECORDING, *(() if "--force" in words else THERE))
+        if (place / name).read_bytes() != (ground / name).read_bytes()
+    ]
+    wrong = wrong or (f"overwrote {lost}" if lost else None)
+    return wrong and f"call {number}: heatsoak {words}, {streams}: {wrong}"
 
 
 def _take(numbers: range, ground: Path, tmp_path: Path) -> None:
     one = os.environ.get("HEATSOAK_FUZZ_CASE")
     wrong = []
+    ascii_only = InAscii()
     for number in numbers:
         if one is not None and int(one) != number:
             continue
         place = tmp_path / str(number)
-        if (told := _call(number, ground, place)) is not None:
+        if (told := _call(number, ground, place, ascii_only)) is not None:
             wrong.append(told)
         if one is None:
             shutil.rmtree(place)
+    ascii_only.close()
     assert not wrong, f"{len(wrong)} of {len(numbers)} calls:\n" + "\n".join(wrong)
 
 

@@ -61,7 +61,7 @@ def test_files_that_are_to_stay_apart_are_several_recordings(logs: Path) -> None
 @pytest.mark.slow
 def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) -> None:
     (logs / "photo.jpg").write_bytes(bytes(range(256)) * 9)
-    done = heatsoak("analyze", ".", cwd=logs)
+    done = heatsoak("analyze", ".", "--evidence", cwd=logs)
     assert done.returncode == 0, done.stderr
     assert "photo.jpg" in done.stdout
 

@@ -81,6 +81,14 @@ def test_a_shift_that_was_asked_for_holds_whatever_the_clocks_say() -> None:
     assert reading["t_s"][0] == pytest.approx(10)
 
 
+@pytest.mark.parametrize("shift_s", [1e6, -1e6, float("inf"), float("nan")])
+def test_a_shift_that_parts_the_logs_leaves_them_apart_and_it_is_said(shift_s: float) -> None:
+    rate, warm = throttled()
+    apart = join([load(rate), warmth(warm)], shift_s=shift_s)
+    assert len(apart) == 2
+    assert any("they do not overlap in time" in remark.text for remark in apart[1].remarks)
+
+
 def test_one_log_of_temperatures_serves_several_runs() -> None:
     rate, _ = throttled()
     _, warm = throttled(3000)

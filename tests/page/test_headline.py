@@ -60,6 +60,29 @@ def test_recordings_that_can_be_compared_have_the_difference_at_the_top() -> Non
     assert head.more[2] == analyze(recordings).answer.sentence
 
 
+def test_a_page_of_three_groups_says_their_range() -> None:
+    rates = {"none": 1000, "A": 1200, "B": 1400}
+    recordings = [
+        run({"heatsink": name}, steady(rate), seed=n)
+        for n, (name, rate) in enumerate(rates.items())
+    ]
+    page = page_of(recordings)
+    (comparison,) = page.comparisons
+    assert page.headline.text == comparison.summary.text
+    assert page.headline.text == (
+        "Of 3 heatsinks, B is fastest, 40 % above no heatsink; A lies between."
+    )
+    assert page.headline.tone == "good"
+
+
+def test_the_tone_is_that_of_the_answer() -> None:
+    cached = falling(60, 0.3)
+    for recordings in ([hot({}, 60, 0.5, 1)], [run({}, steady(2000))], [run({}, cached)]):
+        head, answer = page_of(recordings).headline, analyze(recordings).answer
+        assert head.text == answer.sentence
+        assert head.tone == {"yes": "bad", "no": "good"}.get(answer.throttles, "unsure")
+
+
 def test_unknown_causes_leave_it_unsure() -> None:
     head = page_of([run({}, falling(60, 0.5), temp_c=None)]).headline
     if set(head.counts) == {"unknown"}:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compared import READ, falling, run, steady
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.palette import palette
+from paged import page_of
 
 pytest_plugins = ["browsed"]
 
@@ -79,6 +81,63 @@ def test_a_phone_needs_no_scrolling_to_the_side(
                 .map(e => e.outerHTML.slice(0, 120))"""
         )
         assert wide == []
+
+
+@pytest.fixture(scope="module")
+def long_names() -> Page:
+    """Three runs whose names are as long as names are shown, in steps of long names."""
+    steps = [{**READ, "name": f"{kind}-read-of-the-whole-drive-{'x' * 30}"} for kind in "ab"]
+    sinks = ("none", f"first {'y' * 50}", f"second {'z' * 50}")
+    return page_of(
+        [
+            run(
+                {"heatsink": sink},
+                {str(step["name"]): falling(60, 0.4 + 0.2 * number) for step in steps},
+                steps=steps,
+                seed=number,
+            )
+            for number, sink in enumerate(sinks)
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1200])
+def test_labels_of_long_names_are_neither_cut_off_nor_alike(
+    open_page: Any, long_names: Page, width: int
+) -> None:
+    opened = open_page(long_names, viewport={"width": width, "height": 900})
+    for within in ("#scores", "#comparisons .deltas"):
+        opened.show(f"{within} .bar-holder")
+        opened.until(opened.tab.locator(f"{within} svg text").count)
+        outside, labels = opened.tab.evaluate(
+            """within => {
+                const holder = document.querySelector(`${within} .bar-holder`);
+                const edge = holder.getBoundingClientRect();
+                const texts = [...holder.querySelectorAll("text")];
+                const isOutside = (text) => {
+                    const box = text.getBoundingClientRect();
+                    return box.left < edge.left - 1 || box.right > edge.right + 1;
+                };
+                const own = (text) => text.firstChild.textContent;
+                const named = texts.filter((text) => text.querySelector("title"));
+                return [texts.filter(isOutside).map(own), named.map(own)];
+            }""",
+            within,
+        )
+        assert outside == []
+        assert len(set(labels)) == len(labels) > 2
+    assert any(", end level, " in label for label in labels)
+
+
+@pytest.mark.slow
+def test_what_follows_many_steps_can_be_gone_to(open_page: Any) -> None:
+    steps = [{**READ, "name": f"step-{number}"} for number in range(60)]
+    rates = {str(step["name"]): steady(1000)[:300] for step in steps}
+    opened = open_page(page_of([run({}, rates, steps=steps)]))
+    links = opened.tab.locator("nav a").all_inner_texts()
+    assert links[0] == "Step 0"
+    assert links[-1] == "How it was measured"
 
 
 def path_segments(pdf: bytes) -> int:

@@ -81,6 +81,8 @@ export interface PageRecording {
  *     scores: the scores that its protocol defines.
  *     rounds: the rounds in its protocol, and whether they became steady.
  *     power: where power figures come from; None if nothing is known.
+ *     no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
+ *         is among the notes.
  */
 export interface RecordingFindings {
   path: string;
@@ -98,6 +100,7 @@ export interface RecordingFindings {
   scores?: ScoreFindings[];
   rounds?: RoundsFindings[];
   power?: Power | null;
+  no_temp?: string | null;
 }
 /**
  * What one judged step shows.
@@ -676,6 +679,7 @@ export interface CurvePoint {
  * Attributes:
  *     groups: the values of the condition, the baseline first.
  *     models: the drive models, if there are several that are compared separately.
+ *     summary: the same in every row.
  *     headlines: one for each group but the baseline.
  *     rows: for each step, metric and group; pooled rows before those of each condition. Rows of
  *         scores come last.
@@ -690,6 +694,7 @@ export interface Comparison {
   drives: string[];
   protocols: string[];
   models?: string[];
+  summary: ComparisonSummary;
   headlines?: ComparisonHeadline[];
   rows: ComparisonRow[];
   ranking: Ranked[];
@@ -697,19 +702,28 @@ export interface Comparison {
   caveats: string[];
 }
 /**
+ * What a comparison shows overall: of two groups, the headline; of more, their range.
+ *
+ * Attributes:
+ *     text: a sentence.
+ *     tone: what is so of any group; ``mixed`` if something is better and something worse.
+ */
+export interface ComparisonSummary {
+  text: string;
+  tone: "better" | "worse" | "mixed" | "alike";
+}
+/**
  * What a group differs in from the baseline.
  *
  * Attributes:
  *     text: a sentence; `details` are more of them.
  *     tone: ``mixed`` if something is better and something worse.
- *     better_pct: how much better, on average over the steps, in percent of the rate.
  */
 export interface ComparisonHeadline {
   group: string | number | boolean;
   text: string;
   details?: string[];
   tone: "better" | "worse" | "mixed" | "alike";
-  better_pct: number;
 }
 /**
  * One metric of one step in one group, compared with the baseline.
@@ -718,6 +732,7 @@ export interface ComparisonHeadline {
  *     schema_version: goes up when a key of the JSON changes its meaning or goes away.
  *     protocol: the protocol of the step.
  *     model: the drive's model, if several are compared separately; empty otherwise.
+ *     summary: what the comparison shows overall, in a sentence.
  *     headline: what its group differs in from the baseline, in a sentence or two.
  *     group: the group's value of the compared condition.
  *     value: the group's mean, in `unit`; None if it is beyond what was measured.
@@ -761,6 +776,7 @@ export interface ComparisonRow {
   runs: number;
   protocol: string;
   model?: string;
+  summary?: string;
   headline?: string;
   workload: string;
   title: string;

@@ -49,8 +49,17 @@ export function button(label: Child, action: () => void, attributes: Attributes 
   return h("button", { type: "button", click: action, ...attributes }, label);
 }
 
+/** A sentence whose figures stay on one line with their units. */
+export function unbroken(text: string): Child[] {
+  return text
+    .split(/(\d (?:%|[A-Za-zµ°]{1,2}\b(?:\/s\b)?|min\b|IOPS\b))/)
+    .map((part, i) => (i % 2 ? h("span", { class: "unbroken" }, part) : part));
+}
+
 /** Long text in a table is shortened; the tooltip has all of it. */
 const MOST_LETTERS = 300;
+/** Text of more letters is given room, so that it is not set word by word. */
+const LONG = 40;
 
 function cellText(cell: Child): Child {
   if (typeof cell !== "string" || cell.length <= MOST_LETTERS) return cell;
@@ -64,7 +73,8 @@ export function table(
   rows: readonly (readonly Child[])[],
   numeric: readonly boolean[] = [],
 ): HTMLElement {
-  const kind = (i: number) => (numeric[i] ? "number" : null);
+  const kind = (i: number, cell: Child = "") =>
+    numeric[i] ? "number" : typeof cell === "string" && cell.length > LONG ? "long" : null;
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
@@ -90,8 +100,8 @@ export function table(
             {},
             row.map((cell, i) =>
               i === 0
-                ? h("th", { scope: "row", class: kind(i) }, cellText(cell))
-                : h("td", { class: kind(i) }, cellText(cell)),
+                ? h("th", { scope: "row", class: kind(i, cell) }, cellText(cell))
+                : h("td", { class: kind(i, cell) }, cellText(cell)),
             ),
           ),
         ),

@@ -41,11 +41,15 @@ function section(app: App, given: App["page"]["workloads"][number]): HTMLElement
   }
 }
 
+/** More workloads are not linked: what comes after them would be out of sight. */
+const MOST_LINKED = 40;
+
 function navigation(app: App, hasCharts: boolean): HTMLElement {
   const { page } = app;
+  const workloads = hasCharts ? page.workloads.slice(0, MOST_LINKED) : [];
   const links: [string, string][] = [
     ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
-    ...(hasCharts ? page.workloads.map(({ id, title }): [string, string] => [id, title]) : []),
+    ...workloads.map(({ id, title }): [string, string] => [id, title]),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
     ["recordings", "How it was measured"],
@@ -56,7 +60,7 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
     h(
       "div",
       { class: "links" },
-      links.slice(0, 40).map(([id, title]) => h("a", { href: `#${id}` }, cut(title, 40))),
+      links.map(([id, title]) => h("a", { href: `#${id}` }, cut(title, 40))),
     ),
     page.is_live ? h("span", { class: "live", role: "status" }, "live") : null,
     shadeButton(),

@@ -27,20 +27,20 @@ test("each step has one rate, in IOPS for random loads", () => {
   const rows = steps.flatMap((step) => [row(step, "mean_mb_s"), row(step, "mean_iops")]);
   const found = deltasOf(two, rows);
   assert.equal(found.length, 20);
-  assert.equal(found[0]?.name, "Step 0");
+  assert.deepEqual(found[0]?.name, ["Step 0"]);
 });
 
 test("a single step has its other rates besides", () => {
   const rows = ["mean_iops", "low_iops", "onset_s"].map((metric) => row("w", metric));
   assert.deepEqual(
-    deltasOf(two, rows).map(({ name }) => name),
+    deltasOf(two, rows).flatMap(({ name }) => name),
     ["Mean", "Low"],
   );
 });
 
 test("zero is on the axis, and an interval far too wide does not hide the others", () => {
   const delta = (at: number, low: number, high: number) => ({
-    name: "",
+    name: [],
     at,
     low,
     high,

@@ -6,6 +6,7 @@ import {
   cut,
   duration,
   fileName,
+  fitted,
   marks,
   number,
   signed,
@@ -61,6 +62,14 @@ test("long texts are cut between characters", () => {
   assert.equal(Array.from(cut("x".repeat(10_000), 300)).length, 300);
 });
 
+test("of several texts in a line the longest are shortened, and short ones stay whole", () => {
+  assert.equal(fitted(["write", "mean", "fins"], 40), "write, mean, fins");
+  const label = fitted(["a".repeat(60), "end level", "b".repeat(60)], 41);
+  assert.ok(label.length <= 41);
+  assert.match(label, /^a+…a+, end level, b+…b+$/);
+  assert.equal(fitted([], 10), "");
+});
+
 test("file names are plain whatever the title is", () => {
   assert.equal(fileName("Sequential write: 128k, QD32", "png"), "sequential-write-128k-qd32.png");
   assert.equal(fileName("../../etc/passwd\0", "csv"), "etc-passwd.csv");
@@ -110,8 +119,8 @@ test("evidence is sorted into for, against and open, and nothing of it is lost",
     "something else",
   ]);
   assert.deepEqual(found, [
-    { heading: "For: heat", sentences: ["reads fell too", "power fell"] },
-    { heading: "Against: write cache full", sentences: ["it came back: at once"] },
+    { heading: "For: thermal", sentences: ["reads fell too", "power fell"] },
+    { heading: "Against: write-cache", sentences: ["it came back: at once"] },
     { heading: "Open", sentences: ["it was 71 C"] },
     { heading: "Also", sentences: ["something else"] },
   ]);

@@ -421,6 +421,8 @@ class RecordingFindings(BaseModel):
         scores: the scores that its protocol defines.
         rounds: the rounds in its protocol, and whether they became steady.
         power: where power figures come from; None if nothing is known.
+        no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
+            is among the notes.
     """
 
     path: str
@@ -434,6 +436,7 @@ class RecordingFindings(BaseModel):
     scores: list[ScoreFindings] = []
     rounds: list[RoundsFindings] = []
     power: Power | None = None
+    no_temp: str | None = None
 
 
 class Findings(BaseModel):

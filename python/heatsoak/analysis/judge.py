@@ -1,18 +1,19 @@
 """Recordings in, findings out."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from heatsoak.analysis.answer import answer_of, answer_of_all
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
-from heatsoak.analysis.findings import Findings, RecordingFindings
+from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.names import names_of
-from heatsoak.analysis.notes import notes_for
+from heatsoak.analysis.notes import no_temp_note, notes_for
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
-from heatsoak.analysis.steps import judged_drops, step_findings
+from heatsoak.analysis.steps import judged_drops, lasting_cause, step_findings
 from heatsoak.analysis.totals import cost_of
 from heatsoak.analysis.unloaded import unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
@@ -67,13 +68,23 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     by_name = {view.step.name: view for view in views}
     rounds = rounds_of(recording, by_name)
     places = place_in_rounds(recording)
+
+    # many steps may follow one that got slow
+    @cache
+    def lasting_cause_of(view: StepView) -> Verdict | None:
+        return lasting_cause(view, [other for other in views if other is not view], siblings)
+
     return RecordingFindings(
         path=recording.path_text,
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[
             step_findings(
-                view, [other for other in views if other is not view], siblings, window_s
+                view,
+                [other for other in views if other is not view],
+                siblings,
+                window_s,
+                lasting_cause_of,
             ).model_copy(
                 update=_cost(recording, view)
                 | step_power(view)
@@ -83,6 +94,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         ],
         sensors=[],
         notes=notes_for(recording, views, [v for v in views if v.step.name not in places]),
+        no_temp=no_temp_note(recording, views),
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),

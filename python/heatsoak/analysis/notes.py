@@ -100,6 +100,32 @@ def _counters(view: StepView) -> list[str]:
     return [f"the drive's own throttling counters rose: {', '.join(moved)}"] if moved else []
 
 
+#: What brings a temperature, by how the drive is connected.
+_BRINGS_TEMP = {
+    "nvme": "it takes root, or the kernel's CONFIG_NVME_HWMON",
+    "sata": "`modprobe drivetemp` brings it",
+    "scsi": "`modprobe drivetemp` brings it for SATA drives",
+    "usb": "`smartctl -a` may read it through the bridge; `analyze` takes its log",
+    "virtio": "run it on the host of this virtual machine, or log its drive there",
+    "nbd": "--sensors DIR brings that of `heatsoak nbd`",
+}
+
+
+def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
+    """Return what would bring a temperature of the drive; None if there is one, or no load."""
+    if not any(view.has_rates for view in views) or recording.meta.drive.get("simulated"):
+        return None
+    if any(len(view.temp.values) or view.course.distrusted for view in views):
+        return None
+    meta = recording.meta
+    if meta.protocol.is_observed and not meta.sensors:
+        return "no temperature was logged: `analyze` also takes a log of it from the same time"
+    drive = meta.drive
+    how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
+    brings = _BRINGS_TEMP.get(how or "", "`heatsoak drives` lists the sensors here")
+    return f"no temperature could be read: {brings}"
+
+
 def notes_for(recording: Recording, views: list[StepView], once: list[StepView]) -> list[str]:
     """Return the notes on a recording; `once` are the steps that are not part of rounds."""
     meta = recording.meta
@@ -122,6 +148,8 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
     # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
+    if (text := no_temp_note(recording, views)) is not None:
+        notes.append(text)
     return list(dict.fromkeys(notes))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import FULL, alike, level_of
+from heatsoak.analysis.cause.case import FULL, alike
 from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, RECOVERED, USUALLY_THROTTLING_C
 from heatsoak.analysis.falls import Drop
@@ -89,15 +89,15 @@ class SlowStart:
         """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
         fell = 1 - self.drop.during / self.drop.before
         by = "heat" if cause == "thermal" else "something"
-        text = (
-            f"it started right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
-        )
+        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
+        if self.lost is None:
+            text = f"it started {after}"
+        else:
+            text = f"it ran {self.lost:.0%} below its full speed from the start, {after}"
         if self.is_held:
             text += ", and stayed as hot"
         if self.is_counted:
             text += "; the drive counted throttling"
-        if self.lost is not None:
-            text += f"; from the start it ran {self.lost:.0%} below its full speed"
         if self.verdict(cause) == "thermal":
             return text
         return f"{text}: a pause between them would settle it"
@@ -113,7 +113,7 @@ def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
     if origin is None or drop is None:
         return None
     before = _full_speed(view, origin, others)
-    lost = None if before is None else 1 - level_of(view) / before
+    lost = None if before is None else 1 - view.level / before
     if lost is not None and lost <= 1 - RECOVERED:
         return None
     return SlowStart(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
@@ -123,13 +123,11 @@ def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> flo
     """The speed of the same load before it fell, or after a rest; None if there was none."""
     unit = view.throughput.unit
     known = [
-        level_of(other)
-        for other in others
-        if other.slowed_by is None and alike(other.step, view.step)
+        other.level for other in others if other.slowed_by is None and alike(other.step, view.step)
     ]
     rw = origin.step.rw
     if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
-        known.append(level_of(origin))
+        known.append(origin.level)
     return max((level for level in known if level > 0), default=None)
 
 
@@ -164,11 +162,11 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
             start_c is not None
             and start_c < USUALLY_THROTTLING_C
             and alike(other.step, view.step)
-            and level_of(view) >= FULL * level_of(other)
+            and view.level >= FULL * other.level
         ):
             return None
     low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
-    span = f"{low_c:.0f} to {high_c:.0f} C"
+    span = " to ".join(dict.fromkeys(f"{temp_c:.0f}" for temp_c in (low_c, high_c))) + " C"
     return f"it was at {span} from its first second, as hot as drives throttle at"
 
 
@@ -219,7 +217,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     common_s = min(view.duration_s, other.duration_s)
     pairs = {"ran": [each.throughput.mean(0.0, common_s) for each in (view, other)]}
     if view.drops or other.drops:
-        pairs["started"] = [level_of(view), level_of(other)]
+        pairs["started"] = [view.level, other.level]
     gains = [(there / here, verb) for verb, (here, there) in pairs.items() if here > 0]
     times, verb = max(gains, default=(1.0, ""))
     lost = 1 - 1 / max(times, 1.0)

@@ -1,7 +1,7 @@
 """What one step shows: its episodes with their causes, its verdict, and why."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -84,8 +84,22 @@ def _levels(drop: Drop, view: StepView) -> dict[str, float]:
     return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
 
 
+def lasting_cause(
+    view: StepView, others: Sequence[StepView], siblings: Sequence[StepView]
+) -> Verdict | None:
+    """Return the cause of a step's last drop that lasted; None if none did."""
+    judged = judged_drops(view, others, siblings)
+    # the first may have another cause
+    lasting = [judgement.cause for case, judgement in judged if not case.drop.recovered]
+    return lasting[-1] if lasting else None
+
+
 def step_findings(
-    view: StepView, others: list[StepView], siblings: list[StepView], window_s: float
+    view: StepView,
+    others: list[StepView],
+    siblings: list[StepView],
+    window_s: float,
+    lasting_cause_of: Callable[[StepView], Verdict | None],
 ) -> StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
     # the loss of one direction may be hidden in the sum
@@ -108,7 +122,11 @@ def step_findings(
     mean = view.throughput.mean(-math.inf, math.inf)
     bound = limited_by_link(view) if view.drops == [] and not episodes else None
     waited = always_waited(view) if not episodes else None
-    slow = None if bound or waited else _slow_from_the_start(view, others, siblings, episodes)
+    slow = (
+        None
+        if bound or waited
+        else _slow_from_the_start(view, [*others, *siblings], episodes, lasting_cause_of)
+    )
     found = None if bound or waited or slow else faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
     hot = None
@@ -219,21 +237,21 @@ def _uneven(view: StepView) -> str | None:
 
 
 def _slow_from_the_start(
-    view: StepView, others: list[StepView], siblings: list[StepView], episodes: list[Episode]
+    view: StepView,
+    others: list[StepView],
+    episodes: list[Episode],
+    lasting_cause_of: Callable[[StepView], Verdict | None],
 ) -> tuple[Verdict, SlowStart, Verdict] | None:
     """Return the verdict on a step that was slow from its start, how slow, and what came first."""
-    slowed = None if view.drops is None else slow_start(view, [*others, *siblings])
+    slowed = None if view.drops is None else slow_start(view, others)
     if slowed is None:
         return None
     deepest = max((episode.depth_pct for episode in episodes), default=0.0)
     if episodes and (slowed.lost is None or 100 * slowed.lost < deepest):
         return None
-    beside = [other for other in (view, *others) if other is not slowed.origin]
-    judged = judged_drops(slowed.origin, beside, siblings)
-    # the last drop that lasted: the first may have another cause
-    lasting = [judgement.cause for case, judgement in judged if not case.drop.recovered]
-    verdict = slowed.verdict(lasting[-1]) if lasting else None
-    return None if verdict is None else (verdict, slowed, lasting[-1])
+    cause = lasting_cause_of(slowed.origin)
+    verdict = None if cause is None else slowed.verdict(cause)
+    return None if verdict is None or cause is None else (verdict, slowed, cause)
 
 
 def _why_unknown(view: StepView) -> str | None:

@@ -1,8 +1,10 @@
 """Whether a trace has the requested shape."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from heatsoak.catalog import TraceShape
 from heatsoak.catalog.traces import DEPTHS, size_name
@@ -14,19 +16,23 @@ _PAGE = 4096
 _RUNS_LOST = 3
 
 
-@dataclass(frozen=True)
-class TraceFigure:
+FigureGroup = Literal["totals", "sizes", "depths", "addresses", "time"]
+
+
+class TraceFigure(BaseModel):
     """A requested figure, and what a trace has.
 
     Attributes:
-        group: what it is about: ``totals``, ``sizes``, ``depths``, ``addresses`` or ``time``.
+        group: what it is about.
         name: the figure, with its unit.
         off_pct: how far `got` is from `asked`, in percent of it; None if nothing was asked for.
         holds: whether it is within 1 %, or as close as whole I/Os allow.
         note: why it may be off by more than 1 %, if it is.
     """
 
-    group: str
+    model_config = ConfigDict(frozen=True)
+
+    group: FigureGroup
     name: str
     asked: float
     got: float
@@ -34,9 +40,23 @@ class TraceFigure:
     holds: bool
     note: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as a JSON row."""
-        return asdict(self)
+
+class TraceCheck(BaseModel):
+    """What ``heatsoak trace check --format json`` prints.
+
+    Attributes:
+        schema_version: goes up when a key changes its meaning or goes away.
+        holds: whether all of the figures do.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    shape: str
+    scale: float
+    seed: int
+    holds: bool
+    rows: list[TraceFigure]
 
 
 def compare_with_shape(
@@ -53,20 +73,20 @@ def compare_with_shape(
 
 
 def _row(
-    group: str, name: str, asked: float, got: float, grain: float, note: str = ""
+    group: FigureGroup, name: str, asked: float, got: float, grain: float, note: str = ""
 ) -> TraceFigure:
     """A figure that may be off by 1 %, or by `grain` where whole I/Os allow no better."""
     off = abs(got - asked)
     close = off <= TOLERANCE * abs(asked)
     holds = close or off <= grain * (1 + 1e-9)
     return TraceFigure(
-        group,
-        name,
-        asked,
-        got,
-        (got - asked) / asked * 100 if asked else None,
-        holds,
-        "" if close or not holds else note or "as close as whole I/Os allow",
+        group=group,
+        name=name,
+        asked=asked,
+        got=got,
+        off_pct=(got - asked) / asked * 100 if asked else None,
+        holds=holds,
+        note="" if close or not holds else note or "as close as whole I/Os allow",
     )
 
 

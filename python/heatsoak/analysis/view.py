@@ -1,5 +1,6 @@
 """Views of a recording and its steps, as the judge reads them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -111,7 +112,14 @@ class StepView:
     def _found(self) -> Found | None:
         return find(self.throughput) if self.has_moved else None
 
-    @property
+    @cached_property
+    def level(self) -> float:
+        """The level that it started at: before its first drop, or its mean."""
+        if self.drops:
+            return self.drops[0].before
+        return self.throughput.mean(-math.inf, math.inf)
+
+    @cached_property
     def lasting_drop(self) -> Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heatsoak.bench.places import Preview, preview, speeds_of
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
+from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol, Role, largest_copy, of_side, turns_of_copy
 from heatsoak.sensor import Roots, device_behind
@@ -95,7 +96,7 @@ def _side(
 ) -> DrivePart:
     place = place.in_enclosure(place.enclosure) if place.is_simulated else place
     own = of_side(protocol, role, fills=fills)
-    enclosure = {"enclosure": place.enclosure} if place.enclosure else {}
+    surroundings = load_enclosure(place.enclosure).labels if place.enclosure else {}
     notes: tuple[Note, ...] = ()
     if shared_disk is not None:
         text = (
@@ -106,7 +107,7 @@ def _side(
     return DrivePart(
         place,
         own,
-        {**own.conditions, **enclosure},
+        {**surroundings, **own.conditions},
         writes=fills or role == "destination",
         erase_id=erase_id,
         role=role,

@@ -17,11 +17,14 @@ from heatsoak.bench.plan import (
     rated_speeds,
     traffic_on,
 )
+from heatsoak.bench.simulating import simulation_s
+from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol, turns_of
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.target.simulated import SimulatedTarget
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
@@ -44,6 +47,7 @@ class Preview:
     endurance_is_rated: bool
     set_up: Conditions = field(default_factory=dict)
     heat: tuple[HeatPreview, ...] = ()
+    simulation_s: float | None = None
 
 
 def runs_of(
@@ -67,7 +71,7 @@ def runs_of(
         fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
         here = place.in_enclosure(place.enclosure)
         assert here.enclosure is not None
-        return [run({**fixed, "enclosure": here.enclosure}, here, here.enclosure)]
+        return [run({**load_enclosure(here.enclosure).labels, **fixed}, here, here.enclosure)]
     return [
         run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
         for cell in cells
@@ -99,9 +103,16 @@ def preview(
         endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     speeds = slowed(speeds_of(place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
+    takes_s = None
+    if place.is_simulated:
+        target = place.target(protocol)
+        assert isinstance(target, SimulatedTarget)
+        takes_s = simulation_s(steps, target)
     if not place.is_simulated:
         steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
-    return Preview(part, steps, size_bytes, endurance_bytes, rated is not None)
+    return Preview(
+        part, steps, size_bytes, endurance_bytes, rated is not None, simulation_s=takes_s
+    )
 
 
 def speeds_of(place: Place, roots: Roots) -> Speeds:

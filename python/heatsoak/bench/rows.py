@@ -149,6 +149,8 @@ class PlannedRow(_Row):
         endurance_bytes: what the drive is rated for, or typical of its size where
             `endurance_is_rated` is false; `endurance_pct` is the share that the run writes at most.
         speeds_source: where the speeds come from that lengths are computed with.
+        simulation_s: how long simulating it takes on this machine without probes, at most; None for
+            a real drive, and where that cannot be known beforehand.
     """
 
     protocol: str
@@ -168,6 +170,7 @@ class PlannedRow(_Row):
     endurance_is_rated: bool
     endurance_pct: float
     speeds_source: str
+    simulation_s: float | None = None
     steps: list[PlannedStep]
 
 
@@ -193,6 +196,7 @@ def planned_row(protocol: Protocol, preview: Preview) -> PlannedRow:
         endurance_is_rated=preview.endurance_is_rated,
         endurance_pct=100 * plan.written_bytes / preview.endurance_bytes,
         speeds_source=plan.speeds.source,
+        simulation_s=preview.simulation_s,
         steps=[_planned_step(step) for step in plan.steps],
     )
 

@@ -46,6 +46,11 @@ class Enclosure(Host):
     sensor_air_share: Figure | None = None
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
+    @property
+    def labels(self) -> dict[str, str | int]:
+        """The conditions of a recording made here: what it represents, and its own name."""
+        return {**self.conditions, "enclosure": self.id}
+
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)

@@ -18,12 +18,10 @@ from heatsoak.cli.common import (
     PowerOption,
     SeparateOption,
     ShiftOption,
-    console,
     exit_code,
     open_recordings,
-    print_json,
+    print_judged,
 )
-from heatsoak.report import print_findings, print_next
 
 
 def analyze_command(
@@ -56,13 +54,14 @@ def analyze_command(
     """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
     opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     findings = analyze(opened.recordings, window_s)
-    if output_format is OutputFormat.JSON:
-        print_json(findings.model_dump(mode="json"))
-    else:
-        print_findings(findings, console(), evidence=evidence)
-        # as long as the command is the same with these words alone
-        if not (mapping or device or shift_s or separate or power):
-            print_next(paths, console())
+    has_options = mapping or device or shift_s is not None or separate or power
+    print_judged(
+        findings,
+        opened.recordings,
+        output_format,
+        evidence=evidence,
+        paths=None if has_options else paths,
+    )
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
 
 

@@ -58,7 +58,9 @@ def import_command(
     require_new(output)
     if into is not None:
         options = Options.of(mapping or [], device)
-        return _import_power(files, into, output, options, shift_s, output_format, labels)
+        if len(files) > 1 or labels or separate:
+            raise UsageError("--into takes one meter's log, no labels and no --separate")
+        return _import_power(files[0], into, output, options, shift_s, output_format)
     with progress_bar(stays=False) as progress:
         imported = import_files(
             files,
@@ -72,20 +74,17 @@ def import_command(
 
 
 def _import_power(
-    files: list[Path],
+    file: Path,
     into: Path,
     output: Path,
     options: "Options",
     shift_s: float | None,
     output_format: OutputFormat,
-    labels: list[str] | None,
 ) -> int:
     from heatsoak.importer import save_with_meter
 
-    if len(files) > 1 or labels:
-        raise UsageError("--into takes one meter's log, and no labels")
     return _print(
-        imported_rows([save_with_meter(into, files[0], output, options, shift_s=shift_s)]),
+        imported_rows([save_with_meter(into, file, output, options, shift_s=shift_s)]),
         output_format,
     )
 

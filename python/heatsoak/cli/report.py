@@ -105,8 +105,8 @@ def report_command(
     if output_format is OutputFormat.JSON:
         print_json(asdict(written))
     else:
-        if written.headline:
-            console().print(Text(written.headline))
+        for sentence in filter(None, (written.headline, written.answer)):
+            console().print(Text(sentence))
         size = format_bytes(written.bytes)
         console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
     return opened.exit_code(exit_code(findings, fail_on, fail_below))

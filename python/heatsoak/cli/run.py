@@ -22,12 +22,13 @@ from heatsoak.cli.common import (
     console,
     exit_code,
     print_json,
+    print_judged,
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import announce
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
-from heatsoak.report import print_findings, print_next, print_preview
+from heatsoak.report import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
 
@@ -141,12 +142,8 @@ def run_command(
         return 0
     recordings = _record(session, output, resume)
     findings = analyze(recordings)
-    if output_format is OutputFormat.JSON:
-        print_json(findings.model_dump(mode="json"))
-    else:
-        print_findings(findings, console(), evidence=evidence)
-        together = Path(os.path.commonpath([recording.path for recording in recordings]))
-        print_next([together], console(), recordings)
+    together = Path(os.path.commonpath([recording.path for recording in recordings]))
+    print_judged(findings, recordings, output_format, evidence=evidence, paths=[together])
     return exit_code(findings, fail_on, fail_below)
 
 

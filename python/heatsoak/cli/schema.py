@@ -19,6 +19,8 @@ def _documents() -> dict[str, Any]:
     # these take a while to load, and a list of the names needs none of them
     from heatsoak.analysis import Findings
     from heatsoak.analysis.comparison import ComparisonRow
+    from heatsoak.analysis.trace_statistics import TraceStatistics
+    from heatsoak.analysis.traces import TraceCheck
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.report.files import Reported
@@ -42,6 +44,8 @@ def _documents() -> dict[str, Any]:
         "report": Reported,
         "reproduce": list[ReproductionRow],
         "run-dry-run": list[PlannedRow],
+        "trace-check": TraceCheck,
+        "trace-stats": TraceStatistics,
     }
 
 
@@ -63,6 +67,8 @@ NAMES = {
     "reproduce": "reproduce, and its reproduce.json",
     "run": "run",
     "run-dry-run": "run --dry-run",
+    "trace-check": "trace check",
+    "trace-stats": "trace stats",
     "watch": "watch",
 }
 

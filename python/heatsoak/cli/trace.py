@@ -9,14 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import compare_with_shape
+from heatsoak.analysis.trace_statistics import TraceStatistics
+from heatsoak.analysis.traces import TraceCheck, compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import require_file
 from heatsoak.output import print_out
 from heatsoak.report import print_statistics, print_trace_check
-from heatsoak.units import parse_seconds, parse_size
+from heatsoak.units import format_number, parse_seconds, parse_size
 
 
 class TraceFormat(StrEnum):
@@ -112,7 +113,7 @@ def stats_command(
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
     if output_format is OutputFormat.JSON:
-        print_json({"schema_version": 1, **statistics})
+        print_json(TraceStatistics.model_validate(statistics).model_dump(mode="json"))
     else:
         print_statistics(statistics, title, console())
 
@@ -154,11 +155,11 @@ def check_command(
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
     wanted = load_trace(shape)
     statistics = _statistics(_synthesize(wanted, scale, seed), shape, 0.025)
-    rows = [row.as_dict() for row in compare_with_shape(wanted, statistics, scale)]
-    holds = all(row["holds"] for row in rows)
+    rows = compare_with_shape(wanted, statistics, scale)
+    holds = all(row.holds for row in rows)
     if output_format is OutputFormat.JSON:
-        document = {"shape": shape, "scale": scale, "seed": seed, "holds": holds, "rows": rows}
-        print_json({"schema_version": 1, **document})
+        check = TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
+        print_json(check.model_dump(mode="json"))
     else:
         print_trace_check(rows, _title(wanted, scale), console())
     return int(not holds)
@@ -215,7 +216,7 @@ def _seconds(text: str, option: str) -> float:
 
 
 def _title(shape: TraceShape, scale: float) -> str:
-    scaled = "" if scale == 1 else f", scale {scale:g}"
+    scaled = "" if scale == 1 else f", scale {format_number(scale)}"
     return f"{shape.description or shape.id}{scaled}"
 
 

@@ -17,16 +17,14 @@ from heatsoak.cli.common import (
     LabelOption,
     OutputFormat,
     OutputOption,
-    console,
     exit_code,
-    print_json,
+    print_judged,
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
-from heatsoak.report import print_findings, print_next
 from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
@@ -95,11 +93,7 @@ def watch_command(
     with _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
-    if output_format is OutputFormat.JSON:
-        print_json(findings.model_dump(mode="json"))
-    else:
-        print_findings(findings, console(), evidence=evidence)
-        print_next([directory], console(), [recording])
+    print_judged(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return exit_code(findings, fail_on, None)
 
 

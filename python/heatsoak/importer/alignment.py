@@ -238,7 +238,12 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     `shift_s` is what the user says instead.
     """
     if shift_s is not None:
-        return Alignment.asked(shift_s)
+        is_same_time = overlap(leader, other, shift_s)
+        return (
+            Alignment.asked(shift_s)
+            if is_same_time
+            else f"shifted by {shift_s:+g} s they do not overlap in time"
+        )
     clocks = by_clock(leader, other)
     if clocks is None:
         by_load = _by_correlation(leader, other)

@@ -7,7 +7,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.dumps import parts_of
 from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
@@ -39,6 +39,8 @@ def import_files(
     logs = _read_all(paths, options or Options(), progress)
     if joins:
         logs = join(logs, shift_s)
+    elif shift_s is not None:
+        raise nothing_to_shift(shift_s, "--separate joins none")
     with_samples = [log for log in logs if not log.samples.is_empty()]
     if not with_samples:
         source = logs[0].source
@@ -71,6 +73,12 @@ def open_all(
         recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
     else:
         options.require_used("a recording")
+        if shift_s is not None:
+            raise nothing_to_shift(shift_s, "a recording is no such log")
+        if not joins:
+            raise UsageError(
+                "--separate: keeps other tools' logs apart, and a recording is none: leave it out"
+            )
     return recordings
 
 

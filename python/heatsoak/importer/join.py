@@ -26,7 +26,7 @@ from heatsoak.importer.alignment import (
     throughput,
 )
 from heatsoak.importer.frames import Array
-from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.sliding import Track
 from heatsoak.importer.stretches import rated, rates, without_ragged_edges
 from heatsoak.recording import schema_of
@@ -56,16 +56,21 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     """Return the logs, those of the same time put together.
 
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
-    beginnings, instead of what their clocks or the correlation say.
+    beginnings, instead of what their clocks or the correlation say. Raises UsageError where there
+    is nothing to shift.
     """
     # it comes with all other readers, which take a while to load
     from heatsoak.importer.formats.fio.run import join_fio
 
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
-    logs = _with_summaries(join_fio(list(logs)), shift_s)
+    separate = join_fio(list(logs))
+    logs = _with_summaries(separate, shift_s)
     leaders = _leaders(logs)
     leading = {id(leader) for leader in leaders}
     others = [log for log in logs if id(log) not in leading]
+    aligns = (leaders and others) or (_summaries(separate) and _loggers(separate))
+    if shift_s is not None and not aligns:
+        raise nothing_to_shift(shift_s, "nothing here is laid beside another log")
     joined = list(leaders)
     apart: list[Log] = []
     for other in others:
@@ -146,9 +151,8 @@ def _sampling_s(log: Log) -> float:
 
 def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
     """Put a series beside each benchmark's summary that has one, in the benchmark's steps."""
-    loggers = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
-    loggers = [log for log in loggers if "step" not in log.samples.columns]
-    for summary in [log for log in logs if not log.logs_on and _has_outline(log)]:
+    loggers = _loggers(logs)
+    for summary in _summaries(logs):
         obstacles = []
         for series in sorted(loggers, key=_sampling_s):
             own = _in_steps_of(summary, series, _beside_summary(summary, series, shift_s))
@@ -162,6 +166,15 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
             remarked = summary.with_remarks(*obstacles)
             logs = [remarked if log is summary else log for log in logs]
     return logs
+
+
+def _summaries(logs: Sequence[Log]) -> list[Log]:
+    return [log for log in logs if not log.logs_on and _has_outline(log)]
+
+
+def _loggers(logs: Sequence[Log]) -> list[Log]:
+    series = [log for log in logs if log.has_rates and log.logs_on and not _is_summary(log)]
+    return [log for log in series if "step" not in log.samples.columns]
 
 
 def _has_outline(log: Log) -> bool:

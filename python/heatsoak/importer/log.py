@@ -158,3 +158,10 @@ class Options:
                     f"--map {column}={header}: names a column of a table, and {names} is none that "
                     "takes it: leave it out"
                 )
+
+
+def nothing_to_shift(shift_s: float, why: str) -> UsageError:
+    """Return the error for a shift of logs where there is none to shift."""
+    return UsageError(
+        f"--shift {shift_s:g}: shifts one log against another, and {why}: leave it out"
+    )

@@ -86,6 +86,11 @@ def cards(value: Label) -> str:
     return f"{said(value)} card{'' if str(value) == '1' else 's'}"
 
 
+def listed(texts: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else "".join(texts)
+
+
 def plain(name: str) -> str:
     """Return the name of a key or step with spaces for hyphens and underscores."""
     return said(name.replace("_", " ").replace("-", " "))

@@ -1,6 +1,7 @@
 """Findings as reports: tables for the terminal, and files."""
 
-from heatsoak.report.findings import print_findings, print_next
+from heatsoak.report.findings import print_findings
+from heatsoak.report.first_screen import print_first_screen
 from heatsoak.report.lists import (
     imported_rows,
     print_drives,
@@ -20,9 +21,9 @@ __all__ = [
     "print_advice",
     "print_drives",
     "print_findings",
+    "print_first_screen",
     "print_imported",
     "print_matrix",
-    "print_next",
     "print_places",
     "print_prediction",
     "print_preview",

@@ -10,7 +10,7 @@ from rich.table import Table
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
-from heatsoak.protocol.phrases import said, shortened
+from heatsoak.protocol.phrases import listed, said, shortened
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name in tables: in headings and lines, if there is room, and if not.
@@ -287,14 +287,18 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
 
 def _print_title(comparison: Comparison, console: Console) -> None:
     baseline, *others = comparison.groups
-    title = Text(f"{comparison.by}: {_listed(others)} compared with {said(baseline)}", style="bold")
-    console.print(title)
-    console.print(Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
+    width = min(console.width, _MAX_LINE)
+    summary = comparison.summary
+    if len(comparison.headlines) > 1:
+        console.print(Text(summary.text, style=f"bold {_TONES[summary.tone]}"), width=width)
     for headline in comparison.headlines:
-        width = min(console.width, _MAX_LINE)
         console.print(Text(headline.text, style=_TONES[headline.tone]), width=width)
         if len(comparison.headlines) == 1 and headline.details:
             console.print(Text(" ".join(headline.details)), width=width)
+    console.print()
+    title = Text(f"{comparison.by}: {_listed(others)} compared with {said(baseline)}", style="bold")
+    console.print(title)
+    console.print(Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
     console.print(
         Text(
             f"Changes are relative to {comparison.by} '{baseline}': + means more (for MB/s and "
@@ -431,7 +435,4 @@ def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console:
 
 
 def _listed(names: Iterable[Label]) -> str:
-    words = [said(name) for name in names]
-    return (
-        words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
-    )
+    return listed([said(name) for name in names])

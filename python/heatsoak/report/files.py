@@ -1,7 +1,7 @@
 """Reports as files: which kind a name asks for, and writing them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -53,6 +53,7 @@ class Reported:
 
     Attributes:
         headline: None for kinds without one.
+        answer: that of all recordings, where the headline is what differs between them.
         schema_version: goes up when a key of the JSON changes its meaning or goes away.
     """
 
@@ -61,6 +62,7 @@ class Reported:
     bytes: int
     recordings: int
     headline: str | None = None
+    answer: str | None = None
     schema_version: Literal[1] = 1
 
 
@@ -119,8 +121,12 @@ def write_report(
 
             draw(page, partial, kind)
         size = partial.stat().st_size
-    headline = None if page is None else page.headline.text
-    return Reported(str(path), kind, size, len(recordings), headline)
+    reported = Reported(str(path), kind, size, len(recordings))
+    if page is None:
+        return reported
+    is_difference = any(page.headline.text == one.summary.text for one in page.comparisons)
+    answer = findings.answer.sentence if is_difference else None
+    return replace(reported, headline=page.headline.text, answer=answer)
 
 
 def _page(

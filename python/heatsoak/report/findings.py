@@ -1,8 +1,6 @@
-"""Findings as tables and sentences for the terminal."""
+"""All that findings say, as tables and sentences for the terminal."""
 
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.padding import Padding
 from rich.table import Table
@@ -197,33 +195,34 @@ def _with_preposition(text: str) -> str:
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
 _OTHER_CAUSE = "magenta"
-_VERBS = {"thermal": "throttled", "sliding": "slid"}
+#: What a fall by a cause is called; others "fell".
+VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
-def print_findings(findings: Findings, console: Console, *, evidence: bool = False) -> None:
-    """Print the answer, each recording's verdicts, and the strongest evidence for them.
+def style_of(verdict: str) -> str:
+    """Return the colour of a verdict."""
+    return _STYLES.get(verdict, _OTHER_CAUSE)
 
-    With `evidence` all of it.
-    """
+
+def print_findings(findings: Findings, recordings: Sequence[Recording], console: Console) -> None:
+    """Print the answer, and everything that each recording shows."""
     print_answer(findings.answer, console)
     for index, recording in enumerate(findings.recordings):
         if index:
             console.print()
-        _print_recording(recording, console, evidence)
+        _print_recording(recording, console)
     for copy in findings.copies:
         console.print()
         print_copy(copy, console)
+    for text in written_text(recordings):
+        console.print(text)
 
 
-def print_next(
-    paths: Sequence[Path], console: Console, recordings: Sequence[Recording] = ()
-) -> None:
-    """Print how much the loads of `recordings` wrote, and the command that draws it all."""
-    written = sum(map(written_bytes, recordings))
-    if written >= MB:
-        console.print(Text(f"{format_bytes(written)} were written"))
-    words = " ".join(shlex.quote(str(path)) for path in paths)
-    console.print(Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True)
+def written_text(recordings: Sequence[Recording]) -> list[Text]:
+    """Return how much loads of heatsoak's own wrote, if anything worth a word."""
+    own = [one for one in recordings if not one.meta.protocol.is_observed]
+    written = sum(map(written_bytes, own))
+    return [Text(f"{format_bytes(written)} were written")] if written >= MB else []
 
 
 def print_answer(answer: Answer, console: Console) -> None:
@@ -243,7 +242,7 @@ def sentence(step: StepFindings) -> str:
         return step.why_unknown or "; ".join(step.why)
     parts = []
     for episode in step.episodes:
-        fell = _VERBS.get(episode.cause, "fell")
+        fell = VERBS.get(episode.cause, "fell")
         text = f"{fell} by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
@@ -256,12 +255,18 @@ def sentence(step: StepFindings) -> str:
     return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
 
 
-def _print_recording(recording: RecordingFindings, console: Console, evidence: bool) -> None:
+def title_of(recording: RecordingFindings) -> Text:
+    """Return the drive and the conditions of a recording."""
     drive = recording.drive
-    name = drive.get("model") or drive.get("path") or "a drive"
+    device = drive.get("details", {}).get("device")
+    name = drive.get("model") or device or drive.get("path") or "a drive"
     labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
     title = Text(f"{name}{' (simulated)' if drive.get('simulated') else ''}", style="bold")
-    console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+    return title.append(f"  {labels}" if labels else "", style="not bold")
+
+
+def _print_recording(recording: RecordingFindings, console: Console) -> None:
+    console.print(title_of(recording))
     console.print(Text(recording.path, style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     # rounds have hundreds of steps: their results are printed below
@@ -281,7 +286,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
             *([_cost(step)] if has_cost else []),
             *(_power(step) if has_power else []),
             "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
-            Text(step.verdict, style=_STYLES.get(step.verdict, _OTHER_CAUSE)),
+            Text(step.verdict, style=style_of(step.verdict)),
             Text(sentence(step)),
         )
     if steps:
@@ -293,8 +298,7 @@ def _print_recording(recording: RecordingFindings, console: Console, evidence: b
         console.print(Text(told))
     for step in steps:
         for episode in step.episodes:
-            lines = episode.evidence if evidence else strongest(episode.evidence)
-            _print_evidence(step, episode, lines, console)
+            _print_evidence(step, episode, console)
     for step in steps:
         if step.consistency is not None:
             console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
@@ -320,25 +324,10 @@ def _power(step: StepFindings) -> list[str]:
     return [f"{step.power_mean_w:.2f}", f"{step.energy_j:,.0f}"]
 
 
-#: How much evidence people are shown at first, for and against.
-_MAX_FOR, _MAX_AGAINST = 3, 2
-
-
-def strongest(evidence: Sequence[str]) -> list[str]:
-    """Return the strongest evidence for and against, and what would tell more."""
-    supports = [line for line in evidence if line.startswith("for ")]
-    opposes = [line for line in evidence if line.startswith("against ")]
-    # of an unknown cause, the probe stands last
-    probe = [line for line in evidence[-1:] if line.startswith("open: ") and not opposes]
-    return [*supports[:_MAX_FOR], *opposes[:_MAX_AGAINST], *probe]
-
-
-def _print_evidence(
-    step: StepFindings, episode: Episode, lines: Sequence[str], console: Console
-) -> None:
-    if not lines:
+def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:
+    if not episode.evidence:
         return
     named = f"{episode.cause}, {episode.confidence:.0%} likely" if episode.confidence else "unknown"
     console.print(Text(f"{step.step}, the drop at {episode.onset_s:.0f} s: {named}"))
-    for line in lines:
+    for line in episode.evidence:
         console.print(Padding(Text(line), (0, 0, 0, 2)))

@@ -172,7 +172,7 @@ def _marks(page: Page, shown: Sequence[WorkloadSection]) -> Iterator["Line2D"]:
     crowded = [workload for workload in shown if len(workload.lines) > 1]
     for cause in dict.fromkeys(cause for workload in crowded for cause in _causes(page, workload)):
         look = causes.get(cause, causes["unknown"])
-        yield Line2D([], [], label=f"falls: {look['label']}", color=look[_SHADE], **_MARK)
+        yield Line2D([], [], label=f"falls: {cause}", color=look[_SHADE], **_MARK)
 
 
 def _drawn_as(style: LineStyle) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class _Block:
                         _band(axis, episode, look)
                 name = f"{shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
                 after = format_duration(episode.onset_s)
-                fall = f"{look['label']}, {episode.depth_pct:.0f} % after {after}"
+                fall = f"{episode.cause}, {episode.depth_pct:.0f} % after {after}"
                 labels.append((episode.onset_s, name + fall, look[_SHADE]))
         if len(lines) <= _MAX_LABELLED:
             _stacked(axes[0], sorted(labels), is_low=self._is_low(axes[0]))

@@ -79,4 +79,4 @@ def _truth(value: float) -> str:
 
 def _number(value: float) -> str:
     """The number with four digits and no exponent."""
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{format_number(round(value, 3), 4)}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else format_number(round(value, 3), 4)

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
+from heatsoak.analysis.traces import TraceFigure
 from heatsoak.output import Console, Text
 from heatsoak.units import GIB, format_bytes, format_duration, format_number
 
@@ -88,10 +89,11 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
     time, bursts, span = found["time"], found["bursts"], found["span"]
     busy = "" if time["busy_s"] is None else f"{format_duration(time['busy_s'])} busy, "
     ios = bursts["mean_ios"]
+    limit_ms = format_number(time["idle_limit_s"] * 1e3)
     console.print()
     for line in (
         f"Takes {format_duration(time['duration_s'])}: {busy}{format_duration(time['idle_s'])} "
-        f"idle in {time['pauses']:,} pauses; limited to {time['idle_limit_s'] * 1e3:g} ms each, "
+        f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
         f"{format_duration(time['idle_left_s'])} remain.",
         f"{bursts['count']:,} bursts of {'-' if ios is None else f'{ios:.2f}'} I/Os; one "
         f"{bursts['definition']}.",
@@ -105,7 +107,7 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else f"{format_number(value, 2)}"
+    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else format_number(value, 2)
 
 
 _GROUPS = {
@@ -117,21 +119,21 @@ _GROUPS = {
 }
 
 
-def print_trace_check(rows: Sequence[dict[str, Any]], title: str, console: Console) -> None:
+def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console) -> None:
     """Print the requested figures next to those of the trace."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     table = _table("", "Asked", "Got", "Off, %", "")
     group = ""
     for row in rows:
-        if row["group"] != group:
-            group = row["group"]
+        if row.group != group:
+            group = row.group
             table.add_row(Text(_GROUPS[group], style="italic"))
         table.add_row(
-            f"  {_named(row['name'])}",
-            _figure(row["asked"]),
-            _figure(row["got"]),
-            "-" if row["off_pct"] is None else f"{row['off_pct']:+.2f}",
-            Text(row["note"]) if row["holds"] else Text("does not hold", style="red"),
+            f"  {_named(row.name)}",
+            _figure(row.asked),
+            _figure(row.got),
+            "-" if row.off_pct is None else f"{row.off_pct:+.2f}",
+            Text(row.note) if row.holds else Text("does not hold", style="red"),
         )
     table.columns[-1].justify = "left"
     console.print(table)
@@ -149,14 +151,14 @@ def _named(name: str) -> str:
 def _figure(value: float) -> str:
     if value == int(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+    return format_number(value, 4) if abs(value) < 1000 else f"{value:,.2f}"
 
 
-def _verdict(rows: Sequence[dict[str, Any]]) -> Text:
-    failed = sum(not row["holds"] for row in rows)
+def _verdict(rows: Sequence[TraceFigure]) -> Text:
+    failed = sum(not row.holds for row in rows)
     if failed:
         return Text(f"{failed} of {len(rows)} figures do not hold", style="red")
-    near = sum(bool(row["note"]) for row in rows)
+    near = sum(bool(row.note) for row in rows)
     if near:
         text = f"{len(rows) - near} of {len(rows)} figures hold within 1 %, the rest as closely as "
         return Text(text + "this few I/Os allow", style="green")

@@ -157,7 +157,7 @@ def _make(
     except UsageError as error:
         return str(error)
     try:
-        conditions = {**steps.conditions, **place.conditions, "enclosure": place.id}
+        conditions = {**steps.conditions, **place.labels}
         recording = conduct(
             steps, target, conditions, directory / job.name, sensors=[], observer=observer
         )

@@ -1,6 +1,7 @@
 """A simulated drive as a target, on which hours pass in seconds."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,8 @@ IDLE_CHUNK_S = 10.0
 #: a frame also ends after this many I/Os, which take a fraction of a second to simulate.
 REPLAY_CHUNK_S = 60.0
 REPLAY_CHUNK_IOS = 100_000
+#: So much of a step is simulated to see how long it takes: hundreds of thousands of I/Os at most.
+_TRIED_S = 0.5
 
 
 class SimulatedClock:
@@ -106,6 +109,25 @@ class SimulatedTarget:
         """
         if isinstance(step, Replay):
             return self._replay(step)
+        self._begin(step)
+        return self._load()
+
+    def cost_of(self, step: WorkloadStep) -> float:
+        """Return how long a second of a step takes to simulate, in s: it is begun, and ended again.
+
+        Raises UsageError for what cannot be simulated.
+        """
+        self._begin(step)
+        took_s = 0.0
+        # the first time, memory is touched that later seconds find at hand
+        for _ in range(2):
+            start_s = time.perf_counter()
+            self._core.advance(_TRIED_S, SAMPLE_S)
+            took_s = time.perf_counter() - start_s
+        self._core.end()
+        return took_s / _TRIED_S
+
+    def _begin(self, step: WorkloadStep) -> None:
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(
@@ -116,7 +138,6 @@ class SimulatedTarget:
             self._core.begin(workloads_json(step, self._used_bytes))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
-        return self._load()
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""

@@ -10,10 +10,9 @@ import type { Lines } from "./lines";
 import type { Look } from "./panel";
 import type { Trace } from "./trace";
 
-/** Depth and cause in short: `H heat −43 %`. */
+/** Depth and cause in short: `H thermal −43 %`. */
 export function bandText(episode: Episode): string {
-  const look = causeLook(episode.cause);
-  return `${look.letter} ${look.label} −${Math.round(episode.depth_pct)} %`;
+  return `${causeLook(episode.cause).letter} ${episode.cause} −${Math.round(episode.depth_pct)} %`;
 }
 
 /** Draws the bands of the given line, behind the lines. */

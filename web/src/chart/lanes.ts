@@ -3,7 +3,7 @@
 import type { Episode } from "../contract";
 import { cut, duration } from "../data/format";
 import { button, h } from "../dom";
-import { causeLabel, causeLook } from "../style/causes";
+import { causeLook } from "../style/causes";
 import { swatch } from "../style/lines";
 import type { Lines } from "./lines";
 import type { View } from "./view";
@@ -102,7 +102,7 @@ function bandButton(label: string, episode: Episode, open: () => void): HTMLButt
 }
 
 function bandWords(episode: Episode): string {
-  return `${causeLabel(episode.cause)} −${Math.round(episode.depth_pct)} %`;
+  return `${episode.cause} −${Math.round(episode.depth_pct)} %`;
 }
 
 function place(band: HTMLElement, { onset_s, end_s }: Episode, view: View): void {

@@ -114,6 +114,16 @@ export function shortened(text: string, most: number): string {
   return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(letters.length - end).join("")}`;
 }
 
+/** Texts in one line of `most` characters, the longest shortened first: short ones stay whole. */
+export function fitted(texts: readonly string[], most: number): string {
+  const room = most - 2 * (texts.length - 1);
+  let each = Math.max(0, ...texts.map((text) => text.length));
+  while (each > 4 && texts.reduce((sum, text) => sum + Math.min(text.length, each), 0) > room) {
+    each -= 1;
+  }
+  return texts.map((text) => shortened(text, each)).join(", ");
+}
+
 /** A file name from a title, without characters that file systems reject. */
 export function fileName(title: string, suffix: string): string {
   const bare = title

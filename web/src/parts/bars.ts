@@ -11,6 +11,7 @@ import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
 import { shade } from "../style/theme";
+import { type RowLabels, rowLabels } from "./row_labels";
 import { columnName } from "./track_csv";
 
 const ROW = 26;
@@ -62,8 +63,7 @@ function interval({ low, high }: Bar, unit: string): string {
 }
 
 interface Geometry {
-  name: number;
-  plot: number;
+  labels: RowLabels;
   scale: (v: number) => number;
 }
 
@@ -93,32 +93,38 @@ class Bars implements Drawn {
     if (whole === 0) return;
     const { given } = this;
     const shades = colors(of);
-    const { name, scale } = this.geometry(whole);
+    const { labels, scale } = this.geometry(whole);
     const drawn = svg("svg", {
       width: whole,
-      height: given.bars.length * ROW + 4,
+      height: given.bars.length * labels.row + 4,
       role: "img",
       "aria-label": `${given.title}, ${given.unit}: ${given.bars
         .slice(0, 40)
         .map((bar) => `${cut(bar.label, 60)} ${value(bar.value, given.unit)}`)
         .join("; ")}`,
     });
-    const letters = Math.max(6, Math.floor(name / 7.2));
     given.bars.forEach((bar, i) => {
-      const middle = i * ROW + ROW / 2;
+      const top = i * labels.row;
+      const middle = top + labels.middle;
       const color = lineColor(this.app.style(bar.recording), of);
       const end = scale(bar.value);
       drawn.append(
         svg(
           "text",
-          { x: name - 10, y: middle + 4, "text-anchor": "end", fill: shades.ink, "font-size": 13 },
-          shortened(bar.label, letters),
+          {
+            x: labels.x,
+            y: top + labels.y,
+            "text-anchor": labels.anchor,
+            fill: shades.ink,
+            "font-size": 13,
+          },
+          shortened(bar.label, labels.letters),
           svg("title", {}, cut(bar.label, 300)),
         ),
         svg("rect", {
-          x: name,
+          x: labels.left,
           y: middle - 8,
-          width: Math.max(0, end - name),
+          width: Math.max(0, end - labels.left),
           height: 16,
           fill: color,
           opacity: 0.85,
@@ -142,20 +148,22 @@ class Bars implements Drawn {
         ),
       );
     });
-    drawn.append(
-      svg("line", { x1: name, x2: name, y1: 0, y2: given.bars.length * ROW, stroke: shades.axis }),
-    );
+    const axis = given.bars.map((_, i) => {
+      const middle = i * labels.row + labels.middle;
+      return `M${labels.left} ${middle - ROW / 2}V${middle + ROW / 2}`;
+    });
+    drawn.append(svg("path", { d: axis.join(""), stroke: shades.axis }));
     this.holder.replaceChildren(drawn);
   }
 
   private geometry(width: number): Geometry {
     const { bars, unit } = this.given;
     const longest = Math.max(...bars.map((bar) => Math.min(bar.label.length, 40)));
-    const name = Math.min(longest * 7.4 + 16, width * 0.42);
+    const labels = rowLabels(width, longest, ROW);
     const most = Math.max(1e-9, ...bars.map((bar) => Math.max(bar.value, bar.high ?? 0)));
     const figure = 20 + 8 * Math.max(...bars.map((bar) => value(bar.value, unit).length));
-    const plot = Math.max(40, width - name - figure);
-    return { name, plot, scale: (v) => name + (Math.max(0, v) / most) * plot };
+    const plot = Math.max(40, width - labels.left - figure);
+    return { labels, scale: (v) => labels.left + (Math.max(0, v) / most) * plot };
   }
 
   private table(): string[] {
@@ -183,13 +191,13 @@ class Bars implements Drawn {
     sheet.paragraph(`${given.definition} ${capitalBetter(given)}`, shades.soft, 14);
     sheet.y += 12;
     const inner = 1200 - 2 * sheet.margin;
-    const { name, scale } = this.geometry(inner);
+    const { labels, scale } = this.geometry(inner);
     for (const bar of given.bars) {
       const middle = sheet.y + ROW / 2;
       const x = (v: number) => sheet.margin + scale(v);
-      sheet.text(bar.label, sheet.margin + name - 10, middle + 5, shades.ink, {
+      sheet.text(bar.label, sheet.margin + labels.x, middle + 5, shades.ink, {
         align: "right",
-        most: name - 10,
+        most: labels.x,
       });
       sheet.act((ctx) => {
         ctx.fillStyle = lineColor(this.app.style(bar.recording), shade());

@@ -6,7 +6,7 @@ import { stage } from "../chart/stage";
 import type { Comparison, ComparisonRow } from "../contract";
 import { csv } from "../data/csv";
 import { capital, shortened, signed, value, words } from "../data/format";
-import { fold, h, table } from "../dom";
+import { fold, h, table, unbroken } from "../dom";
 import { deltasOf, isRate } from "./delta_axis";
 import { Deltas } from "./deltas";
 
@@ -37,8 +37,15 @@ export function comparisons(app: App, given: readonly Comparison[]): HTMLElement
         "section",
         {},
         h("h3", {}, `${capital(words(one.by))}: ${named(one.groups).join(", ")}`),
+        (one.headlines ?? []).length > 1
+          ? h("p", { class: `said ${one.summary.tone}` }, unbroken(one.summary.text))
+          : null,
         (one.headlines ?? []).map((said) =>
-          h("p", { class: `said ${said.tone}` }, [said.text, ...(said.details ?? [])].join(" ")),
+          h(
+            "p",
+            { class: `said ${said.tone}` },
+            unbroken([said.text, ...(said.details ?? [])].join(" ")),
+          ),
         ),
         h(
           "div",

@@ -10,7 +10,8 @@ const FEW = 6;
 const MORE_RATES = ["before", "low", "end", "consistency_mean"];
 
 export interface Delta {
-  name: string;
+  /** What it is of: step, drive model, metric and group, as far as they differ. */
+  name: string[];
   /** In percent; the ends are null if there is no interval. */
   at: number;
   low: number | null;
@@ -41,9 +42,7 @@ export function deltasOf(one: Comparison, rows: readonly ComparisonRow[]): Delta
         row.model ?? "",
         metrics.size > 1 || !several ? (several ? row.title : capital(row.title)) : "",
         one.groups.length > 2 ? String(row.group) : "",
-      ]
-        .filter(Boolean)
-        .join(", "),
+      ].filter(Boolean),
       at: row.delta_pct ?? 0,
       low: row.ci95_pct[0],
       high: row.ci95_pct[1],

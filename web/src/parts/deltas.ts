@@ -4,15 +4,19 @@ import type { App } from "../app";
 import { Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
-import { number, shortened, signed } from "../data/format";
+import { fitted, number, signed } from "../data/format";
 import { h, svg } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { causeLook } from "../style/causes";
 import { shade } from "../style/theme";
 import { axisOf, type Delta } from "./delta_axis";
+import { rowLabels } from "./row_labels";
 
 const ROW = 24;
 const AXIS = 26;
+/** Longer labels are shortened even where there is room. */
+const MOST_LETTERS = 48;
+
 function colorOf({ verdict }: Delta, of: Shade): string {
   if (verdict === "better") return causeLook("spare-area")[of];
   if (verdict === "worse") return causeLook("thermal")[of];
@@ -49,25 +53,24 @@ export class Deltas implements Drawn {
     const { given } = this;
     const shades = colors(of);
     const place = this.geometry(whole);
-    const bottom = given.length * ROW;
+    const { labels } = place;
+    const bottom = given.length * labels.row;
     const drawn = svg("svg", {
       width: whole,
       height: bottom + AXIS,
       role: "img",
-      "aria-label": `${this.title}. ${given.map((one) => `${one.name} ${signed(one.at, "%")}`).join("; ")}`,
+      "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${signed(one.at, "%")}`).join("; ")}`,
     });
     for (const tick of place.ticks) {
       const x = place.x(tick);
       const stroke = tick === 0 ? shades.ink : shades.grid;
+      // not through labels above the rows
+      const d = given.map((_, i) => {
+        const y = i * labels.row + labels.middle;
+        return `M${x} ${y - ROW / 2}V${y + ROW / 2}`;
+      });
       drawn.append(
-        svg("line", {
-          x1: x,
-          x2: x,
-          y1: 0,
-          y2: bottom,
-          stroke,
-          "stroke-width": tick === 0 ? 1.4 : 1,
-        }),
+        svg("path", { d: d.join(""), stroke, "stroke-width": tick === 0 ? 1.4 : 1 }),
         svg(
           "text",
           { x, y: bottom + 17, "text-anchor": "middle", fill: shades.soft, "font-size": 12 },
@@ -76,14 +79,21 @@ export class Deltas implements Drawn {
       );
     }
     given.forEach((one, i) => {
-      const y = i * ROW + ROW / 2;
+      const top = i * labels.row;
+      const y = top + labels.middle;
       const color = colorOf(one, of);
       drawn.append(
         svg(
           "text",
-          { x: place.left - 10, y: y + 4, "text-anchor": "end", fill: shades.ink, "font-size": 13 },
-          shortened(one.name, place.letters),
-          svg("title", {}, one.name),
+          {
+            x: labels.x,
+            y: top + labels.y,
+            "text-anchor": labels.anchor,
+            fill: shades.ink,
+            "font-size": 13,
+          },
+          fitted(one.name, labels.letters),
+          svg("title", {}, one.name.join(", ")),
         ),
       );
       if (one.low !== null && one.high !== null) {
@@ -125,8 +135,9 @@ export class Deltas implements Drawn {
 
   private geometry(width: number) {
     const { low, high, ticks } = axisOf(this.given);
-    const longest = Math.max(...this.given.map(({ name }) => Math.min(name.length, 48)));
-    const left = Math.min(longest * 7.4 + 16, width * 0.42);
+    const longest = Math.max(...this.given.map(({ name }) => name.join(", ").length));
+    const labels = rowLabels(width, Math.min(longest, MOST_LETTERS), ROW);
+    const { left } = labels;
     const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => signed(at, "%").length));
     const plot = Math.max(40, width - left - figure);
     // a narrow chart has room for fewer ticks
@@ -135,7 +146,7 @@ export class Deltas implements Drawn {
     const x = (v: number) =>
       left + ((Math.min(high, Math.max(low, v)) - low) / (high - low)) * plot;
     const kept = ticks.filter((_, i) => (i - zero) % every === 0);
-    return { left, x, ticks: kept, letters: Math.max(8, Math.floor((left - 16) / 7.6)) };
+    return { labels, x, ticks: kept };
   }
 
   private picture(): HTMLCanvasElement {
@@ -161,14 +172,11 @@ export class Deltas implements Drawn {
       const y = sheet.y + ROW / 2;
       const color = colorOf(one, of);
       sheet.text(
-        shortened(one.name, place.letters),
-        sheet.margin + place.left - 10,
+        fitted(one.name, place.labels.letters),
+        sheet.margin + place.labels.x,
         y + 5,
         shades.ink,
-        {
-          align: "right",
-          most: place.left - 10,
-        },
+        { align: "right", most: place.labels.x },
       );
       sheet.act((ctx) => {
         ctx.fillStyle = color;

@@ -1,9 +1,9 @@
 // The evidence for and against the cause of an episode, in a dialog.
 
 import type { Episode } from "../contract";
-import { capital, duration, number, value, words } from "../data/format";
+import { capital, duration, number, value } from "../data/format";
 import { button, h } from "../dom";
-import { causeLabel, causeLook } from "../style/causes";
+import { causeLook } from "../style/causes";
 import { sorted } from "./evidence_sorted";
 
 /** The facts of an episode, as names and values. */
@@ -78,7 +78,7 @@ export function evidenceDialog(): {
             },
             look.letter,
           ),
-          ` ${capital(causeLabel(episode.cause))}`,
+          ` ${capital(episode.cause)}`,
         ),
         button("Close", () => element.close(), { class: "close" }),
       ),
@@ -118,7 +118,7 @@ export function evidenceDialog(): {
                 h(
                   "li",
                   {},
-                  `${capital(cause === "other" ? "something else" : words(causeLabel(cause)))}: ${value(share * 100, "%")}`,
+                  `${capital(cause === "other" ? "something else" : cause)}: ${value(share * 100, "%")}`,
                 ),
               ),
             ),

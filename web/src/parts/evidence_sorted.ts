@@ -1,7 +1,6 @@
 // Sentences of evidence, grouped by the cause that they are for or against.
 
 import { capital } from "../data/format";
-import { causeLabel } from "../style/causes";
 
 interface Sorted {
   heading: string;
@@ -15,7 +14,7 @@ export function sorted(evidence: readonly string[]): Sorted[] {
     const [, side = "", cause = "", rest = ""] =
       /^(for|against) ([a-z-]+): ([\s\S]+)$/.exec(sentence) ?? [];
     const open = /^open: ([\s\S]+)$/.exec(sentence)?.[1];
-    const heading = side ? `${capital(side)}: ${causeLabel(cause)}` : open ? "Open" : "Also";
+    const heading = side ? `${capital(side)}: ${cause}` : open ? "Open" : "Also";
     groups.set(heading, [...(groups.get(heading) ?? []), rest || open || sentence]);
   }
   const order = ["For", "Against", "Open", "Also"];

@@ -2,15 +2,17 @@
 
 import type { Page } from "../contract";
 import { moment, number } from "../data/format";
-import { h } from "../dom";
-import { causeLabel, causeLook } from "../style/causes";
+import { h, unbroken } from "../dom";
+import { causeLook, causeRank } from "../style/causes";
 
 const TONES = { good: "✓", bad: "!", unsure: "?" } as const;
 
 /** Title, verdict, the number of steps with each verdict, and more sentences. */
 export function headline(page: Page): HTMLElement {
   const { tone, text, more, counts } = page.headline;
-  const steps = Object.entries(counts).filter(([, n]) => n > 0);
+  const steps = Object.entries(counts)
+    .filter(([, n]) => n > 0)
+    .sort(([a], [b]) => causeRank(a) - causeRank(b));
   return h(
     "header",
     { class: "headline" },
@@ -19,7 +21,7 @@ export function headline(page: Page): HTMLElement {
       "p",
       { class: `verdict ${tone}` },
       h("span", { class: "tone", "aria-hidden": "true" }, TONES[tone]),
-      h("span", {}, text),
+      h("span", {}, unbroken(text)),
     ),
     steps.length
       ? h(
@@ -30,7 +32,7 @@ export function headline(page: Page): HTMLElement {
               "li",
               { style: `--cause: var(--cause-${cause}, var(--cause-unknown))` },
               h("b", { class: "letter", "aria-hidden": "true" }, causeLook(cause).letter),
-              ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${causeLabel(cause)}`,
+              ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${cause}`,
             ),
           ),
         )
@@ -39,7 +41,7 @@ export function headline(page: Page): HTMLElement {
       ? h(
           "ul",
           { class: "more" },
-          more.map((sentence) => h("li", {}, sentence)),
+          more.map((sentence) => h("li", {}, unbroken(sentence))),
         )
       : null,
     h("p", { class: "origin" }, `${page.made_by} · ${moment(page.made_unix_s)}`),

@@ -4,7 +4,6 @@ import type { App } from "../app";
 import type { WorkloadSection } from "../contract";
 import { duration, value } from "../data/format";
 import { button, fold, table } from "../dom";
-import { causeLabel } from "../style/causes";
 
 const HEADER = [
   "Run",
@@ -41,13 +40,11 @@ function ofSteps(app: App, given: WorkloadSection): HTMLElement {
     ];
     if (step.episodes.length === 0) {
       const none = Array.from({ length: 6 }, () => "–");
-      return [[line.label, step.why_unknown ?? causeLabel(step.verdict), ...none, ...whole]];
+      return [[line.label, step.why_unknown ?? step.verdict, ...none, ...whole]];
     }
     return step.episodes.map((episode) => [
       line.label,
-      button(causeLabel(episode.cause), () =>
-        app.evidence(`${given.title} · ${line.label}`, episode),
-      ),
+      button(episode.cause, () => app.evidence(`${given.title} · ${line.label}`, episode)),
       duration(episode.onset_s),
       value(episode.depth_pct, "%"),
       duration(episode.end_s),

@@ -3,7 +3,7 @@
 import type { App } from "../app";
 import type { Fact, PageRecording } from "../contract";
 import { clock, cut, duration, moment, value, words } from "../data/format";
-import { button, fold, h, table } from "../dom";
+import { button, fold, h, table, unbroken } from "../dom";
 
 /** A section: a table of all recordings, then each in detail. */
 export function recordings(app: App): HTMLElement {
@@ -82,7 +82,7 @@ function list(title: string, sentences: readonly string[]): HTMLElement {
     h(
       "ul",
       {},
-      sentences.map((sentence) => h("li", {}, sentence)),
+      sentences.map((sentence) => h("li", {}, unbroken(sentence))),
     ),
   );
 }

@@ -11,8 +11,7 @@ import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
 import { capital, clock, cut, unitSign, value } from "../data/format";
-import { h } from "../dom";
-import { causeLabel } from "../style/causes";
+import { h, unbroken } from "../dom";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -37,7 +36,7 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
       label: line.label,
       style: app.style(line.recording),
       episodes: step?.episodes ?? [],
-      words: step ? causeLabel(step.verdict) : unloadedWords(app, line),
+      words: step ? step.verdict : unloadedWords(app, line),
     };
   });
   const lines = app.linesOf(given.id, infos);
@@ -49,7 +48,7 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
     { id: given.id, class: "workload", "aria-labelledby": `${given.id}-title` },
     h("h2", { id: `${given.id}-title` }, given.title),
     h("p", { class: "detail" }, given.detail),
-    h("p", { class: "summary" }, given.summary),
+    h("p", { class: "summary" }, unbroken(given.summary)),
     stage(figure),
     lineTable(app, given),
     scatter(app, given, lines, most),

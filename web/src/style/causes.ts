@@ -8,7 +8,6 @@ import type { Shade } from "./colors";
 export type Cause = Episode["cause"];
 
 interface Look {
-  label: string;
   letter: string;
   light: string;
   dark: string;
@@ -22,9 +21,10 @@ export function causeLook(cause: string): Look {
   return LOOKS[cause] ?? (LOOKS.unknown as Look);
 }
 
-/** A verdict in words. */
-export function causeLabel(cause: string): string {
-  return LOOKS[cause]?.label ?? cause;
+/** Where a verdict stands among all: causes first, what is unknown last. */
+export function causeRank(cause: string): number {
+  const at = Object.keys(LOOKS).indexOf(cause);
+  return at < 0 ? Object.keys(LOOKS).length : at;
 }
 
 const DIRECTIONS: Record<string, [number, number][]> = {

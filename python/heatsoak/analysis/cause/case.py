@@ -1,6 +1,5 @@
 """A drop with everything that may be evidence of its cause."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -114,23 +113,15 @@ class Case:
         ]
 
 
-def level_of(view: StepView) -> float:
-    """Return the level that a step started at: before its first drop, or its mean."""
-    if view.drops:
-        return view.drops[0].before
-    return view.throughput.mean(-math.inf, math.inf)
-
-
 def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
     """Return whether no step with the same load started clearly faster than this one.
 
     A step that starts hot may be throttled from its first sample on, and then never falls.
     """
-    level = level_of(view)
-    return all(
-        level >= FULL * level_of(other)
+    return not any(
+        FULL * other.level > view.level and alike(other.step, view.step)
         for other in views
-        if other is not view and alike(other.step, view.step)
+        if other is not view
     )
 
 

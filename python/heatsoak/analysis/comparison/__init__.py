@@ -2,7 +2,7 @@
 `pairing` finds those that differ in nothing else, `alike` (with `likeness`, `warmth`) leaves out
 what was not run alike. `measures` takes the metrics of each step and `noise` says how far they are
 to be trusted within a run, `spread` between runs and conditions. `rows` puts the
-results together, and `headline` says them in a sentence or two.
+results together; `headline` says them in a sentence or two, `overall` in one.
 """
 
 from heatsoak.analysis.comparison.compare import compare
@@ -12,6 +12,7 @@ from heatsoak.analysis.comparison.model import (
     Comparison,
     ComparisonHeadline,
     ComparisonRow,
+    ComparisonSummary,
     NotAlikeError,
     Ranked,
     metric_of,
@@ -23,6 +24,7 @@ __all__ = [
     "Comparison",
     "ComparisonHeadline",
     "ComparisonRow",
+    "ComparisonSummary",
     "NotAlikeError",
     "Ranked",
     "compare",

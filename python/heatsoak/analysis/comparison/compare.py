@@ -11,6 +11,7 @@ from heatsoak.analysis.comparison.model import (
     NotAlikeError,
     Ranked,
 )
+from heatsoak.analysis.comparison.overall import summarize
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum, find_sections, pair
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
@@ -176,6 +177,7 @@ def compare(
         for row in section_rows(section, strata, groups)
     ]
     told = headlines(by, groups, rows, _throttling(everything, recordings, findings))
+    summary = summarize(by, groups, rows, told)
     texts = {one.group: " ".join([one.text, *one.details]) for one in told}
     return Comparison(
         by=by,
@@ -184,8 +186,12 @@ def compare(
         drives=list(dict.fromkeys(drive_label(r.recording.meta.drive) for r in _taken(everything))),
         protocols=list(dict.fromkeys(run.protocol for run in _taken(everything))),
         models=models,
+        summary=summary,
         headlines=told,
-        rows=[row.model_copy(update={"headline": texts[row.group]}) for row in rows],
+        rows=[
+            row.model_copy(update={"summary": summary.text, "headline": texts[row.group]})
+            for row in rows
+        ],
         ranking=ranking,
         notes=list(dict.fromkeys(notes)),
         caveats=unlike if anyway else [],

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from heatsoak.analysis.comparison.likeness import TOLERANCE_K
 from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Direction
 from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL
@@ -19,7 +17,7 @@ _MAX_STEPS = 3
 #: Without an interval, changes smaller than what counts as the onset of a fall are not mentioned.
 _MIN_UNTESTED_PCT = 100 * ONSET_LOSS
 #: Changes that differ by fewer points than a fall takes say the same.
-_SAME_POINTS = 100 * MIN_DROP
+SAME_POINTS = 100 * MIN_DROP
 _MAX_DETAILS = 4
 _NOUNS = {"sequential", "random", "mixed"}
 
@@ -67,7 +65,6 @@ def _headline(
     cured = throttling.get(group) == "no" and throttling.get(baseline) == "yes"
     _falls(steps, told, is_said=cured)
     _warmth(steps, told)
-    changed = [row.delta_pct for row in main if row.delta_pct is not None]
     # what a thing changes is said of the thing; other conditions are told apart
     where = _where(by, group)
     if str(baseline).casefold() != "none":
@@ -80,7 +77,6 @@ def _headline(
             "text": _sentence(text),
             "details": [_sentence(each) for each in told.details],
             "tone": tone,
-            "better_pct": float(np.mean(changed)) if changed else 0.0,
         }
     )
 
@@ -106,6 +102,21 @@ def _by_step(
     return found
 
 
+def main_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rates of a group's steps; where only scores are compared, those."""
+    own = _summaries(rows)
+    steps = _by_step(own, are_scores=False)
+    return _rates(steps) if steps else _score_rows(_by_step(own, are_scores=True))
+
+
+def _rates(steps: Steps) -> list[ComparisonRow]:
+    return [row for each in steps.values() if (row := _rate(each, "mean")) is not None]
+
+
+def _score_rows(scores: Steps) -> list[ComparisonRow]:
+    return [row for each in scores.values() for row in each.values() if row.title == "score"]
+
+
 def _where(by: str, group: Label) -> str:
     if by in (DRIVE, MODEL, PROTOCOL):
         return said(group)
@@ -116,8 +127,8 @@ def _name(by: str, group: Label) -> str:
     return _where(by, group).removeprefix("in ")
 
 
-def _change_of(row: ComparisonRow) -> float | None:
-    """The change in percent, if it is worth a word."""
+def change_of(row: ComparisonRow) -> float | None:
+    """Return the change in percent, if it is worth a word."""
     if row.delta_pct is None or row.verdict in ("no difference shown", "negligible"):
         return None
     if row.verdict == "not tested" and abs(row.delta_pct) < _MIN_UNTESTED_PCT:
@@ -134,8 +145,8 @@ def _rate(of_step: Mapping[str, ComparisonRow], kind: str) -> ComparisonRow | No
 
 def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
     """Say how much faster the steps are; return their rates."""
-    rates = [row for each in steps.values() if (row := _rate(each, "mean")) is not None]
-    changed = [(row, pct) for row in rates if (pct := _change_of(row)) is not None]
+    rates = _rates(steps)
+    changed = [(row, pct) for row in rates if (pct := change_of(row)) is not None]
     told.tones |= {"better" if pct > 0 else "worse" for _, pct in changed}
     if not rates:
         told.clauses.append("no rates to compare")
@@ -162,7 +173,7 @@ def _counted(steps: int, changes: Sequence[float]) -> list[str]:
         ("slower", [-pct for pct in changes if pct < 0]),
     ):
         if found:
-            low, high = _digits(min(found)), _digits(max(found))
+            low, high = digits(min(found)), digits(max(found))
             by = f"{high} %" if low == high else f"{low} to {high} %"
             said_.append(f"{word} in {len(found)} of {steps} steps, by {by}")
     return said_
@@ -189,7 +200,7 @@ def _more(pct: float, noun: str, row: ComparisonRow) -> str:
     of = f" {noun}" if noun else ""
     if pct >= 100:
         return f"{1 + pct / 100:.1f} times {f'the{of}' if noun else 'as many'}{open_}"
-    return f"{_digits(abs(pct))} % {'more' if pct > 0 else 'fewer'}{of}{open_}"
+    return f"{digits(abs(pct))} % {'more' if pct > 0 else 'fewer'}{of}{open_}"
 
 
 def _steady(steps: Steps, told: _Told) -> None:
@@ -200,25 +211,25 @@ def _steady(steps: Steps, told: _Told) -> None:
         row, whole = of_step.get("consistency_mean_iops"), _rate(of_step, "mean")
         if row is None or whole is None:
             continue
-        pct, other = _change_of(row), _change_of(whole)
+        pct, other = change_of(row), change_of(whole)
         if pct is None and other is None:
             continue
         if pct is None:
             told.clauses.append("the same in the last 400 s")
-        elif abs(pct - (other or 0.0)) > _SAME_POINTS:
+        elif abs(pct - (other or 0.0)) > SAME_POINTS:
             told.tones.add("better" if pct > 0 else "worse")
             told.clauses.append(f"{_more(pct, '', row)} in the last 400 s")
 
 
 def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
-    rows = [row for each in scores.values() for row in each.values() if row.title == "score"]
-    changed = [(row, pct) for row in rows if _change_of(row) and (pct := row.better_by_pct)]
+    rows = _score_rows(scores)
+    changed = [(row, pct) for row in rows if change_of(row) and (pct := row.better_by_pct)]
     told.tones |= {"better" if pct > 0 else "worse" for _, pct in changed}
     if len(rows) > _MAX_STEPS and changed:
         told.clauses += _counted(len(rows), [pct for _, pct in changed])
     else:
         told.clauses += [
-            f"'{said(row.step)}' {_digits(abs(pct))} % {'better' if pct > 0 else 'worse'}"
+            f"'{said(row.step)}' {digits(abs(pct))} % {'better' if pct > 0 else 'worse'}"
             for row, pct in changed
         ] or ["no difference shown"]
     return rows
@@ -230,9 +241,9 @@ def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) ->
         return
     for of_step in steps.values():
         row = _rate(of_step, "before")
-        pct = None if row is None else _change_of(row)
+        pct = None if row is None else change_of(row)
         whole = next((r.delta_pct or 0.0 for r in main if row and r.step == row.step), 0.0)
-        if row is None or pct is None or abs(pct - whole) <= _SAME_POINTS:
+        if row is None or pct is None or abs(pct - whole) <= SAME_POINTS:
             continue
         told.tones.add("better" if pct > 0 else "worse")
         told.clauses.append(f"{_more(pct, '', row)} until {_it(row, steps)} falls")
@@ -327,5 +338,6 @@ def _moved(
     told.details.append(f"{times}; {wrote}")
 
 
-def _digits(pct: float) -> str:
+def digits(pct: float) -> str:
+    """Return a share in percent as headlines have it."""
     return f"{pct:.0f}" if pct >= 10 else f"{pct:.1f}"

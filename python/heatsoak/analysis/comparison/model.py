@@ -13,6 +13,7 @@ Direction = Literal["higher", "lower"]
 ComparisonVerdict = Literal[
     "better", "worse", "higher", "lower", "no difference shown", "negligible", "not tested"
 ]
+Tone = Literal["better", "worse", "mixed", "alike"]
 #: What a confidence interval covers: these runs, further runs of the same, or further conditions.
 IntervalOf = Literal["this run", "runs", "conditions"]
 
@@ -32,6 +33,7 @@ class ComparisonRow(BaseModel):
         schema_version: goes up when a key of the JSON changes its meaning or goes away.
         protocol: the protocol of the step.
         model: the drive's model, if several are compared separately; empty otherwise.
+        summary: what the comparison shows overall, in a sentence.
         headline: what its group differs in from the baseline, in a sentence or two.
         group: the group's value of the compared condition.
         value: the group's mean, in `unit`; None if it is beyond what was measured.
@@ -71,6 +73,7 @@ class ComparisonRow(BaseModel):
     runs: int
     protocol: str
     model: str = ""
+    summary: str = ""
     headline: str = ""
     workload: str
     title: str
@@ -147,14 +150,24 @@ class ComparisonHeadline(BaseModel):
     Attributes:
         text: a sentence; `details` are more of them.
         tone: ``mixed`` if something is better and something worse.
-        better_pct: how much better, on average over the steps, in percent of the rate.
     """
 
     group: Label
     text: str
     details: list[str] = []
-    tone: Literal["better", "worse", "mixed", "alike"]
-    better_pct: float
+    tone: Tone
+
+
+class ComparisonSummary(BaseModel):
+    """What a comparison shows overall: of two groups, the headline; of more, their range.
+
+    Attributes:
+        text: a sentence.
+        tone: what is so of any group; ``mixed`` if something is better and something worse.
+    """
+
+    text: str
+    tone: Tone
 
 
 class Comparison(BaseModel):
@@ -163,6 +176,7 @@ class Comparison(BaseModel):
     Attributes:
         groups: the values of the condition, the baseline first.
         models: the drive models, if there are several that are compared separately.
+        summary: the same in every row.
         headlines: one for each group but the baseline.
         rows: for each step, metric and group; pooled rows before those of each condition. Rows of
             scores come last.
@@ -177,6 +191,7 @@ class Comparison(BaseModel):
     drives: list[str]
     protocols: list[str]
     models: list[str] = []
+    summary: ComparisonSummary
     headlines: list[ComparisonHeadline] = []
     rows: list[ComparisonRow]
     ranking: list[Ranked]

@@ -9,8 +9,9 @@ from typing import Any
 import tomlkit
 
 from heatsoak.analysis import RecordingFindings, SensorTrust
-from heatsoak.analysis.names import ENCLOSURE, Named
-from heatsoak.protocol import Observation, Protocol, bundled, load, scaled
+from heatsoak.analysis.names import Named
+from heatsoak.catalog import enclosure_ids, load_enclosure
+from heatsoak.protocol import Label, Observation, Protocol, bundled, load, scaled
 from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text, sentence
@@ -49,8 +50,9 @@ def command(meta: RecordingMeta) -> str | None:
     words = ["heatsoak", "run", name, "--on", place]
     if name != _FILE and protocol.scale != 1:
         words += ["--scale", f"{protocol.scale:g}"]
+    implied = _implied(place)
     for key, value in meta.conditions.items():
-        if key == ENCLOSURE and place.endswith(f"@{value}"):
+        if implied.get(key) == value:
             continue
         words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     if meta.drive.get("kind") == "block" and protocol.writes:
@@ -76,6 +78,12 @@ def _is_bundled(protocol: Protocol) -> bool:
 @lru_cache(maxsize=64)
 def _bundled(name: str, scale: float) -> Protocol | None:
     return scaled(load(name), scale) if name in bundled() else None
+
+
+def _implied(place: str) -> Mapping[str, Label]:
+    """The conditions that a simulated place of the catalog stands for."""
+    enclosure = place.partition("@")[2]
+    return load_enclosure(enclosure).labels if enclosure in enclosure_ids() else {}
 
 
 def _place(place: str, protocol: Protocol) -> str:

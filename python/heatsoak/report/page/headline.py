@@ -7,8 +7,9 @@ from typing import Literal
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.comparison import Comparison
+from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Named, Names
-from heatsoak.protocol.phrases import plain, said
+from heatsoak.protocol.phrases import plain
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import Headline, WorkloadSection
 
@@ -24,7 +25,9 @@ class _Fall:
     episode: Episode
 
 
-_TONES: dict[str, Literal["good", "bad", "unsure"]] = {"better": "good", "worse": "bad"}
+Tone = Literal["good", "bad", "unsure"]
+_TONES_OF_ANSWERS: dict[Throttles, Tone] = {"yes": "bad", "no": "good"}
+_TONES_OF_COMPARISONS: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
 def headline(
@@ -38,32 +41,16 @@ def headline(
     compared = next((one for one in comparisons if one.headlines), None)
     if compared is None:
         return whole
-    text, tone = _difference(compared)
+    tone = _TONES_OF_COMPARISONS.get(compared.summary.tone, "unsure")
     details = compared.headlines[0].details if len(compared.headlines) == 1 else []
     more = [*details, whole.text, *whole.more]
-    return whole.model_copy(update={"text": text, "tone": tone, "more": more})
-
-
-def _difference(compared: Comparison) -> tuple[str, Literal["good", "bad", "unsure"]]:
-    """The headline of the group that differs most from the baseline, for better if possible."""
-    best = max(compared.headlines, key=lambda one: one.better_pct)
-    if len(compared.headlines) == 1:
-        return best.text, _TONES.get(best.tone, "unsure")
-    groups = f"{words.title_of(compared.by)}: {len(compared.groups)} compared"
-    if best.tone in ("better", "mixed") and best.better_pct > 0:
-        return f"{groups}. The best: {best.text}", "unsure"
-    worst = min(compared.headlines, key=lambda one: one.better_pct)
-    if worst.better_pct < 0:
-        none = f"none is faster than {said(compared.baseline)}"
-        return f"{groups}, and {none}. The worst: {worst.text}", "unsure"
-    return f"{groups}. {best.text}", "unsure"
+    return whole.model_copy(update={"text": compared.summary.text, "tone": tone, "more": more})
 
 
 def _of_all(names: Names, found: Findings, workloads: Sequence[WorkloadSection]) -> Headline:
     findings, answer = found.recordings, found.answer
     # rounds are judged as a whole: they have hundreds of steps
     steps = [step for recording in findings for step in recording.steps if step.rounds is None]
-    judged = [step for step in steps if step.why_unknown is None]
     falls = list(_falls(names, findings))
     rounds = [one for recording in findings for one in recording.rounds]
     more = [
@@ -80,7 +67,7 @@ def _of_all(names: Names, found: Findings, workloads: Sequence[WorkloadSection])
     told = [*answer.because, *([answer.next] if answer.next else [])]
     return Headline(
         text=answer.sentence,
-        tone=_tone(judged, falls),
+        tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
         more=[*map(_sentence, told), *more],
         counts=dict(Counter(step.verdict for step in steps)),
     )
@@ -91,18 +78,6 @@ def _falls(names: Names, findings: Sequence[RecordingFindings]) -> Iterator[_Fal
         for step in recording.steps:
             for episode in step.episodes:
                 yield _Fall(named, step, episode)
-
-
-def _tone(
-    judged: Sequence[StepFindings], falls: Sequence[_Fall]
-) -> Literal["good", "bad", "unsure"]:
-    if not judged:
-        return "unsure"
-    if any(step.throttles for step in judged):
-        return "bad"
-    if not falls:
-        return "good" if all(step.verdict == "steady" for step in judged) else "unsure"
-    return "unsure" if all(fall.episode.cause == "unknown" for fall in falls) else "bad"
 
 
 def _one(worst: _Fall) -> str:

@@ -10,6 +10,7 @@ from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.answer import CAUSE_WORDS
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
+from heatsoak.protocol.phrases import listed
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
     ChartQuantity,
@@ -195,7 +196,7 @@ def _summary_unloaded(found: Sequence[Unloaded]) -> str:
     followed = Counter(one.follows for one in found if one.follows is not None).most_common()
     if followed:
         each = [f"{what} in {count} of {len(found)}" for what, count in followed]
-        parts.append(f"They followed {words.listed(each)} logs.")
+        parts.append(f"They followed {listed(each)} logs.")
     return " ".join(parts) or "No temperature was logged."
 
 
@@ -232,7 +233,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     judged = len(steps) - unknown
     if judged == 0:
         return f"Could not be judged: {steps[0].why_unknown}."
-    of = f" in {len(fallen)} of {judged} runs" if judged > 1 else ""
+    of = f" in {len(fallen)} of {judged} runs," if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
     if not fallen and (slow := [step for step in steps if step.throttles]):
         return f"Throttles from the start: {'; '.join(slow[0].why)}.{left}"
@@ -243,7 +244,7 @@ def summary(steps: Sequence[StepFindings]) -> str:
     depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
     onsets = [step.episodes[0].onset_s for step in fallen]
     return (
-        f"Falls{of}, by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
+        f"Falls{of} by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
         f"{_causes(fallen)}.{left}"
     )
 

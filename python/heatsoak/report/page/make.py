@@ -10,7 +10,7 @@ from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.protocol import Observation, Protocol
-from heatsoak.protocol.phrases import drive_name, said
+from heatsoak.protocol.phrases import drive_name, listed, said
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
@@ -150,7 +150,7 @@ def _title(names: Names) -> str:
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
     what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        return f"{words.title_of(what)}: {words.listed(_files(names))}"
+        return f"{words.title_of(what)}: {listed(_files(names))}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
     drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
     return f"{drive}: {what}"

@@ -10,6 +10,7 @@ from heatsoak import catalog
 from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.protocol import Protocol
+from heatsoak.protocol.phrases import listed
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
     MatrixCell,
@@ -283,6 +284,6 @@ def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:
         return None, None
     article = catalog.published().articles["puget"]
     return (
-        f"{words.listed(parts)} are within the published ranges and their tolerance.",
+        f"{listed(parts)} are within the published ranges and their tolerance.",
         f"{article.publisher}, {article.title}, {article.date}",
     )

@@ -36,8 +36,3 @@ def span(values: Sequence[float], unit: str) -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return ``1 place`` or ``3 places``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Return ``a, b and c``."""
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -113,6 +113,9 @@ def counted(case: Case) -> list[str]:
         before = track.at(case.drop.begin_s - SLACK_S)
         after = track.at(case.drop.end_s + SLACK_S)
         if before is not None and after is not None and after > before:
-            unit = " s" if name.startswith("throttle_time_s.") else ""
-            moved.append(f"{name.split('.', 1)[1]} by {after - before:g}{unit}")
+            stage = name.partition(".")[2]
+            stage = f"stage {stage}" if stage.isdecimal() else stage
+            is_time = name.startswith("throttle_time_s.")
+            what, unit = (f"time in {stage}", " s") if is_time else (stage, "")
+            moved.append(f"{what} by {after - before:g}{unit}")
     return moved

@@ -89,19 +89,19 @@ def others_traffic(case: Case) -> Finding | None:
             "others",
             "busy",
             f"others moved {during:.0f} MB/s on the same device during the drop "
-            f"({before:.0f} before)",
+            f"({max(before, 0.0):.0f} before)",
         )
-    if during < NOTHING * case.drop.before:
+    little = NOTHING * case.drop.before
+    if during < little:
         text = "nobody else used the device"
         if during >= 0.5:
             text = f"others moved next to nothing on the same device: {during:.0f} MB/s"
         return Finding("others", "quiet", text)
-    return Finding(
-        "others",
-        "quiet",
-        f"others moved no more on the same device than before ({during:.0f} MB/s, {before:.0f} "
-        "before)",
-    )
+    rates = f"{during:.0f} MB/s, {max(before, 0.0):.0f} before"
+    text = f"others moved no more on the same device than before ({rates})"
+    if more >= little:
+        text = f"others moved too little on the same device to explain the drop ({rates})"
+    return Finding("others", "quiet", text)
 
 
 def _others_mb_s(case: Case, start_s: float, end_s: float) -> float | None:

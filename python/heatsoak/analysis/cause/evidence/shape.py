@@ -3,7 +3,7 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, level_of
+from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.view import StepView
 from heatsoak.catalog import has_write_cache
@@ -232,12 +232,12 @@ def reads_beside(case: Case) -> Finding | None:
             )
     for view in steps:
         if not is_at_full_speed(view, steps):
-            fastest = max(level_of(v) for v in steps if alike(v.step, view.step))
+            fastest = max(v.level for v in steps if alike(v.step, view.step))
             return Finding(
                 "reads-beside",
                 "slow-too",
                 f"reads were slower too: '{view.step.name}' started at "
-                f"{level_of(view) / fastest:.0%} of the speed of the same reads",
+                f"{view.level / fastest:.0%} of the speed of the same reads",
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:

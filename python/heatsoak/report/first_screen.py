@@ -1,0 +1,240 @@
+"""The first screen: the answer, the steps in at most fifteen lines, and what to type next."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.names import names_of
+from heatsoak.output import Console, Text
+from heatsoak.protocol.phrases import shortened
+from heatsoak.recording import Recording
+from heatsoak.report.findings import (
+    VERBS,
+    print_answer,
+    score_text,
+    style_of,
+    title_of,
+    written_text,
+)
+from heatsoak.units import format_duration
+
+#: The lines between the answer and the next command.
+MAX_LINES = 15
+_MAX_SCORES = 4
+_ORDER = {"yes": 0, "cannot-tell": 1, "no": 2, "not-loaded": 3}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table; `badness` says which to keep where there are too many."""
+
+    recording: str
+    what: str
+    duration_s: float | None
+    mean_mb_s: float | None
+    max_temp_c: float | None
+    verdict: str
+    text: str
+    badness: tuple[float, ...]
+
+
+def print_first_screen(
+    findings: Findings, recordings: Sequence[Recording], console: Console, command: str | None
+) -> None:
+    """Print the answer and, below it, what the steps show in at most `MAX_LINES` lines.
+
+    `command` shows the rest; None if that is the same command with ``--evidence``.
+    """
+    print_answer(findings.answer, console)
+    if len(findings.recordings) == 1:
+        _print_line(title_of(findings.recordings[0]), console)
+    told = [*_scores(findings), *_rounds(findings), *_copies(findings)]
+    left = [*_without_temp(findings), *written_text(recordings)]
+    # a title, the table's heading, and what else there is
+    room = MAX_LINES - len(told) - len(left) - 3
+    rows = _rows(findings, recordings, room)
+    kept = rows
+    if len(rows) > room:
+        worst = sorted(range(len(rows)), key=lambda number: rows[number].badness)[: room - 1]
+        kept = [rows[number] for number in sorted(worst)]
+    if kept:
+        console.print(_table(kept, console.width))
+    if len(kept) < len(rows):
+        others = Counter(row.verdict for row in rows) - Counter(row.verdict for row in kept)
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in others.most_common())
+        _print_line(Text(f"and {len(rows) - len(kept)} more: {counts}"), console)
+    for line in (*told, *left):
+        _print_line(line, console)
+    if (rest := _counted(findings)) is not None:
+        # a command must not be cut
+        console.print(Text(f"{rest}: {command or 'add'} --evidence"), soft_wrap=True)
+
+
+def _print_line(text: Text, console: Console) -> None:
+    console.print(text, no_wrap=True, overflow="ellipsis")
+
+
+def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> list[_Row]:
+    """A row for each step or, where these are too many, for each of several recordings."""
+    labels = [one.label for one in names_of(recordings).recordings]
+    named = list(zip(labels, findings.recordings, strict=True))
+    steps = [
+        _row_of(label, step)
+        for label, recording in named
+        # rounds have hundreds of steps
+        for step in recording.steps
+        if step.rounds is None
+    ]
+    if len(named) == 1 or len(steps) <= room:
+        return steps
+    return [_summary(label, recording) for label, recording in named]
+
+
+def _row_of(label: str, step: StepFindings) -> _Row:
+    loss = max([episode.depth_pct for episode in step.episodes], default=0.0)
+    kind = 0 if step.throttles else 3 if step.verdict == "steady" else 2 if not loss else 1
+    return _Row(
+        label,
+        step.step,
+        step.duration_s if step.duration_s > 0 else None,
+        step.mean_mb_s,
+        step.max_temp_c,
+        step.verdict,
+        _in_short(step),
+        (kind, -loss),
+    )
+
+
+def _summary(label: str, recording: RecordingFindings) -> _Row:
+    """A recording by its worst step."""
+    temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
+    hottest_c = max(temps_c, default=None)
+    order = _ORDER[recording.answer.throttles]
+    rows = [_row_of(label, step) for step in recording.steps if step.rounds is None]
+    if not rows:
+        text = recording.answer.sentence
+        return _Row(label, "", None, None, hottest_c, recording.answer.throttles, text, (order,))
+    worst = min(rows, key=lambda row: row.badness)
+    return _Row(
+        label,
+        worst.what,
+        worst.duration_s,
+        worst.mean_mb_s,
+        hottest_c,
+        worst.verdict,
+        worst.text,
+        (order, *worst.badness),
+    )
+
+
+def _in_short(step: StepFindings) -> str:
+    """The costliest fall of a step, or why it has its verdict, in half a line."""
+    if not step.episodes:
+        if step.slowed_by_heat_pct is not None:
+            return f"{step.slowed_by_heat_pct:.0f} % below its full speed from the start"
+        return step.why_unknown or "; ".join(step.why[:1])
+    of_verdict = [one for one in step.episodes if one.cause == step.verdict] or step.episodes
+    told = [max(of_verdict, key=_cost)]
+    by_heat = [one for one in step.episodes if one.cause == "thermal"]
+    if by_heat and told[0].cause != "thermal":
+        told.append(max(by_heat, key=_cost))
+    others = len(step.episodes) - len(told)
+    more = [f"{others} more fall{'s' if others > 1 else ''}"] if others else []
+    return "; ".join([*map(_fell, told), *more])
+
+
+def _fell(episode: Episode) -> str:
+    verb = VERBS.get(episode.cause, "fell")
+    is_swing = episode.oscillates and episode.period_s is not None
+    every = f", every {episode.period_s:.0f} s" if is_swing else ""
+    return f"{verb} by {episode.depth_pct:.0f} % after {format_duration(episode.onset_s)}{every}"
+
+
+def _cost(episode: Episode) -> float:
+    return episode.depth_pct * (episode.end_s - episode.onset_s)
+
+
+def _table(rows: Sequence[_Row], width: int) -> Table:
+    """The rows, with long names and texts cut so that each takes one line."""
+    cells: dict[str, list[str]] = {}
+    if len({row.recording for row in rows}) > 1:
+        cells["Recording"] = [shortened(row.recording, width // 4) for row in rows]
+    cells["Step"] = [shortened(row.what, width // 4) for row in rows]
+    if width >= 80:
+        cells["Time"] = [format_duration(row.duration_s) if row.duration_s else "" for row in rows]
+    cells["MB/s"] = ["" if row.mean_mb_s is None else f"{row.mean_mb_s:,.0f}" for row in rows]
+    if any(row.max_temp_c is not None for row in rows):
+        temps_c = [row.max_temp_c for row in rows]
+        cells["Hottest"] = ["" if temp_c is None else f"{temp_c:.0f} C" for temp_c in temps_c]
+    cells["Verdict"] = [row.verdict for row in rows]
+    widths = [max(map(len, [heading, *column])) for heading, column in cells.items()]
+    room = max(width - sum(widths) - 2 * len(widths), 0)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in (*cells, ""):
+        right = heading in ("Time", "MB/s", "Hottest")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=True)
+    for number, row in enumerate(rows):
+        verdict = Text(row.verdict, style=style_of(row.verdict))
+        text = row.text if len(row.text) <= room else f"{row.text[: max(room - 1, 0)]}…"
+        *others, _ = (Text(column[number]) for column in cells.values())
+        table.add_row(*others, verdict, Text(text))
+    return table
+
+
+def _scores(findings: Findings) -> list[Text]:
+    """The scores of the only recording: a table of several is a comparison."""
+    if len(findings.recordings) != 1:
+        return []
+    scores = findings.recordings[0].scores
+    known = [f"{score.name} {score_text(score)}" for score in scores if score.value is not None]
+    if not known:
+        return []
+    more = f", and {len(known) - _MAX_SCORES} more" if len(known) > _MAX_SCORES else ""
+    scale = "" if scores[0].scale == 1 else " (scaled down: not a result of the protocol)"
+    return [Text(f"scores: {', '.join(known[:_MAX_SCORES])}{more}{scale}")]
+
+
+def _rounds(findings: Findings) -> list[Text]:
+    rounds = [one for recording in findings.recordings for one in recording.rounds]
+    if len(findings.recordings) != 1 or len(rounds) > _MAX_SCORES:
+        return []
+    return [Text(f"{one.name}: {one.text}") for one in rounds]
+
+
+def _copies(findings: Findings) -> list[Text]:
+    if len(findings.copies) > 1:
+        return []
+    return [Text(f"{step.step}: {step.text}") for copy in findings.copies for step in copy.steps]
+
+
+def _without_temp(findings: Findings) -> list[Text]:
+    """What would bring a temperature, for those that have none."""
+    hints = Counter(one.no_temp for one in findings.recordings if one.no_temp is not None)
+    return [Text(hint, style="yellow") for hint, _ in hints.most_common(1)]
+
+
+def _counted(findings: Findings) -> str | None:
+    """What ``--evidence`` would show besides."""
+    notes = sum(
+        len([note for note in one.notes if note != one.no_temp]) for one in findings.recordings
+    )
+    poor = sum(sensor.trust == "poor" for one in findings.recordings for sensor in one.sensors)
+    lines = sum(
+        len(episode.evidence)
+        for one in findings.recordings
+        for step in one.steps
+        for episode in step.episodes
+    )
+    counts = [
+        _count(poor, "sensor not trusted", "sensors not trusted"),
+        _count(notes, "note", "notes"),
+        _count(lines, "piece of evidence", "pieces of evidence"),
+    ]
+    return ", ".join(count for count in counts if count) or None
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}" if number else ""
