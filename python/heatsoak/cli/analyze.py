@@ -20,8 +20,8 @@ from heatsoak.cli.common import (
     ShiftOption,
     exit_code,
     open_recordings,
-    print_judged,
 )
+from heatsoak.cli.judged import print_judged
 
 
 def analyze_command(

@@ -1,6 +1,5 @@
 """Options and output that several commands share."""
 
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +15,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemaining
 from heatsoak.analysis import Findings
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import Console, Text, TextColumn, announce, json_text, print_err
+from heatsoak.output import Console, TextColumn, announce, json_text, print_err
 from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
-from heatsoak.report import print_findings, print_first_screen
 from heatsoak.units import format_duration
 
 _LINE_INTERVAL_S = 10.0
@@ -209,32 +207,6 @@ def open_recordings(
             opened.recordings, power, replace(options, device=None), shift_s=shift_s
         )
     return opened
-
-
-def print_judged(
-    findings: Findings,
-    recordings: Sequence[Recording],
-    output_format: OutputFormat,
-    *,
-    evidence: bool,
-    paths: Sequence[Path] | None,
-) -> None:
-    """Print findings in a format: as JSON, on the first screen or with all evidence.
-
-    `paths` are what other commands take to show the same recordings, None if words would not do.
-    """
-    if output_format is OutputFormat.JSON:
-        print_json(findings.model_dump(mode="json"))
-        return
-    out = console()
-    words = None if paths is None else " ".join(shlex.quote(str(path)) for path in paths)
-    if evidence:
-        print_findings(findings, recordings, out)
-    else:
-        command = None if words is None else f"heatsoak analyze {words}"
-        print_first_screen(findings, recordings, out, command)
-    if words is not None:
-        out.print(Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True)
 
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:

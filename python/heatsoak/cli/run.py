@@ -22,8 +22,8 @@ from heatsoak.cli.common import (
     console,
     exit_code,
     print_json,
-    print_judged,
 )
+from heatsoak.cli.judged import print_judged
 from heatsoak.errors import UsageError
 from heatsoak.output import announce
 from heatsoak.protocol import apply_settings, load, scaled

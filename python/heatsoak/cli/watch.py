@@ -18,8 +18,8 @@ from heatsoak.cli.common import (
     OutputFormat,
     OutputOption,
     exit_code,
-    print_judged,
 )
+from heatsoak.cli.judged import print_judged
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, print_err
 from heatsoak.output import lines as stacked

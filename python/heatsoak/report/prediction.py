@@ -1,10 +1,15 @@
 """Predictions and advice in the terminal."""
 
+from typing import TYPE_CHECKING
+
 from rich.table import Table
 
 from heatsoak.output import Console, Text
-from heatsoak.twin import Advice, Prediction
 from heatsoak.units import format_number
+
+if TYPE_CHECKING:
+    # fits take a while to load, and every report would wait for them
+    from heatsoak.twin import Advice, Prediction
 
 _ROWS = (
     ("begins to throttle after", "onset_s", "s"),
@@ -16,7 +21,7 @@ _ROWS = (
 )
 
 
-def print_prediction(found: Prediction, console: Console) -> None:
+def print_prediction(found: "Prediction", console: Console) -> None:
     """Print a prediction, its answer first."""
     style = "bold red" if found.throttles >= 0.5 else "bold green"
     console.print(Text(found.answer, style=style), soft_wrap=True)
@@ -37,7 +42,7 @@ def print_prediction(found: Prediction, console: Console) -> None:
         console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
 
 
-def print_advice(found: Advice, console: Console) -> None:
+def print_advice(found: "Advice", console: Console) -> None:
     """Print what cooling is needed, the answer first."""
     style = {"no": "bold green", "yes": "bold yellow", "not-enough": "bold red"}[found.matters]
     console.print(Text(found.answer, style=style), soft_wrap=True)

@@ -1,12 +1,16 @@
 """A twin in the terminal: its answer first, then what was fitted, then what cannot be told."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from heatsoak.output import Console
-from heatsoak.twin import FittedParameter, Twin
 from heatsoak.units import format_number
+
+if TYPE_CHECKING:
+    # fits take a while to load, and every report would wait for them
+    from heatsoak.twin import FittedParameter, Twin
 
 _NETWORKS = {
     1: "a drive of one piece",
@@ -15,7 +19,7 @@ _NETWORKS = {
 }
 
 
-def print_twin(twin: Twin, console: Console, path: Path | None = None) -> None:
+def print_twin(twin: "Twin", console: Console, path: Path | None = None) -> None:
     """Print a twin; `path` is where it was written."""
     console.print(twin.answer)
     for sentence in twin.told:
@@ -29,7 +33,7 @@ def print_twin(twin: Twin, console: Console, path: Path | None = None) -> None:
         console.print(f"written to {path}")
 
 
-def _parameters(twin: Twin) -> Table:
+def _parameters(twin: "Twin") -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Parameter", no_wrap=True)
     for heading in ("value", "90 %", "expected", "learned"):
@@ -45,7 +49,7 @@ def _parameters(twin: Twin) -> Table:
     return table
 
 
-def _expected(parameter: FittedParameter) -> str:
+def _expected(parameter: "FittedParameter") -> str:
     """What was expected, two thirds of the time."""
     prior = parameter.prior
     return f"{_number(prior.value(-1))} to {_number(prior.value(1))}"
