@@ -1,8 +1,8 @@
 """heatsoak: does a drive throttle, when, by how much, and why.
 
-From Python, `heatsoak.open`, `read_log`, `analyze`, `compare`, `fit` and `run` do what the command
-line does; docs/python.md shows how. They are loaded when first used, so that importing heatsoak is
-fast.
+From Python, `heatsoak.open`, `read_log`, `analyze`, `compare`, `fit`, `predict` and `run` do what
+the command line does; docs/python.md shows how. They are loaded when first used, so that importing
+heatsoak is fast.
 """
 
 from importlib import import_module
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
         analyze,
         compare,
         fit,
+        predict,
         read_log,
         run,
     )
     from heatsoak.api import open_recording as open
     from heatsoak.api import open_recordings as open_all
     from heatsoak.recording import Recording
-    from heatsoak.twin import Twin
+    from heatsoak.twin import Prediction, Twin
 
 __version__ = version("heatsoak")
 
 __all__ = [
     "Comparison",
     "Findings",
+    "Prediction",
     "Recording",
     "Twin",
     "analyze",
@@ -39,6 +41,7 @@ __all__ = [
     "fit",
     "open",
     "open_all",
+    "predict",
     "read_log",
     "run",
 ]
@@ -47,6 +50,7 @@ __all__ = [
 _LAZY = {
     "Comparison": ("heatsoak.analysis.comparison", "Comparison"),
     "Findings": ("heatsoak.analysis", "Findings"),
+    "Prediction": ("heatsoak.twin", "Prediction"),
     "Recording": ("heatsoak.recording", "Recording"),
     "Twin": ("heatsoak.twin", "Twin"),
     "analyze": ("heatsoak.api", "analyze"),
@@ -54,6 +58,7 @@ _LAZY = {
     "fit": ("heatsoak.api", "fit"),
     "open": ("heatsoak.api", "open_recording"),
     "open_all": ("heatsoak.api", "open_recordings"),
+    "predict": ("heatsoak.api", "predict"),
     "read_log": ("heatsoak.api", "read_log"),
     "run": ("heatsoak.api", "run"),
 }

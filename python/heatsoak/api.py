@@ -4,6 +4,7 @@
 a user can cause raises one of :mod:`heatsoak.errors`.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -24,7 +25,7 @@ from heatsoak.recording import InMemoryRecording, Recording, find_recordings
 from heatsoak.target import Place, parse_place
 
 if TYPE_CHECKING:
-    from heatsoak.twin import Twin
+    from heatsoak.twin import Prediction, Twin
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
@@ -101,6 +102,40 @@ def fit(*sources: Source | Iterable[Source], base: str | None = None) -> "Twin":
 
     with _our_errors():
         return fit_recordings(_recordings(sources), None if base is None else load_drive(base))
+
+
+def predict(
+    subject: "Twin | str | os.PathLike[str]",
+    load: str = "write",
+    *,
+    enclosure: str | None = None,
+    ambient_c: float | None = None,
+    airflow_m_s: float | None = None,
+    heatsink: str | float | None = None,
+    duration_s: float | None = None,
+    holds_mb_s: float | None = None,
+) -> "Prediction":
+    """Return what a drive would do under a load: whether it throttles, when, and how far.
+
+    `subject` is a twin, its file, or a drive of the catalog; `load` is ``read``, ``write``,
+    ``randread``, ``randwrite`` or ``PROTOCOL[:STEP]``; `heatsink` is a place of the catalog whose
+    heatsink is put on, or K/W. Without `duration_s` it runs for the step's time, or ten minutes.
+    Raises UsageError for what is unknown, or cannot be simulated.
+    """
+    # it takes a while to load, and nothing else needs it
+    from heatsoak import twin
+
+    with _our_errors():
+        step, before = twin.step_of(load)
+        return twin.predict(
+            subject if isinstance(subject, twin.Twin) else twin.subject_of(os.fspath(subject)),
+            step,
+            duration_s or step.runtime_s or twin.USUAL_S,
+            before=before,
+            enclosure=enclosure,
+            cooling=twin.Cooling(ambient_c, airflow_m_s, heatsink),
+            holds_mb_s=holds_mb_s,
+        )
 
 
 def compare(

@@ -13,12 +13,10 @@ from heatsoak.cli.foretold import (
     WorkloadOption,
     duration_of,
     require,
-    step_of,
-    subject_of,
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_advice
-from heatsoak.twin import advise
+from heatsoak.twin import advise, step_of, subject_of
 
 
 def advise_command(

@@ -13,12 +13,10 @@ from heatsoak.cli.foretold import (
     WorkloadOption,
     duration_of,
     require,
-    step_of,
-    subject_of,
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_prediction
-from heatsoak.twin import Cooling, predict
+from heatsoak.twin import Cooling, predict, step_of, subject_of
 from heatsoak.units import MB, parse_size
 
 

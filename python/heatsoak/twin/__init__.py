@@ -3,10 +3,12 @@
 from heatsoak.twin.advise import Advice, advise
 from heatsoak.twin.case import Cooling
 from heatsoak.twin.fitting import fit
+from heatsoak.twin.named import USUAL_S, step_of, subject_of
 from heatsoak.twin.predict import Prediction, predict
 from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
 
 __all__ = [
+    "USUAL_S",
     "Advice",
     "Cooling",
     "Estimate",
@@ -17,4 +19,6 @@ __all__ = [
     "advise",
     "fit",
     "predict",
+    "step_of",
+    "subject_of",
 ]

@@ -1,0 +1,49 @@
+"""Twins, drives and loads by the words that people use for them."""
+
+import tomllib
+from pathlib import Path
+
+from heatsoak.catalog import Drive, load_drive
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.protocol import Pause, WorkloadStep, load
+from heatsoak.twin.twin import Twin
+
+#: Loads by a word of fio's, as reviewers run them.
+_WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
+#: How long a load is that says nothing of that.
+USUAL_S = 600.0
+
+
+def subject_of(text: str) -> Twin | Drive:
+    """A twin's file, or a drive of the catalog or of the user's own."""
+    path = Path(text)
+    if path.suffix == ".toml" and path.is_file():
+        try:
+            is_twin = "uncertainty" in tomllib.loads(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            is_twin = True  # what is wrong is said there
+        if is_twin:
+            return Twin.load(path)
+    return load_drive(text)
+
+
+def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
+    """A load, and the loads and pauses that its protocol prepares the drive with."""
+    if text in _WORDS:
+        words = {"name": text, "rw": text, "bs": _WORDS[text], "iodepth": 32, "runtime": USUAL_S}
+        return WorkloadStep.model_validate(words), []
+    name, _, wanted = text.partition(":")
+    if Path(text).exists():
+        name, wanted = text, ""
+    steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause)]
+    known = [one for one in steps if isinstance(one, WorkloadStep) and one.is_judged]
+    if not known:
+        raise UsageError(f"{text}: has no step with a workload of one drive")
+    found = [one for one in known if one.name == wanted] if wanted else known
+    if not found:
+        names = [one.name for one in known]
+        raise UsageError(
+            f"{text}: has no step '{wanted}'{suggestion(wanted, names)}: {', '.join(names)}"
+        )
+    before = steps[: steps.index(found[0])]
+    return found[0], [one for one in before if isinstance(one, Pause) or not one.is_judged]
