@@ -39,6 +39,8 @@ class Cooling:
 
     Attributes:
         ambient_c: the air at the drive.
+        warming_k: how much warmer that air is than it was in the place. Where nobody measured the
+            air, a twin knows only how far its limit is above it.
         airflow_m_s: how fast it moves.
         heatsink: a place of the catalog whose heatsink is put on, or a resistance to the air in K/W
             beside the drive's own.
@@ -47,6 +49,7 @@ class Cooling:
     ambient_c: float | None = None
     airflow_m_s: float | None = None
     heatsink: str | float | None = None
+    warming_k: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -198,10 +201,10 @@ def _cooled(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
     changed = dict(place)
     if cooling.ambient_c is not None:
         changed["air_c"] = cooling.ambient_c
+    changed["air_c"] += cooling.warming_k
     if isinstance(cooling.heatsink, str):
-        other = _plain(load_enclosure(cooling.heatsink))
-        for kind in ("nodes", "links", "heat_w"):
-            changed[kind] = {**other.get(kind, {}), **changed.get(kind, {})}
+        for kind, added in _heatsink_of(_plain(load_enclosure(cooling.heatsink))).items():
+            changed[kind] = {**added, **changed.get(kind, {})}
     elif cooling.heatsink is not None:
         sink = {"between": ["board", "air"], "k_per_w": cooling.heatsink}
         changed["links"] = {**changed["links"], "heatsink": sink}
@@ -212,6 +215,22 @@ def _cooled(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
             for key, link in changed["links"].items()
         }
     return changed
+
+
+def _heatsink_of(place: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What lies on the drive's packages in a place; the slot and its air stay there."""
+    packages = {"controller", "nand"}
+    on = {
+        node
+        for link in place["links"].values()
+        if packages & set(link["between"])
+        for node in link["between"]
+    } & set(place.get("nodes", {})) - packages - {"board"}
+    return {
+        "nodes": {name: node for name, node in place.get("nodes", {}).items() if name in on},
+        "links": {name: link for name, link in place["links"].items() if on & set(link["between"])},
+        "heat_w": {name: watts for name, watts in place.get("heat_w", {}).items() if name in on},
+    }
 
 
 class _Unheated:
@@ -295,9 +314,13 @@ def _merged(phases: Sequence[Phase]) -> Iterator[Phase]:
 def _as_fast(phases: list[Phase], workload: WorkloadStep, twin: Twin) -> list[Phase]:
     """The phases of the drive's class at the speed that the drive itself was seen to have."""
     rates = {"read": twin.full_load.read_mb_s, "write": twin.full_load.write_mb_s}
-    seen = rates.get(workload.workloads[0].rw, 0.0)
+    load = workload.workloads[0]
+    seen = rates.get(load.rw, 0.0)
     if seen <= 0 or len(workload.workloads) > 1:
         return phases
+    for asked in (load.rate, load.rate_iops and load.rate_iops * load.bs):
+        if asked is not None:
+            seen = min(seen, asked * load.numjobs / 1e6)
     factor = seen / phases[0]["mb_s"]
 
     def sped(work: dict[str, float]) -> dict[str, float]:
