@@ -45,6 +45,14 @@ def test_a_load_of_half_the_rate_stays_one_on_a_twin_of_a_slower_class(twin: Twi
     assert half.throttles < full.throttles
 
 
+def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> None:
+    read = WorkloadStep.model_validate({**LOAD, "name": "read", "rw": "read", "runtime": "5m"})
+    fill = WorkloadStep.model_validate({**LOAD, "name": "fill"})
+    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
+    empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, rest])
+    assert empty.hidden_temp_c[1] == pytest.approx(filled.hidden_temp_c[1], abs=0.5)
+
+
 def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin) -> None:
     same = predict(twin, write(), 300)
     assert predict(twin, write(), 300, cooling=Cooling(warming_k=0.0)) == same
