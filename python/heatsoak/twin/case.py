@@ -144,10 +144,10 @@ def _likely_of(
         return place, found
     place = enclosure or subject.enclosure
     drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
-    chance = np.random.default_rng(seed)
-    return place, [
-        _varied(drive_spec, place_spec, *chance.standard_normal(4).tolist()) for _ in range(DRAWS)
-    ]
+    half = np.random.default_rng(seed).standard_normal((DRAWS // 2, 4))
+    # each with its opposite, so that their middle is the drive itself
+    drawn = np.concatenate([half, -half]).tolist()
+    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn]
 
 
 def _plain(enclosure: Enclosure) -> dict[str, Any]:
@@ -312,7 +312,7 @@ def _merged(phases: Sequence[Phase]) -> Iterator[Phase]:
 
 
 def _of_data(phases: list[Phase]) -> list[Phase]:
-    """The phases with reads that come from flash, as a fit takes them: an empty drive's cost less."""
+    """The phases with reads that come from flash, as a fit takes them."""
     return [
         {
             **one,
