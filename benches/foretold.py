@@ -5,10 +5,10 @@
 Four parts:
 
 - `catalog`: drives of the catalog in places under loads, beside exact simulations of the same
-  drive, and of another of its model in another such room: ranges are meant for that one. Near
-  the edge, where the air makes throttling uncertain, several others show whether probabilities hold.
-- `elsewhere`: twins of drives in one place, fitted on the base of another drive, in places and under
-  loads that they were not fitted to.
+  drive, and of another of its model in another such room: ranges are meant for that one. Near the
+  edge, where the air makes throttling uncertain, several others show whether probabilities hold.
+- `elsewhere`: twins of drives in one place, fitted on the base of another drive, in places and
+  under loads that they were not fitted to.
 - `published`: twins fitted to simulations of Puget's idle cells, in the loaded ones by their air
   alone; and to AnandTech's bare adapter, with the heatsink.
 - `time`: of one prediction, with the exact engine's unheated pass apart.
@@ -122,10 +122,15 @@ def exact(
         while not core.done and not core.stopped:
             core.advance(60.0, 60.0)
         core.end()
+    if core.stopped:
+        raise ValueError("shuts itself down while it is prepared")
     core.begin(workloads_json(step, core.user_bytes))
     found = core.advance(float(case.seconds), 1.0)
     rates = [np.nan_to_num(found[key]) for key in ("read_bw_mb_s", "write_bw_mb_s")]
-    return slowed(core.truth()["onset_s"], np.sum(rates, axis=0)[: case.seconds], case)
+    mb_s = np.zeros(case.seconds)  # that of a drive that shuts itself down
+    moved = np.sum(rates, axis=0)[: case.seconds]
+    mb_s[: len(moved)] = moved
+    return slowed(core.truth()["onset_s"], mb_s, case)
 
 
 def slowed(onset_s: float, mb_s: Array, case: Case) -> Exact:

@@ -6,6 +6,7 @@ import heatsoak
 import pytest
 from heatsoak.catalog import load_drive
 from heatsoak.protocol import Pause, Protocol, WorkloadStep
+from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin import Cooling, Twin, predict
 from made_once import made_once
 
@@ -45,6 +46,14 @@ def test_a_load_of_half_the_rate_stays_one_on_a_twin_of_a_slower_class(twin: Twi
     assert half.throttles < full.throttles
 
 
+def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> None:
+    read = WorkloadStep.model_validate({**LOAD, "name": "read", "rw": "read", "runtime": "5m"})
+    fill = WorkloadStep.model_validate({**LOAD, "name": "fill"})
+    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
+    empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, rest])
+    assert empty.hidden_temp_c[1] == pytest.approx(filled.hidden_temp_c[1], abs=0.5)
+
+
 def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin) -> None:
     same = predict(twin, write(), 300)
     assert predict(twin, write(), 300, cooling=Cooling(warming_k=0.0)) == same
@@ -57,6 +66,18 @@ def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin)
     absolute = predict(twin, write(), 300, cooling=set_c)
     assert absolute.onset_s is not None
     assert absolute.onset_s[2] - absolute.onset_s[0] > same.onset_s[2] - same.onset_s[0]
+
+
+def test_the_middle_is_the_drive_itself() -> None:
+    drive, place = load_drive("samsung-950-pro-512"), "puget-top-2gpu-idle"
+    step = write(runtime="2m")
+    target = SimulatedTarget(drive, place)
+    for _ in target.run(step):
+        pass
+    for seed in range(3):
+        found = predict(drive, step, 120, enclosure=place, seed=seed)
+        assert found.onset_s is not None
+        assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03)
 
 
 def test_a_place_without_a_heatsink_brings_none() -> None:

@@ -110,7 +110,7 @@ class Case:
         ]
         phases = unheated.run(workload, duration_s)
         if isinstance(subject, Twin):
-            phases = _as_fast(phases, workload, subject)
+            phases = _as_fast(_of_data(phases), workload, subject)
         seconds = max(round(duration_s), 1)
         return cls(subject, drive, place, workload, seconds, phases, prepared, likely)
 
@@ -144,10 +144,10 @@ def _likely_of(
         return place, found
     place = enclosure or subject.enclosure
     drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
-    chance = np.random.default_rng(seed)
-    return place, [
-        _varied(drive_spec, place_spec, *chance.standard_normal(4).tolist()) for _ in range(DRAWS)
-    ]
+    half = np.random.default_rng(seed).standard_normal((DRAWS // 2, 4))
+    # each with its opposite, so that their middle is the drive itself
+    drawn = np.concatenate([half, -half]).tolist()
+    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn]
 
 
 def _plain(enclosure: Enclosure) -> dict[str, Any]:
@@ -309,6 +309,20 @@ def _merged(phases: Sequence[Phase]) -> Iterator[Phase]:
             key: value + share * (phase["work"][key] - value) for key, value in last["work"].items()
         }
     yield last
+
+
+def _of_data(phases: list[Phase]) -> list[Phase]:
+    """The phases with reads that come from flash, as a fit takes them."""
+    return [
+        {
+            **one,
+            "work": {
+                **one["work"],
+                "read_pages": max(one["work"]["read_pages"], one["work"]["host_read_pages"]),
+            },
+        }
+        for one in phases
+    ]
 
 
 def _as_fast(phases: list[Phase], workload: WorkloadStep, twin: Twin) -> list[Phase]:

@@ -222,7 +222,8 @@ def _means(values: Array, window_s: float) -> Array:
 def _range(values: Sequence[float]) -> Range | None:
     if not values:
         return None
-    return [round(float(value), 2) for value in np.quantile(values, _QUANTILES)]
+    # by ranks among one more than there are: so many of the next lie within
+    return [round(float(q), 2) for q in np.quantile(values, _QUANTILES, method="weibull")]
 
 
 def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
