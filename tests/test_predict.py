@@ -62,6 +62,8 @@ def test_hotter_air_is_never_better_and_a_heatsink_never_worse(tmp_path: Path) -
     ]
     assert airs == sorted(airs)
     assert airs[0] < airs[-1]
+    warmer = predicted(*HOT, "--warmer", "-20", cwd=tmp_path)
+    assert warmer["throttles"] < predicted(*HOT, cwd=tmp_path)["throttles"]
     sinks = [
         predicted(*HOT, "--heatsink", k_per_w, cwd=tmp_path)["max_reported_temp_c"][1]
         for k_per_w in ("1", "3", "9", "27")
@@ -84,6 +86,13 @@ def test_it_says_the_same_each_time_and_answers_first(tmp_path: Path) -> None:
     assert cool["answer"].startswith("Does not throttle in 10 min: ")
     none = ("onset_s", "onset_gb", "depth_pct", "throttled_mb_s", "holds", "cliff", "first")
     assert [cool[key] for key in none] == [None] * len(none)
+
+
+def test_a_drive_that_gets_too_hot_to_go_on_is_said_to_shut_down(tmp_path: Path) -> None:
+    hot = ("pcie5-tlc-2tb", "--enclosure", "laptop", "--for", "3m")
+    found = predicted(*hot, cwd=tmp_path)
+    assert found["throttled_mb_s"][1] == 0
+    assert "so hot that it shuts itself down" in found["answer"]
 
 
 def test_a_recorder_is_told_whether_its_rate_is_held(tmp_path: Path) -> None:
@@ -129,6 +138,7 @@ def test_a_twin_foretells_the_drive_that_it_is_of(tmp_path: Path) -> None:
         (("samsung-950-pro-512", "--for", "3d"), "--for 3d: "),
         (("samsung-950-pro-512", "--ambient", "nan"), "--ambient nan: must be between"),
         (("samsung-950-pro-512", "--ambient", "400"), "--ambient 400: must be between"),
+        (("samsung-950-pro-512", "--warmer", "nan"), "--warmer nan: must be between"),
         (("samsung-950-pro-512", "--airflow", "inf"), "--airflow inf: must be between"),
         (("broken.toml",), "broken.toml: is not valid TOML"),
     ],

@@ -110,6 +110,7 @@ def predict(
     *,
     enclosure: str | None = None,
     ambient_c: float | None = None,
+    warmer_k: float = 0.0,
     airflow_m_s: float | None = None,
     heatsink: str | float | None = None,
     duration_s: float | None = None,
@@ -118,7 +119,8 @@ def predict(
     """Return what a drive would do under a load: whether it throttles, when, and how far.
 
     `subject` is a twin, its file, or a drive of the catalog; `load` is ``read``, ``write``,
-    ``randread``, ``randwrite`` or ``PROTOCOL[:STEP]``; `heatsink` is a place of the catalog whose
+    ``randread``, ``randwrite`` or ``PROTOCOL[:STEP]``. `warmer_k` is how much warmer the air is
+    than it was, for a twin whose room nobody measured. `heatsink` is a place of the catalog whose
     heatsink is put on, or K/W. Without `duration_s` it runs for the step's time, or ten minutes.
     Raises UsageError for what is unknown, or cannot be simulated.
     """
@@ -133,7 +135,7 @@ def predict(
             duration_s or step.runtime_s or twin.USUAL_S,
             before=before,
             enclosure=enclosure,
-            cooling=twin.Cooling(ambient_c, airflow_m_s, heatsink),
+            cooling=twin.Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
             holds_mb_s=holds_mb_s,
         )
 

@@ -25,6 +25,10 @@ def predict_command(
     workload: WorkloadOption = "write",
     enclosure: EnclosureOption = None,
     ambient_c: AmbientOption = None,
+    warmer_k: Annotated[
+        float,
+        typer.Option("--warmer", metavar="K", help="How much warmer the air is than it was there."),
+    ] = 0.0,
     airflow_m_s: Annotated[
         float | None, typer.Option("--airflow", metavar="M_S", help="How fast it moves.")
     ] = None,
@@ -54,6 +58,7 @@ def predict_command(
 ) -> int:
     """Predict whether a drive throttles under a workload: when, how far, how hot."""
     require(ambient_c, "--ambient", -40, 150, "C")
+    require(warmer_k, "--warmer", -100, 100, "K")
     require(airflow_m_s, "--airflow", 0, 100, "m/s")
     step, before = step_of(workload)
     duration_s = duration_of(duration, step)
@@ -63,7 +68,7 @@ def predict_command(
         duration_s,
         before=before,
         enclosure=enclosure,
-        cooling=Cooling(ambient_c, airflow_m_s, _heatsink(heatsink)),
+        cooling=Cooling(ambient_c, airflow_m_s, _heatsink(heatsink), warmer_k),
         holds_mb_s=None if holds is None else _rate_mb_s(holds),
     )
     if output_format is OutputFormat.JSON:

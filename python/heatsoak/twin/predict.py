@@ -255,9 +255,13 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         sure = (
             "Throttles" if found.throttles >= 0.95 else f"Throttles, {found.throttles:.0%} likely,"
         )
+        left_mb_s = found.throttled_mb_s[1]
+        become = f"{found.full_mb_s:,.0f} MB/s become {left_mb_s:,.0f}"
+        if left_mb_s == 0:
+            become = "then it is so hot that it shuts itself down"
         said = (
-            f"{sure} after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): "
-            f"{found.full_mb_s:,.0f} MB/s become {found.throttled_mb_s[1]:,.0f}; {hottest}."
+            f"{sure} after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): {become}; "
+            f"{hottest}."
         )
     if found.cliff is not None:
         what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
