@@ -289,7 +289,8 @@ def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
     assert [step["step"] for step in judged["steps"]] == ["write", "both"]
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "finished"
-    assert recording.meta.conditions == {"enclosure": catalog.load_drive(drive_id).enclosure}
+    place = catalog.load_enclosure(catalog.load_drive(drive_id).enclosure)
+    assert recording.meta.conditions == place.labels
     samples = recording.samples()
     write, both = (samples.filter(samples["step"] == name) for name in ("write", "both"))
     assert write["write_bw_mb_s"].max() > 400  # type: ignore[operator]

@@ -94,7 +94,8 @@ def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> lis
 
 
 def _row_of(label: str, step: StepFindings) -> _Row:
-    loss = max([episode.depth_pct for episode in step.episodes], default=0.0)
+    told = [one for one in step.episodes if one.cause == "thermal" or not step.throttles]
+    loss = max([*(one.depth_pct for one in told), step.slowed_by_heat_pct or 0.0])
     kind = 0 if step.throttles else 3 if step.verdict == "steady" else 2 if not loss else 1
     return _Row(
         label,
