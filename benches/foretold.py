@@ -66,7 +66,7 @@ PLACES = (
 LOADS = ("sequential write", "sequential read", "half-rate write", "random write, filled")
 LONG_S, RANDOM_S = 600.0, 300.0
 #: Earlier onsets are left out of relative errors: of a drive that is warm from being filled.
-LEAST_ONSET_S = 5.0
+MIN_ONSET_S = 5.0
 #: As `heatsoak predict` says of drives of a model: air in K, resistance, power, limit in K.
 SPREADS = (2.0, 0.1, 0.05, 1.0)
 #: Others of the same model, for the probability near the edge.
@@ -343,7 +343,7 @@ def _inside(pairs: Iterable[tuple[Foretold, Exact]]) -> str:
     for found, true in pairs:
         if found.onset_s is None or found.mb_s is None or true.onset_s is None:
             continue
-        if true.onset_s >= LEAST_ONSET_S:
+        if true.onset_s >= MIN_ONSET_S:
             hits[0].append(found.onset_s[0] <= true.onset_s <= found.onset_s[2])
         hits[1].append(found.mb_s[0] <= true.mb_s <= found.mb_s[2])
     return ", ".join(f"{np.mean(hit):.0%}" if hit else "-" for hit in hits)
@@ -351,7 +351,7 @@ def _inside(pairs: Iterable[tuple[Foretold, Exact]]) -> str:
 
 def _off(pairs: Sequence[Any]) -> list[str]:
     """Median and 90th percentile of relative errors."""
-    known = [abs(found / true - 1) for found, true in pairs if true >= LEAST_ONSET_S]
+    known = [abs(found / true - 1) for found, true in pairs if true >= MIN_ONSET_S]
     if not known:
         return ["-", "-"]
     return [f"{value:.1%}" for value in np.quantile(known, [0.5, 0.9])]

@@ -42,12 +42,12 @@ def test_a_simulated_run_does_what_was_predicted(
     if not by_heat:
         assert found["throttles"] <= 0.5
         assert found["first"] == "spare-area"
-        # the exact drive is one of those that are likely
         (spare,) = [one for one in judged.episodes if one.cause == "spare-area"][:1]
         assert found["cliff"]["onset_s"] == pytest.approx(spare.onset_s, rel=0.1)
         return
     assert found["throttles"] >= 0.5
     assert found["first"] == "heat"
+    # the exact drive is one of those that are likely
     low_s, _, high_s = found["onset_s"]
     assert low_s <= by_heat[0].onset_s <= high_s
     low_mb_s, _, high_mb_s = found["throttled_mb_s"]

@@ -74,6 +74,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     def lasting_cause_of(view: StepView) -> Verdict | None:
         return lasting_cause(view, [other for other in views if other is not view], siblings)
 
+    no_temp = no_temp_note(recording, views)
     return RecordingFindings(
         path=recording.path_text,
         drive=recording.meta.drive,
@@ -93,8 +94,11 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
             for view in views
         ],
         sensors=[],
-        notes=notes_for(recording, views, [v for v in views if v.step.name not in places]),
-        no_temp=no_temp_note(recording, views),
+        notes=[
+            *notes_for(recording, views, [v for v in views if v.step.name not in places]),
+            *([] if no_temp is None else [no_temp]),
+        ],
+        no_temp=no_temp,
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),

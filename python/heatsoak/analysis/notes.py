@@ -148,8 +148,6 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
     # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
-    if (text := no_temp_note(recording, views)) is not None:
-        notes.append(text)
     return list(dict.fromkeys(notes))
 
 

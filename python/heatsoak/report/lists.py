@@ -117,7 +117,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         if run["simulation_s"] is not None:
             # seconds are what a person waits for, and what a try can tell
             takes = format_duration(max(1.0, round(run["simulation_s"])))
-            console.print(f"Simulated in about {takes} at most, without probes.")
+            console.print(f"Simulating it takes about {takes} at most, without probes.")
         if run["unknown_steps"]:
             names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
             console.print(

@@ -17,6 +17,7 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.target.simulated import workloads_json
+from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
 
 #: How many likely drives are looked at.
@@ -168,7 +169,7 @@ def _varied(
         key: value * np.exp(POWER * power) if key.endswith(("_uj", "_w")) else value
         for key, value in drive["energy"].items()
     }
-    governor = _shifted(drive["governor"], LIMIT_K * limit)
+    governor = shifted(drive["governor"], LIMIT_K * limit)
     links = {
         name: {**link, "k_per_w": link["k_per_w"] * np.exp(RESISTANCE * resistance)}
         if "air" in link["between"]
@@ -179,22 +180,6 @@ def _varied(
         {**drive, "energy": energy, "governor": governor},
         {**place, "air_c": place["air_c"] + AIR_K * air, "links": links},
     )
-
-
-def _shifted(table: Any, by_k: float) -> Any:
-    """A governor with its temperatures moved."""
-    match table:
-        case dict():
-            return {
-                key: value + by_k
-                if key.endswith("_c") and isinstance(value, int | float)
-                else _shifted(value, by_k)
-                for key, value in table.items()
-            }
-        case list():
-            return [_shifted(value, by_k) for value in table]
-        case _:
-            return table
 
 
 def _cooled(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:

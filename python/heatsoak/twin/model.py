@@ -83,6 +83,22 @@ def begins_c(drive: Drive) -> float:
     return law.levels[0].enter_c.value if law.kind == "steps" else law.engage_c.value
 
 
+def shifted(governor: Any, by_k: float) -> Any:
+    """Return a governor's tables with all their temperatures moved."""
+    match governor:
+        case dict():
+            return {
+                key: value + by_k
+                if key.endswith("_c") and isinstance(value, int | float)
+                else shifted(value, by_k)
+                for key, value in governor.items()
+            }
+        case list():
+            return [shifted(value, by_k) for value in governor]
+        case _:
+            return governor
+
+
 def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Prior]:
     """Return what is expected of a drive like `base`, whose fastest reads and writes were seen.
 
@@ -244,18 +260,8 @@ class Model:
         return min(value for name, value in values.items() if name.startswith("j_per_k@"))
 
     def _governor(self, shift_k: float, share: float) -> dict[str, Any]:
-        def shifted(table: dict[str, Any]) -> dict[str, Any]:
-            return {
-                key: value + shift_k if key.endswith("_c") and value is not None else value
-                for key, value in table.items()
-            }
-
-        governor = shifted(self._spec["governor"])
-        law = shifted(governor["law"])
-        if "levels" in law:
-            law["levels"] = [shifted(level) for level in law["levels"]]
-        weights = {"controller": share, "nand": 1.0 - share}
-        return {**governor, "law": law, "weights": weights}
+        governor: dict[str, Any] = shifted(self._spec["governor"], shift_k)
+        return {**governor, "weights": {"controller": share, "nand": 1.0 - share}}
 
     def _rest(self, rest_w: float) -> dict[str, Any]:
         """One state without load: what lies between awake and the deepest passes in seconds."""

@@ -126,7 +126,7 @@ def _counted(by: str, groups: Sequence[Label]) -> str:
 
 
 def _name(by: str, group: Label) -> str:
-    """A group by itself where that says enough: ``A``, but ``no heatsink`` and ``2 cards``."""
+    """The bare value where that is enough: ``A``, but ``no heatsink`` and ``2 cards``."""
     text = short(by, group)
     return text.removeprefix(f"{plain(by)} ") if isinstance(group, str) else text
 
