@@ -129,6 +129,7 @@ def test_a_twin_foretells_the_drive_that_it_is_of(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("nothing",), "there is no simulated drive 'nothing'"),
+        (("samsung-950-pro-512", "--workload", "wrte"), "is no load (did you mean 'write'?)"),
         (("samsung-950-pro-512", "--workload", "quick:wrte"), "did you mean 'write'?"),
         (("samsung-950-pro-512", "--workload", "storage-bench-heavy"), "has no step with a workl"),
         (("samsung-950-pro-512", "--enclosure", "nowhere"), "no simulated enclosure 'nowhere'"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Pause, WorkloadStep, load
+from heatsoak.protocol import Pause, WorkloadStep, bundled, load
 from heatsoak.twin.twin import Twin
 
 #: Loads by a word of fio's, as reviewers run them.
@@ -35,6 +35,9 @@ def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
     name, _, wanted = text.partition(":")
     if Path(text).exists():
         name, wanted = text, ""
+    if name not in bundled() and not Path(name).exists():
+        near = suggestion(name, [*_WORDS, *bundled()])
+        raise UsageError(f"{text}: is no load{near}: {', '.join(_WORDS)}, or PROTOCOL[:STEP]")
     steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause)]
     known = [one for one in steps if isinstance(one, WorkloadStep) and one.is_judged]
     if not known:
