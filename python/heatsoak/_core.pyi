@@ -170,11 +170,13 @@ class Lumped:
         read_iops: NDArray[np.float64],
         write_iops: NDArray[np.float64],
         power_w: NDArray[np.float64],
+        air_k: NDArray[np.float64],
     ) -> dict[str, NDArray[np.float64]]:
         """Let a recording pass without the governor; series of one length, NaN where unknown.
 
         `dt_s` is how long each stretch was, the rates are its means, and `power_w`, where it was
-        measured, takes the place of what the work costs. Returns, at the end of each stretch,
+        measured, takes the place of what the work costs. `air_k` is how much warmer the air is than
+        the place's own; the drive begins at rest in the first. Returns, at the end of each stretch,
         `governed_c`, the temperature that the governor acts on, `sensor_c.NAME` before rounding,
         and `power_w`, what the work costs by the drive's energies. ValueError for other series.
         """

@@ -123,6 +123,8 @@ pub struct Recorded<'a> {
     pub write_iops: &'a [f64],
     /// The drive's mean power; where it is not a number, it is what its work costs.
     pub power_w: &'a [f64],
+    /// How much warmer the air is than the place's own.
+    pub air_k: &'a [f64],
 }
 
 impl Recorded<'_> {
@@ -135,7 +137,7 @@ impl Recorded<'_> {
             ("write_iops", self.write_iops),
             ("power_w", self.power_w),
         ];
-        for (name, values) in series {
+        for (name, values) in series.into_iter().chain([("air_k", self.air_k)]) {
             if values.len() != self.dt_s.len() {
                 let expected = format!("it has to be {}, as dt_s is", self.dt_s.len());
                 return Err(SpecError::new(
@@ -144,9 +146,14 @@ impl Recorded<'_> {
                     expected,
                 ));
             }
+        }
+        for (name, values) in series {
             for value in values.iter().filter(|value| !value.is_nan()) {
                 not_negative(name, *value)?;
             }
+        }
+        if let Some(value) = self.air_k.iter().find(|value| !value.is_finite()) {
+            return Err(SpecError::new("air_k", *value, "it has to be a number"));
         }
         self.dt_s
             .iter()
@@ -215,8 +222,16 @@ impl Lumped {
             governed_c: Vec::with_capacity(count),
             sensors_c: vec![Vec::with_capacity(count); self.sensor_names().len()],
         };
+        let own_air_c = self.heat.air_c();
+        if let Some(first_k) = recorded.air_k.first() {
+            self.heat.begin_in_air(own_air_c + first_k);
+        }
         for index in 0..count {
             let dt_s = recorded.dt_s[index];
+            let air_c = own_air_c + recorded.air_k[index];
+            if air_c != self.heat.air_c() {
+                self.heat.change_air(air_c);
+            }
             let work = self.work_of(recorded, index);
             let measured_w = recorded.power_w[index];
             followed.power_w.push(if work.active_s > 0.0 {

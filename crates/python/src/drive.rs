@@ -279,7 +279,7 @@ impl Lumped {
         self.lumped.warm(above_k);
     }
 
-    #[pyo3(signature = (dt_s, *, read_mb_s, write_mb_s, read_iops, write_iops, power_w))]
+    #[pyo3(signature = (dt_s, *, read_mb_s, write_mb_s, read_iops, write_iops, power_w, air_k))]
     #[expect(
         clippy::too_many_arguments,
         reason = "named series, as Python gives them"
@@ -293,6 +293,7 @@ impl Lumped {
         read_iops: PyReadonlyArray1<'py, f64>,
         write_iops: PyReadonlyArray1<'py, f64>,
         power_w: PyReadonlyArray1<'py, f64>,
+        air_k: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recorded = Recorded {
             dt_s: dt_s.as_slice()?,
@@ -301,6 +302,7 @@ impl Lumped {
             read_iops: read_iops.as_slice()?,
             write_iops: write_iops.as_slice()?,
             power_w: power_w.as_slice()?,
+            air_k: air_k.as_slice()?,
         };
         let followed = self.lumped.follow(&recorded).map_err(value_error)?;
         let result = PyDict::new(py);

@@ -9,6 +9,7 @@ from heatsoak.sensor import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import Note, Place, hctm
 from heatsoak.target.device import DeviceInfo
+from heatsoak.target.simulated import thresholds_note, with_thresholds
 
 _LOOK_S = 2.0
 _TELL_S = 60.0
@@ -16,13 +17,17 @@ _TELL_S = 60.0
 
 def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
     """Raise UsageError where `place` has no drive that could have thresholds; none is asked."""
-    if wanted.is_asked:
+    if not wanted.is_asked:
+        return
+    if place.rated is not None:
+        with_thresholds(place.rated, wanted)
+    else:
         hctm.controllers(_drive(place, roots), roots)
 
 
 def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
     """Raise UsageError where the drive of `place` cannot be given the thresholds; it is asked."""
-    if wanted.is_asked:
+    if wanted.is_asked and not place.is_simulated:
         hctm.check(_drive(place, roots), wanted, roots)
 
 
@@ -32,8 +37,8 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
 
     That includes what a killed run has left set on the drive, where it still is.
     """
-    if place.is_simulated:
-        yield []
+    if place.rated is not None:
+        yield [thresholds_note(with_thresholds(place.rated, wanted))] if wanted.is_asked else []
         return
     info = place.device_info(roots)
     notes = [] if info is None else hctm.left_on(info)
@@ -45,8 +50,6 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
 
 
 def _drive(place: Place, roots: Roots) -> DeviceInfo:
-    if place.is_simulated:
-        raise UsageError("--tmt1 and --tmt2 only apply to real drives: a simulated one has its own")
     if (info := place.device_info(roots)) is None:
         raise UsageError(
             f"{place.text}: no drive is known to be underneath, so --tmt1 and --tmt2 have nothing "

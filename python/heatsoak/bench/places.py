@@ -24,6 +24,7 @@ from heatsoak.protocol import Conditions, Matrix, Protocol, turns_of
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.tree import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
+from heatsoak.target.hctm import SETTINGS
 from heatsoak.target.simulated import SimulatedTarget
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
@@ -71,7 +72,18 @@ def runs_of(
         fixed = {k: v for k, v in cells[0].items() if all(c[k] == v for c in cells)}
         here = place.in_enclosure(place.enclosure)
         assert here.enclosure is not None
-        return [run({**load_enclosure(here.enclosure).labels, **fixed}, here, here.enclosure)]
+        own = {**load_enclosure(here.enclosure).labels, **fixed}
+        # of what varies, a simulated drive in one place can have what is set on it
+        settings = [
+            {key: cell[key] for key in SETTINGS if key in cell and key not in fixed}
+            for cell in cells
+        ]
+        if not any(settings):
+            return [run(own, here, here.enclosure)]
+        return [
+            run({**own, **dict(one)}, here, "_".join(f"{key}-{value}" for key, value in one))
+            for one in dict.fromkeys(tuple(each.items()) for each in settings)
+        ]
     return [
         run(cell, place.in_enclosure(matrix.enclosure_of(cell)), _name(cell, matrix))
         for cell in cells

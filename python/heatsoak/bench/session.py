@@ -116,6 +116,8 @@ def plan_session(
         place, protocol, runs_of(protocol, place, axes, erase_id), options, roots, axes
     )
     _check_options(place, options, roots)
+    for run in session.runs:
+        require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
     _check_erase(place, erase_id)
     return session
 
@@ -166,7 +168,6 @@ def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
                 "--power-sensor only applies to real drives: a simulated one's power is modelled"
             )
         hwmon.named_power(options.power_sensor, roots)
-    require_thresholds(place, options.thresholds, roots)
     if options.sensors is not None:
         if place.kind != "nbd":
             raise UsageError(
@@ -248,7 +249,8 @@ class Session:
             if not resume:
                 require_new(directory, ", or continue what was started there with --resume")
             if todo:
-                check_thresholds(self.place, self.options.thresholds, self.roots)
+                for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
+                    check_thresholds(self.place, wanted, self.roots)
             results = self._record_all(todo, directory, workers)
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
@@ -295,6 +297,7 @@ class Session:
                 raw_dir=own / RAW,
                 start_s=0.0 if past is None else past.start_s,
                 file_bytes=None if past is None else past.file_bytes,
+                thresholds=self.options.thresholds.in_run(run.conditions),
             )
             stack.callback(target.close)
             targets.append(target)
@@ -309,9 +312,8 @@ class Session:
         """
         options, sides, copy_id = self.options, [], uuid4().hex
         for part, own, notes in zip(run.parts, _directories(run, directory), opened, strict=True):
-            settings = stack.enter_context(
-                settings_for_run(part.place, options.thresholds, self.roots)
-            )
+            wanted = options.thresholds.in_run(run.conditions)
+            settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
             sensors, more = stack.enter_context(
                 sensors_at(part.place, own, self.roots, options.power_sensor, options.sensors)
             )

@@ -6,15 +6,16 @@ Only set on request, and restored however a run ends; except for hidden sectors
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.protocol import Label
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
@@ -32,6 +33,8 @@ from heatsoak.target.undo import (
 )
 
 _SET_FEATURES = 0x09
+#: Conditions of a run that are set on the drive for it.
+SETTINGS = ("tmt1_c", "tmt2_c")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,23 @@ class Thresholds:
     def is_asked(self) -> bool:
         """Whether any threshold is requested."""
         return self.tmt1_c is not None or self.tmt2_c is not None
+
+    def in_run(self, conditions: Mapping[str, Label]) -> "Thresholds":
+        """Return what a run has: the conditions ``tmt1_c`` and ``tmt2_c`` count before the rest.
+
+        Raises UsageError for conditions of those names that are no temperatures.
+        """
+        found = {}
+        for key in SETTINGS:
+            if (label := conditions.get(key)) is None:
+                continue
+            try:
+                found[key] = float(label)
+            except ValueError:
+                raise UsageError(
+                    f"{key} = {label}: is no temperature in C, such as 70, or 0 for off"
+                ) from None
+        return replace(self, **found)
 
 
 #: TMT1 and TMT2 in kelvin, 0 if off.

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from heatsoak import catalog
 from heatsoak.errors import RefusedError, UsageError
@@ -14,6 +14,9 @@ from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.base import MonotonicClock, Target
 from heatsoak.target.device import DeviceInfo, describe_device, list_devices
 from heatsoak.units import Size
+
+if TYPE_CHECKING:
+    from heatsoak.target.hctm import Thresholds
 
 PlaceKind = Literal["simulated", "directory", "file", "block", "nbd"]
 
@@ -58,17 +61,19 @@ class Place:
         raw_dir: Path | None = None,
         start_s: float = 0.0,
         file_bytes: int | None = None,
+        thresholds: "Thresholds | None" = None,
     ) -> Target:
         """Return the target, not yet open, with the size that `protocol` wants.
 
         `raw_dir` is the directory for the tool's raw output. A real target's clock starts at
-        `start_s`; `file_bytes` is the size of a test file if that is fixed.
+        `start_s`; `file_bytes` is the size of a test file if that is fixed. A simulated drive has
+        `thresholds` from the start; those of a real one are set for a run.
         """
         if self.kind == "simulated":
             from heatsoak.target.simulated import SimulatedTarget
 
             assert self.enclosure is not None
-            return SimulatedTarget(self.drive, self.enclosure)
+            return SimulatedTarget(self.drive, self.enclosure, thresholds=thresholds)
         # fio and block devices need Linux; importing and judging do not
         from heatsoak.target.fio import (
             BlockTarget,

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
+from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target.base import Batch, Identity, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.hctm import Thresholds
 from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
@@ -31,6 +34,56 @@ REPLAY_CHUNK_S = 60.0
 REPLAY_CHUNK_IOS = 100_000
 #: So much of a step is simulated to see how long it takes: hundreds of thousands of I/Os at most.
 _TRIED_S = 0.5
+
+
+def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
+    """Return a drive whose governor's levels begin at TMT1 and TMT2, as a host would set them.
+
+    Raises UsageError for a governor without levels, and for thresholds that do not rise.
+    """
+    spec = drive.model_dump(exclude_none=True)
+    law = spec["governor"]["law"]
+    if law["kind"] != "steps":
+        raise UsageError(
+            f"{drive.id}: its governor takes no TMT1 and TMT2: simulated drives of PCIe 4.0 and "
+            "5.0 do"
+        )
+    asked = (wanted.tmt1_c, wanted.tmt2_c)
+    levels = []
+    for level, wanted_c in zip_longest(law["levels"], asked[: len(law["levels"])]):
+        if wanted_c is None:
+            levels.append(level)
+        elif wanted_c != 0:
+            by_k = wanted_c - level["enter_c"]["value"]
+            back_c = level["leave_c"]["value"] + by_k
+            set_now = {"assumed": "set by the host"}
+            levels.append(
+                {
+                    **level,
+                    "enter_c": {"value": wanted_c, **set_now},
+                    "leave_c": {"value": back_c, **set_now},
+                }
+            )
+    if not levels:
+        raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
+    begins_c = [level["enter_c"]["value"] for level in levels]
+    if begins_c != sorted(set(begins_c)):
+        shown = " and ".join(f"{value:g} C" for value in begins_c)
+        raise UsageError(
+            f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
+            "off)"
+        )
+    spec["governor"]["law"] = {**law, "levels": levels}
+    return Drive.model_validate(spec)
+
+
+def thresholds_note(drive: Drive) -> Note:
+    """Return what a recording has to say of thresholds that were set."""
+    assert drive.governor.law.kind == "steps"
+    begins_c = [level.enter_c.value for level in drive.governor.law.levels][:2]
+    words = ", ".join(f"TMT{i} {value:g} C" for i, value in enumerate(begins_c, 1))
+    kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c]
+    return Note("info", f"{drive.id}: set for this run: {words}", {"tmt_k": kelvins})
 
 
 class SimulatedClock:
@@ -52,13 +105,20 @@ class SimulatedTarget:
     """
 
     def __init__(
-        self, drive: str | Drive, enclosure: str | Enclosure | None = None, *, seed: int = 0
+        self,
+        drive: str | Drive,
+        enclosure: str | Enclosure | None = None,
+        *,
+        seed: int = 0,
+        thresholds: Thresholds | None = None,
     ) -> None:
         """Create the drive in `enclosure`, or in its default one.
 
-        Raises UsageError for unknown ids and impossible numbers.
+        Raises UsageError for unknown ids, impossible numbers, and thresholds that it cannot have.
         """
         self._drive = load_drive(drive) if isinstance(drive, str) else drive
+        if thresholds is not None and thresholds.is_asked:
+            self._drive = with_thresholds(self._drive, thresholds)
         place = self._drive.enclosure if enclosure is None else enclosure
         self._enclosure = load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed

@@ -208,6 +208,17 @@ impl Heat {
         }
     }
 
+    /// Let the air be at `air_c` from now on; what is warm stays as warm as it is.
+    pub fn change_air(&mut self, air_c: f64) {
+        self.warm(self.air_c - air_c);
+        self.air_c = air_c;
+    }
+
+    /// Begin in other air, as warm above it as the drive is.
+    pub fn begin_in_air(&mut self, air_c: f64) {
+        self.air_c = air_c;
+    }
+
     fn pass(&mut self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
         let spent = self.energy.spent_j(dt_s, work, self.controller_c(), rest_w);
         self.spend(dt_s, &spent);

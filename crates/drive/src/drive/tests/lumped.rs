@@ -85,7 +85,7 @@ fn a_wrong_profile_is_named() {
 
 /// What was measured of a drive, second by second.
 struct Seen {
-    columns: [Vec<f64>; 6],
+    columns: [Vec<f64>; 7],
 }
 
 impl Seen {
@@ -100,12 +100,13 @@ impl Seen {
                 some("read_iops").to_vec(),
                 some("write_iops").to_vec(),
                 power_w.map_or_else(|| vec![f64::NAN; count], <[f64]>::to_vec),
+                vec![0.0; count],
             ],
         }
     }
 
     fn recorded(&self) -> Recorded<'_> {
-        let [dt_s, read_mb_s, write_mb_s, read_iops, write_iops, power_w] = &self.columns;
+        let [dt_s, read_mb_s, write_mb_s, read_iops, write_iops, power_w, air_k] = &self.columns;
         Recorded {
             dt_s,
             read_mb_s,
@@ -113,6 +114,7 @@ impl Seen {
             read_iops,
             write_iops,
             power_w,
+            air_k,
         }
     }
 }
@@ -167,6 +169,7 @@ fn a_drive_that_did_not_rest_comes_to_rest() {
         read_iops: &nothing,
         write_iops: &nothing,
         power_w: &unknown,
+        air_k: &nothing,
     };
     let (rested, cooled) = (lumped.follow(&still).unwrap(), warm.follow(&still).unwrap());
     assert!(cooled.governed_c[0] > rested.governed_c[0] + 15.0);
@@ -177,4 +180,43 @@ fn a_drive_that_did_not_rest_comes_to_rest() {
     };
     let error = lumped.follow(&short).unwrap_err().to_string();
     assert!(error.starts_with("the length of power_w is 0:"), "{error}");
+}
+
+#[test]
+fn a_drive_follows_air_that_warms_at_its_own_pace() {
+    let spec = sample::small_drive();
+    let lumped = Lumped::new(&spec, &sample::place()).unwrap();
+    let nothing = [0.0; 3000];
+    let mut warmer = [10.0; 3000];
+    warmer[..10].fill(0.0);
+    let still = Recorded {
+        dt_s: &[1.0; 3000],
+        read_mb_s: &nothing,
+        write_mb_s: &nothing,
+        read_iops: &nothing,
+        write_iops: &nothing,
+        power_w: &[f64::NAN; 3000],
+        air_k: &nothing,
+    };
+    let rested = lumped.clone().follow(&still).unwrap();
+    let followed = lumped
+        .clone()
+        .follow(&Recorded {
+            air_k: &warmer,
+            ..still
+        })
+        .unwrap();
+    let more_k = |index: usize| followed.governed_c[index] - rested.governed_c[index];
+    assert_eq!(more_k(9), 0.0);
+    assert!(more_k(10) < 2.0, "{}", more_k(10));
+    near(more_k(2999), 10.0, 0.1);
+    // what always was in warm air is warm from the start
+    let began = lumped
+        .clone()
+        .follow(&Recorded {
+            air_k: &[10.0; 3000],
+            ..still
+        })
+        .unwrap();
+    near(began.governed_c[0] - rested.governed_c[0], 10.0, 0.1);
 }
