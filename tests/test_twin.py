@@ -237,7 +237,7 @@ def test_a_drive_that_did_not_rest_is_said_to_have_begun_warm(bench: Recording) 
         (lambda samples: samples.filter(pl.col("t_s") < 30), "is shorter than a minute"),
         (
             lambda samples: samples.select("t_s", "step", "interval_s", SENSOR),
-            "has neither throughput nor power",
+            "has no load and no power",
         ),
     ],
 )

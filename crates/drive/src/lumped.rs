@@ -17,6 +17,9 @@ use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, SpecError, not_negative,
 /// Lengths of steps: under load, and without, where only leakage changes.
 const LOADED_STEP_S: f64 = 0.04;
 const RESTING_STEP_S: f64 = 1.0;
+/// Stretches of a recording are followed in steps of at most this: a sensor's lag is exact over a
+/// line, and no temperature leaves one by much in so short a time.
+const FOLLOWED_STEP_S: f64 = 4.0;
 
 /// What a workload does in a second at one permitted share.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -111,7 +114,7 @@ pub struct Phase {
 /// What a drive was seen to do, stretch by stretch: series of one length.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
-    /// How long each stretch was; a second or less is followed exactly.
+    /// How long each stretch was; four seconds or less is followed in one step.
     pub dt_s: &'a [f64],
     /// Mean rates in it, 10^6 bytes; not a number where nothing is known, which counts as none.
     pub read_mb_s: &'a [f64],
@@ -277,8 +280,7 @@ impl Lumped {
     }
 
     fn follow_work(&mut self, dt_s: f64, work: &Work, measured_w: f64) -> f64 {
-        // lags are exact over lines, which a temperature follows for a second or so
-        let parts = (dt_s / RESTING_STEP_S).ceil();
+        let parts = (dt_s / FOLLOWED_STEP_S).ceil();
         let (part_s, part) = (dt_s / parts, work.scaled(1.0 / parts));
         let mut power_w = 0.0;
         for _ in 0..parts as u64 {
@@ -296,7 +298,7 @@ impl Lumped {
         let none = Work::default();
         let (mut left_s, mut joules) = (dt_s, 0.0);
         while left_s > 0.0 {
-            let step_s = self.resting_step_s(left_s);
+            let step_s = self.resting_step_s(left_s, FOLLOWED_STEP_S);
             left_s -= step_s;
             let rest_w = self.power.power_w();
             if measured_w.is_nan() {
@@ -311,13 +313,13 @@ impl Lumped {
     }
 
     /// How long a step may be without load: a state's power holds from its entry on.
-    fn resting_step_s(&self, left_s: f64) -> f64 {
+    fn resting_step_s(&self, left_s: f64, most_s: f64) -> f64 {
         let change_s = self
             .power
             .next_change_s()
             .filter(|change_s| *change_s > 0.0);
         change_s
-            .map_or(RESTING_STEP_S, |change_s| change_s.min(RESTING_STEP_S))
+            .map_or(most_s, |change_s| change_s.min(most_s))
             .min(left_s)
     }
 
@@ -326,7 +328,7 @@ impl Lumped {
         positive("duration_s", duration_s)?;
         let mut left_s = duration_s;
         while left_s > 0.0 {
-            let step_s = self.resting_step_s(left_s);
+            let step_s = self.resting_step_s(left_s, RESTING_STEP_S);
             left_s -= step_s;
             self.heat
                 .step(step_s, &Work::default(), self.power.power_w());

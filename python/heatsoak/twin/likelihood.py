@@ -2,16 +2,18 @@
 
 Readings differ from the model by noise of their own and by a deviation that lasts, for no room
 keeps its temperature and no network is the true one. The deviation is an Ornstein-Uhlenbeck
-process, so that a thousand readings of a second count for as much as they are worth. Its size and
-time are estimated from the residuals, by restricted likelihood.
+process, so that a thousand readings of a second count for as much as they are worth: a Kalman
+filter follows it, and what is left is what is new in each reading. Its size and time are estimated
+from the residuals, by restricted likelihood.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
@@ -47,11 +49,56 @@ class Noise:
     lasting_k: float
     lasting_s: float
 
-    def covariance(self, t_s: Array) -> Array:
-        """Return the covariance of averaged readings at `t_s`."""
-        apart_s = np.abs(t_s[:, None] - t_s[None, :])
-        lasting = self.lasting_k**2 * np.exp(-apart_s / self.lasting_s)
-        return np.asarray(lasting + np.diag(np.full(len(t_s), self.own_k**2)))
+    def filter(self, t_s: Array) -> "Filter":
+        """Return the Kalman filter of averaged readings at `t_s`."""
+        return Filter.of(self, t_s)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A Kalman filter of the deviation that lasts, which leaves what is new in each reading.
+
+    Attributes, each one a reading:
+        kept: how much of the deviation is left since the one before.
+        gain: how much of what is new belongs to the deviation.
+        sd_k: of what is new.
+    """
+
+    kept: list[float]
+    gain: list[float]
+    sd_k: list[float]
+
+    @classmethod
+    def of(cls, noise: Noise, t_s: Array) -> Self:
+        """Return that of readings at `t_s` with a noise."""
+        own, lasting = noise.own_k**2, noise.lasting_k**2
+        kept = np.exp(-np.diff(t_s, prepend=t_s[0]) / noise.lasting_s).tolist()
+        gains, sds = [], []
+        variance = lasting
+        for share in kept:
+            variance = share**2 * variance + (1.0 - share**2) * lasting
+            total = variance + own
+            gains.append(variance / total)
+            sds.append(sqrt(total))
+            variance *= own / total
+        return cls(kept, gains, sds)
+
+    @property
+    def log_det(self) -> float:
+        """The logarithm of the determinant of the readings' covariance."""
+        return 2.0 * float(np.sum(np.log(self.sd_k)))
+
+    def whitened(self, off_k: Array) -> Array:
+        """Return what is new in each reading, in standard deviations; columns each on their own."""
+        white = np.empty_like(off_k)
+        lasting = 0.0 * off_k[0]
+        rows = zip(self.kept, self.gain, self.sd_k, off_k, strict=True)
+        for index, (kept, gain, sd_k, off) in enumerate(rows):
+            lasting = kept * lasting
+            new = off - lasting
+            white[index] = new / sd_k
+            lasting = lasting + gain * new
+        return white
 
 
 def first_noise(step_c: float) -> Noise:
@@ -65,12 +112,12 @@ class Likelihood:
     def __init__(self, measured: Measured, noise: Noise) -> None:
         self.measured = measured
         self.noise = noise
-        self._factor = cholesky(noise.covariance(measured.bin_t_s), lower=True)
+        self._filter = noise.filter(measured.bin_t_s)
 
     @property
     def log_det(self) -> float:
         """The logarithm of the determinant of the readings' covariance."""
-        return 2.0 * float(np.sum(np.log(np.diag(self._factor))))
+        return self._filter.log_det
 
     def off_k(self, course: Course) -> Array:
         """Return how far averaged readings are from a course."""
@@ -80,7 +127,7 @@ class Likelihood:
 
     def whitened(self, off_k: Array) -> Array:
         """Return residuals of readings with their correlation removed."""
-        return np.asarray(solve_triangular(self._factor, off_k, lower=True, check_finite=False))
+        return self._filter.whitened(off_k)
 
     def residuals(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
         """Return residuals of a course, in standard deviations."""
@@ -141,6 +188,8 @@ def estimate_noise(
     recording. Restricted likelihood (Patterson and Thompson, Biometrika 58, 1971), with the
     parameters' priors, and wide ones of the noise itself.
     """
+    times_s = [one.bin_t_s for one in measured]
+    residual_and_slopes = [np.column_stack(pair) for pair in zip(off_k, slopes, strict=True)]
     middle = np.log([start.own_k, start.lasting_k, start.lasting_s])
     spread = np.array([0.5, 0.8, 0.8])
 
@@ -148,12 +197,11 @@ def estimate_noise(
         noise = _noise_of(x)
         total = float(np.sum(((x - middle) / spread) ** 2))
         information = np.eye(slopes[0].shape[1])
-        for one, residual, slope in zip(measured, off_k, slopes, strict=True):
-            factor = cholesky(noise.covariance(one.bin_t_s), lower=True, check_finite=False)
-            white = solve_triangular(factor, residual, lower=True, check_finite=False)
-            white_slope = solve_triangular(factor, slope, lower=True, check_finite=False)
-            total += float(white @ white) + 2.0 * float(np.sum(np.log(np.diag(factor))))
-            information += white_slope.T @ white_slope
+        for t_s, both in zip(times_s, residual_and_slopes, strict=True):
+            filtered = noise.filter(t_s)
+            white = filtered.whitened(both)
+            total += float(white[:, 0] @ white[:, 0]) + filtered.log_det
+            information += white[:, 1:].T @ white[:, 1:]
         return total + float(np.linalg.slogdet(information)[1])
 
     found = minimize(cost, middle, method="Nelder-Mead", options={"maxfev": 60, "xatol": 0.05})

@@ -5,12 +5,15 @@ air; what else takes up heat, such as an adapter, a case or a heatsink, is a nod
 the data ask for one. What a drive reports is some of its controller
 and some of its board, late and off by a constant: no node at all, as published measurements found.
 
-Not modelled: writes that caches and collection multiply, air that warms during a recording, and
-heat that reaches the air otherwise than through the board.
+The air follows the room where that was measured, and what a graphics card or processor gives to
+it where they were: a share of their warmth, late.
+
+Not modelled: writes that caches and collection multiply, and heat that reaches the air otherwise
+than through the board.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal
@@ -18,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 
 from heatsoak._core import Lumped
+from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive, Enclosure
-from heatsoak.twin.readings import GRID_S, Array, Measured
+from heatsoak.twin.readings import Array, Measured
 
 Values = Mapping[str, float]
 
@@ -30,6 +34,12 @@ SENSOR = "composite"
 _NAND_SHARES = (0.8, 2.0)
 #: By how much measured power is off, a parameter of recordings that have it.
 METER = "meter_x"
+#: By how much what the governor acts on is off from the threshold that a host set.
+TMT_OFFSET = "tmt_offset_k"
+#: Parameters that say only when the governor acts.
+LIMITS = ("limit_c", TMT_OFFSET)
+#: How late the air of a place follows what else warms it.
+NEIGHBOUR_LAG = "neighbour_lag_s"
 #: The part of a board's capacity that stays the drive's; a place brings the rest.
 _DRIVES_SHARE = 0.3
 _READS = ("read_command_uj", "host_read_uj", "read_uj")
@@ -124,6 +134,40 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
     }
 
 
+def tmt_prior() -> Prior:
+    """Return what is expected between a threshold and what the governor acts on when it acts."""
+    return Prior("linear", 0.0, 5.0, "K", "what counts need not be what is reported")
+
+
+def neighbour_priors(names: Iterable[str]) -> dict[str, Prior]:
+    """Return what is expected of how neighbours warm the air of a place."""
+    found = {
+        share_name(name): Prior("log", 0.2, 1.0, "", "cards warm the air at a slot by 2 to 20 K")
+        for name in names
+    }
+    return found and {
+        **found,
+        NEIGHBOUR_LAG: Prior("log", 60.0, 1.0, "s", "a case's air follows in a minute or so"),
+    }
+
+
+def share_name(neighbour: str) -> str:
+    """Return the parameter that says how much of a neighbour's warmth the air has."""
+    return f"{neighbour}_share"
+
+
+def room_name(place: str) -> str:
+    """Return the name of a place's measured room, at which its air is what `air_c` says."""
+    return f"room_c@{place}"
+
+
+def limit_c_of(values: Values, measured: Measured) -> float:
+    """Return what the governor acted at in a recording: the drive's own limit, or a host's."""
+    if measured.tmt1_c is None:
+        return values["limit_c"]
+    return min(values["limit_c"], measured.tmt1_c + values[TMT_OFFSET])
+
+
 def place_priors(ambient_c: float | None, *, has_mount: bool) -> dict[str, Prior]:
     """Return what is expected of a place, whose room may have been measured."""
     air = (
@@ -149,9 +193,9 @@ def meter_prior() -> Prior:
     return Prior("log", 1.0, 0.04, "", "what meters of power rails agree within")
 
 
-def start_prior() -> Prior:
-    """Return what is expected of a drive that was said to have rested."""
-    return Prior("linear", 0.0, 3.0, "K", "hardly anybody waits for an hour")
+def start_prior(above_lowest_k: float) -> Prior:
+    """Return what is expected of a drive whose first reading was so far above its lowest."""
+    return Prior("linear", 0.0, max(3.0, above_lowest_k), "K", "hardly anybody waits for an hour")
 
 
 #: Which network: the drive in one piece, packages on a board, or those on a mount that warms.
@@ -246,12 +290,13 @@ class Model:
         lumped.warm(start_k)
         return Course.of(
             lumped.follow(
-                np.full(len(measured.t_s), GRID_S),
+                np.full(len(measured.t_s), measured.grid_s),
                 read_mb_s=measured.read_mb_s,
                 write_mb_s=measured.write_mb_s,
                 read_iops=measured.read_iops,
                 write_iops=measured.write_iops,
                 power_w=measured.power_w * values.get(METER, 1.0),
+                air_k=_air_k(values, measured),
             ),
             measured.t_s,
         )
@@ -269,6 +314,22 @@ class Model:
             {"state": 3, "after_s": 1.0, "entry_us": 2000.0, "exit_us": 3000.0}
         ]
         return {**known[-1], "power_w": rest_w}
+
+
+def _air_k(values: Values, measured: Measured) -> Array:
+    """How much warmer than the place's air a recording's was, at its times."""
+    place = measured.place
+    found = np.zeros(len(measured.t_s))
+    room_c = values.get(room_name(place))
+    if room_c is not None and measured.room_c is not None:
+        found += measured.room_c - room_c
+    for name, neighbour_c in measured.neighbours_c.items():
+        share = values.get(f"{share_name(name)}@{place}")
+        if share is not None:
+            above_k = neighbour_c - values[f"air_c@{place}"]
+            steps = measured.grid_s / values[f"{NEIGHBOUR_LAG}@{place}"]
+            found += share * (above_k[0] + lagged(above_k - above_k[0], steps))
+    return found
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,16 @@ from heatsoak.recording.columns import (
     is_of_surroundings,
     throttle_counters,
 )
+from heatsoak.sensor.nvme import celsius
 
 Array = NDArray[np.float64]
 
 #: What the model is driven at: short beside the time constant of a controller, some seconds.
 GRID_S = 1.0
-#: More than a day and a half at that pace would make a fit slow, and tells it nothing new.
-MAX_S = 130_000
+#: Logs of more hours are followed at a slower pace, so that a fit takes no longer.
+_MOST_POINTS = 7200
+#: More than a day and a half says nothing new of a drive.
+_MOST_S = 130_000
 #: Commands of sequential work, where nobody counted them.
 _BYTES_A_COMMAND = 131_072
 #: Readings are averaged over times that grow with the time since the load changed: by this share,
@@ -45,6 +48,11 @@ _LEAST_S = 5.0
 _ONSET_SD_S = 1.5
 #: A fall whose cause the judge leaves open counts as heat from this likelihood on.
 _LIKELY = 0.5
+#: What else warms a drive's air, by how the names of its temperatures begin.
+NEIGHBOURS = ("gpu", "cpu", "case")
+#: A neighbour that moved less tells nothing of what it does to the drive, nor does a cool-down.
+_MOVED_K = 5.0
+_LEAST_READINGS = 10
 #: A drive's counter and the fall that it explains: the fall may be gradual.
 _COUNTED_WITHIN_S = 15.0
 
@@ -65,7 +73,7 @@ class Onset:
 
 @dataclass(frozen=True)
 class Measured:
-    """One recording as a fit sees it; series on a grid of :data:`GRID_S`, t_s at its ends.
+    """One recording as a fit sees it; series on a grid of `grid_s`, t_s at its ends.
 
     Attributes:
         place: a name for where it was recorded: recordings of one place share air and resistances.
@@ -80,7 +88,9 @@ class Measured:
         loaded: stretches of one load each, before an onset or after it, whose mean powers are
             compared.
         unexplained: falls of throughput that are not known to be heat: which, and what they are.
-        ambient_c: the room's mean temperature, if it was recorded.
+        room_c: the room's temperature, if it was recorded.
+        neighbours_c: temperatures of what else warms the air, such as ``gpu``, where they moved.
+        tmt1_c: where the host told the drive to start to throttle, if it did.
         first_s: of the grid, on the recording's clock.
     """
 
@@ -105,8 +115,25 @@ class Measured:
     free: list[Stretch] = field(default_factory=list)
     loaded: list[Stretch] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
-    ambient_c: float | None = None
+    room_c: Array | None = None
+    neighbours_c: dict[str, Array] = field(default_factory=dict)
+    tmt1_c: float | None = None
     first_s: float = 0.0
+
+    @property
+    def grid_s(self) -> float:
+        """The pace of the series."""
+        return float(self.t_s[0])
+
+    @property
+    def has_load(self) -> bool:
+        """Whether anything was read or written."""
+        return bool(self.read_mb_s.any() or self.write_mb_s.any())
+
+    @property
+    def fell_k(self) -> float:
+        """How far the first readings were above the lowest."""
+        return float(self.binned_c[0] - np.min(self.binned_c))
 
     @property
     def has_power(self) -> bool:
@@ -152,14 +179,19 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     trusts = judge_sensors(recording)
     sensor = _sensor(samples, trusts, name)
     last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
-    starts = samples["t_s"] - samples["interval_s"].fill_null(0.0)
-    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
+    starts = samples["t_s"]
+    if "interval_s" in samples.columns:
+        starts = starts - samples["interval_s"].fill_null(0.0)
+    first_s = max(float(starts.min() or 0.0), last_s - _MOST_S)  # type: ignore[arg-type]
     if last_s - first_s < 60.0:
         raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
-    edges = np.arange(first_s, last_s + 1e-6, GRID_S)
-    read, write = _rates(samples, edges, name)
+    grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
+    edges = np.arange(first_s, last_s + 1e-6, grid_s)
+    room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
     temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
     reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
+    has_cause = bool(neighbours_c) or room_c is not None or reading_c[0] - reading_c[-1] >= _MOVED_K
+    read, write = _rates(samples, edges, name, has_cause=has_cause)
     trust = _trust_in(sensor, trusts)
     stretches = read_stretches(recording)
     steps = [step for step in findings.steps if step.step in stretches]
@@ -167,7 +199,6 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     counted = _counted(samples)
     onsets, held = _onsets(steps, stretches, counted)
     changes += [onset.t_s for onset in onsets]
-    room = [c for c in samples.columns if c.startswith(TEMPERATURES) and is_of_surroundings(c)]
     drive = recording.meta.drive
     return Measured(
         path=name,
@@ -191,7 +222,9 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         free=_shifted(_free(steps, stretches), -first_s),
         loaded=_shifted(_parted([stretches[step.step] for step in steps], onsets), -first_s),
         unexplained=_unexplained(steps),
-        ambient_c=None if not room else samples[room[0]].mean(),  # type: ignore[arg-type]
+        room_c=room_c,
+        neighbours_c=neighbours_c,
+        tmt1_c=_tmt1_c(recording),
         first_s=first_s,
     )
 
@@ -222,7 +255,7 @@ def _sensor(samples: pl.DataFrame, trusts: list[SensorTrust], name: str) -> str:
         for column in samples.columns
         if column.startswith(TEMPERATURES)
         and is_of_drive(column)
-        and samples[column].drop_nulls().drop_nans().len() >= 10
+        and samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
     ]
     if not known:
         raise UsageError(
@@ -262,7 +295,57 @@ def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
     return np.asarray(np.maximum(means, 0.0))
 
 
-def _rates(samples: pl.DataFrame, edges: Array, name: str) -> tuple[Array, Array]:
+def _room(samples: pl.DataFrame, edges: Array) -> Array | None:
+    """The room's temperature over time, where it was recorded."""
+    for column in samples.columns:
+        if column.startswith(TEMPERATURES) and is_of_surroundings(column):
+            found = _between(samples, column, edges)
+            if found is not None:
+                return found
+    return None
+
+
+def _neighbours(samples: pl.DataFrame, edges: Array) -> dict[str, Array]:
+    """Temperatures of the graphics card and the processor, of each the one that moved most."""
+    found = {}
+    for name in NEIGHBOURS:
+        tracks = [
+            track
+            for column in samples.columns
+            if column.startswith(f"{TEMPERATURES}{name}")
+            and (track := _between(samples, column, edges)) is not None
+        ]
+        moved = max(tracks, key=lambda track: float(np.ptp(track)), default=None)
+        if moved is not None and float(np.ptp(moved)) >= _MOVED_K:
+            found[name] = moved
+    return found
+
+
+def _between(samples: pl.DataFrame, column: str, edges: Array) -> Array | None:
+    """Readings in lines between them; None where there are too few."""
+    rows = samples.select("t_s", column).filter(pl.col(column).is_finite())
+    if rows.height < _LEAST_READINGS:
+        return None
+    values = rows[column].to_numpy().astype(float)
+    return np.asarray(np.interp(edges[1:], rows["t_s"].to_numpy(), values))
+
+
+def _tmt1_c(recording: Recording) -> float | None:
+    """Where the host told the drive to start to throttle; None if it did not, or turned it off."""
+    told = recording.meta.conditions.get("tmt1_c")
+    if told is None:
+        kelvins = (e.data["tmt_k"] for e in recording.events if "tmt_k" in e.data)
+        kelvin = next((pair[0] for pair in kelvins), 0)
+        told = celsius(kelvin) if kelvin else None
+    try:
+        return float(told) or None if told is not None else None
+    except ValueError:
+        return None
+
+
+def _rates(
+    samples: pl.DataFrame, edges: Array, name: str, *, has_cause: bool
+) -> tuple[Array, Array]:
     for read, write in (
         ("read_bw_mb_s", "write_bw_mb_s"),
         ("bw_mb_s", None),
@@ -277,9 +360,10 @@ def _rates(samples: pl.DataFrame, edges: Array, name: str) -> tuple[Array, Array
             ]
             if any(rates.any() for rates in found):
                 return found[0], found[1]
-    if "power_w" not in samples.columns:
+    if "power_w" not in samples.columns and not has_cause:
         raise UsageError(
-            f"{name}: has neither throughput nor power, or no load: nothing says what warmed it"
+            f"{name}: has no load and no power, does not cool down, and has no temperature of a "
+            "room or graphics card: nothing says what warmed it"
         )
     return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
 

@@ -14,8 +14,15 @@ _NOTHING_LEARNED = 0.1
 #: Beginning this much warmer than at rest is worth a word.
 _HOT_START_K = 6.0
 
+#: A temperature that graphics cards and processors have at work.
+_AT_WORK_C = 80.0
+_NEIGHBOURS = {
+    "gpu_share": "The graphics card",
+    "cpu_share": "The processor",
+}
+
 #: What nobody asks for, and only widens intervals.
-_NUISANCES = ("governed_share", "meter_x", "start_k")
+_NUISANCES = ("governed_share", "meter_x", "start_k", "neighbour_lag_s")
 
 _WORDS = {
     "die_k_per_w": "the controller's resistance to the board",
@@ -36,24 +43,37 @@ _WORDS = {
     "mount_k_per_w": "resistance to the mount",
     "mount_j_per_k": "the mount's heat capacity",
     "start_k": "warmth at the start",
+    "tmt_offset_k": "what the threshold that was set is off by",
+    "gpu_share": "the share of the graphics card's warmth",
+    "cpu_share": "the share of the processor's warmth",
+    "case_share": "the share of the case's warmth",
+    "neighbour_lag_s": "the lag of the air behind them",
 }
 
 
-def answer(limit: Estimate | None, resistance: Estimate, seen_c: float, *, fell: bool) -> str:
-    """Return the fit's result in a sentence.
-
-    `limit` is None where heat was not seen to slow the drive, `seen_c` is the highest reading, and
-    `fell` whether something else slowed it.
-    """
-    cooling = (
-        f"{resistance.value:.1f} K/W to the air ({resistance.low:.1f} to {resistance.high:.1f})"
-    )
+def answer(estimates: list[Estimate], measured: list[Measured]) -> str:
+    """Return the fit's result in a sentence: the limit where it was met, and the cooling."""
+    limit = next((e for e in estimates if e.name == "limit_reported_c"), None)
+    resistance = next(e for e in estimates if e.name == "air_k_per_w")
+    slow = next(e for e in estimates if e.name == "time_constant_s")
+    seen_c = max(float(np.max(one.reading_c)) for one in measured)
+    if any(one.has_power or one.has_load for one in measured):
+        cooling = (
+            f"{resistance.value:.1f} K/W to the air ({resistance.low:.1f} to {resistance.high:.1f})"
+        )
+    else:
+        cooling = f"time constant {slow.value:.0f} s ({slow.low:.0f} to {slow.high:.0f})"
     if limit is not None:
         return (
             f"Throttles at {limit.value:.0f} C ({limit.low:.0f} to {limit.high:.0f}) by its own "
             f"sensor; {cooling}."
         )
-    if fell:
+    if any(one.onsets for one in measured):
+        return (
+            "Throttled only where the host told it to: its own limit is above "
+            f"{seen_c:.0f} C by its own sensor; {cooling}."
+        )
+    if any(one.unexplained for one in measured):
         return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
     return f"Never throttled: its limit is above {seen_c:.0f} C by its own sensor; {cooling}."
 
@@ -80,6 +100,11 @@ def told(
         for one in recordings
         if one.start_k > _HOT_START_K
     ]
+    said += _neighbours(parameters)
+    if not any(one.has_load for one in measured):
+        said.append(
+            "It was never under load: its limit, and what its work costs, are those of its class."
+        )
     said += _pairs(parameters, covariance)
     loose = [
         _words(p.name)
@@ -88,6 +113,24 @@ def told(
     ]
     if loose:
         said.append(f"Nothing was learned of {_listed(loose)}: as expected of drives of the class.")
+    return said
+
+
+def _neighbours(parameters: list[FittedParameter]) -> list[str]:
+    """What a graphics card or processor does to the air, at a temperature that it has at work."""
+    air_c = {p.name.partition("@")[2]: p.value for p in parameters if p.name.startswith("air_c@")}
+    said = []
+    for parameter in parameters:
+        own, _, place = parameter.name.partition("@")
+        if own in _NEIGHBOURS:
+            more_k = [
+                share * (_AT_WORK_C - air_c[place])
+                for share in (parameter.value, parameter.low, parameter.high)
+            ]
+            said.append(
+                f"{_NEIGHBOURS[own]} at {_AT_WORK_C:.0f} C makes the drive's air "
+                f"{more_k[0]:.0f} K warmer ({more_k[1]:.0f} to {more_k[2]:.0f})."
+            )
     return said
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import polars as pl
 import tomlkit
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
@@ -26,6 +26,7 @@ from heatsoak.twin.model import (
     as_enclosure,
     figures,
     fixed_parameters,
+    room_name,
 )
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure
 
@@ -34,6 +35,8 @@ Z90 = 1.6449
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
 _DRAWS = 60
+#: Three hours: several time constants of the slowest heatsinks.
+_SETTLES_S = 10_800
 
 
 _HEADER = (
@@ -143,7 +146,9 @@ class Twin(_Row):
             3, those on a mount that warms with it.
         parameters: what was fitted; `uncertainty` is of their `u`, in their order.
         full_load: the fastest load recorded.
-        estimates: what follows: ``limit_reported_c``, ``air_k_per_w`` and others.
+        estimates: what follows: ``limit_reported_c``, ``air_k_per_w``, and ``time_constant_s``, in
+            which the reported temperature goes 63 % of its way after load begins.
+        rooms_c: mean temperatures of the rooms of places that have a measured one.
     """
 
     schema_version: Literal[1] = 1
@@ -159,6 +164,7 @@ class Twin(_Row):
     recordings: list[FittedRecording]
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
+    rooms_c: dict[str, float] = Field(default_factory=dict)
 
     @property
     def places(self) -> list[str]:
@@ -178,7 +184,8 @@ class Twin(_Row):
         at = self._u if u is None else u
         pairs = zip(self.parameters, at, strict=True)
         fitted = {p.name: p.prior.value(float(x)) for p, x in pairs}
-        return {**fixed_parameters(self.nodes), **fitted}
+        rooms = {room_name(place): room_c for place, room_c in self.rooms_c.items()}
+        return {**fixed_parameters(self.nodes), **rooms, **fitted}
 
     def estimate(self, name: str, place: str | None = None) -> Estimate | None:
         """Return an estimate; None if there is none of that name."""
@@ -243,8 +250,25 @@ class Twin(_Row):
             read_iops=ones * load.read_iops,
             write_iops=ones * load.write_iops,
             power_w=ones * np.nan,
+            air_k=0 * ones,
         )
         return Course.of(followed, np.cumsum(ones) * GRID_S), values["limit_c"]
+
+    def follow_step(self, place: str, *, u: Array | None = None) -> Course:
+        """Return temperatures under a watt more than at rest, until they hardly change."""
+        values = self.values(u)
+        lumped = self._model.lumped(values, place)
+        ones = np.ones(_SETTLES_S)
+        followed = lumped.follow(
+            ones * GRID_S,
+            read_mb_s=0 * ones,
+            write_mb_s=0 * ones,
+            read_iops=ones,
+            write_iops=0 * ones,
+            power_w=ones * (1.0 + values["rest_w"]),
+            air_k=0 * ones,
+        )
+        return Course.of(followed, np.cumsum(ones) * GRID_S)
 
     def onset_s(
         self,

@@ -1,0 +1,175 @@
+"""Recordings and a network: which parameters there are, and how far they are from what was seen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsoak.catalog import Drive
+from heatsoak.twin.likelihood import Likelihood, Noise, first_noise
+from heatsoak.twin.model import (
+    LIMITS,
+    METER,
+    TMT_OFFSET,
+    Course,
+    Model,
+    Nodes,
+    Prior,
+    drive_priors,
+    fixed_parameters,
+    limit_c_of,
+    meter_prior,
+    neighbour_priors,
+    place_priors,
+    room_name,
+    start_prior,
+    tmt_prior,
+)
+from heatsoak.twin.readings import Array, Measured
+
+#: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
+_STEP = 1e-4
+#: Of an impossible drive, such as one that runs away idle.
+_IMPOSSIBLE = 1e3
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A fitted parameter; `place` or `recording` where it is not the drive's own."""
+
+    name: str
+    prior: Prior
+    place: str | None = None
+    recording: int | None = None
+
+    def concerns(self, index: int, measured: Measured) -> bool:
+        """Return whether recording `index` depends on it."""
+        if self.recording is not None:
+            return self.recording == index
+        match self.name:
+            case "read_x":
+                return bool(measured.read_mb_s.any())
+            case "write_x":
+                return bool(measured.write_mb_s.any())
+            case "governed_share":
+                return bool(measured.onsets or measured.held or measured.free)
+        return self.place is None or self.place == measured.place
+
+
+class Problem:
+    """Recordings and a network: residuals and their derivatives by standardized parameters."""
+
+    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[Measured]) -> None:
+        self.model = Model(base, nodes)
+        self.measured = list(measured)
+        self.rooms_c = rooms_of(self.measured)
+        self.parameters = _parameters(base, nodes, self.measured, self.rooms_c)
+        self._fixed = {
+            **fixed_parameters(nodes),
+            **{room_name(place): room_c for place, room_c in self.rooms_c.items()},
+        }
+        self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
+        self._last: dict[int, tuple[tuple[float, ...], Course]] = {}
+
+    def set_noise(self, noise: Noise) -> None:
+        """Take readings to have this noise."""
+        self.likelihoods = [Likelihood(one, noise) for one in self.measured]
+
+    def values(self, u: Array) -> dict[str, float]:
+        """Return the parameters, those that are not fitted among them."""
+        fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
+        return {**self._fixed, **fitted}
+
+    def course(self, u: Array, index: int) -> Course:
+        """Return what the model makes of recording `index`; ValueError where it cannot be."""
+        values = self.values(u)
+        # no limit changes what a recording does
+        key = tuple(value for name, value in values.items() if name not in LIMITS)
+        if self._last.get(index, (None,))[0] != key:
+            found = self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
+            self._last[index] = (key, found)
+        return self._last[index][1]
+
+    def block(self, u: Array, index: int) -> Array:
+        """Return the residuals of one recording."""
+        likelihood = self.likelihoods[index]
+        try:
+            values = self.values(u)
+            meter_x = values.get(METER, 1.0)
+            limit_c = limit_c_of(values, self.measured[index])
+            return likelihood.residuals(self.course(u, index), limit_c, meter_x)
+        except ValueError:
+            one = self.measured[index]
+            count = len(one.onsets) + len(one.held) + len(one.free)
+            count += len(one.loaded) + 1 if one.has_power else 0
+            return np.full(len(one.bins) + count, _IMPOSSIBLE)
+
+    def residuals(self, u: Array) -> Array:
+        """Return all residuals, those of the priors last."""
+        return np.concatenate([*(self.block(u, i) for i in range(len(self.measured))), u])
+
+    def jacobian(self, u: Array) -> Array:
+        """Return the derivatives of :meth:`residuals`."""
+        blocks = [self._slopes(u, i, self.block) for i in range(len(self.measured))]
+        return np.vstack([*blocks, np.eye(len(u))])
+
+    def off_k(self, u: Array, index: int) -> Array:
+        """Return how far a recording's readings are from the model."""
+        return self.likelihoods[index].off_k(self.course(u, index))
+
+    def reading_slopes(self, u: Array) -> list[Array]:
+        """Return the derivatives of :meth:`off_k`, for each recording."""
+        return [self._slopes(u, i, self.off_k) for i in range(len(self.measured))]
+
+    def _slopes(self, u: Array, index: int, of: Callable[[Array, int], Array]) -> Array:
+        here = of(u, index)
+        slopes = np.zeros((len(here), len(u)))
+        for column, parameter in enumerate(self.parameters):
+            if parameter.concerns(index, self.measured[index]):
+                moved = u.copy()
+                moved[column] += _STEP
+                slopes[:, column] = (of(moved, index) - here) / _STEP
+        return slopes
+
+
+def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:
+    """Return the mean temperatures of the rooms of places that have a measured one."""
+    found: dict[str, list[float]] = {}
+    for one in measured:
+        if one.room_c is not None:
+            found.setdefault(one.place, []).append(float(np.mean(one.room_c)))
+    return {place: float(np.mean(means)) for place, means in found.items()}
+
+
+def _parameters(
+    base: Drive, nodes: Nodes, measured: list[Measured], rooms_c: dict[str, float]
+) -> list[Parameter]:
+    fixed = fixed_parameters(nodes)
+    priors = drive_priors(base, fastest_mb_s(measured))
+    priors = {name: prior for name, prior in priors.items() if name not in fixed}
+    found = [Parameter(name, prior) for name, prior in priors.items()]
+    if any(one.has_power for one in measured):
+        found.append(Parameter(METER, meter_prior()))
+    if any(one.tmt1_c is not None for one in measured):
+        found.append(Parameter(TMT_OFFSET, tmt_prior()))
+    for place in dict.fromkeys(one.place for one in measured):
+        neighbours = dict.fromkeys(n for o in measured if o.place == place for n in o.neighbours_c)
+        of_place = {
+            **place_priors(rooms_c.get(place), has_mount=nodes == 3),
+            **neighbour_priors(neighbours),
+        }
+        found += [Parameter(f"{name}@{place}", p, place=place) for name, p in of_place.items()]
+    found += [
+        Parameter(f"start_k@{index}", start_prior(one.fell_k), recording=index)
+        for index, one in enumerate(measured)
+    ]
+    return found
+
+
+def fastest_mb_s(measured: Sequence[Measured]) -> tuple[float, float]:
+    """Return what a drive reached for more than a moment, reading and writing."""
+    read, write = (
+        max(float(np.quantile(rates, 0.98)) for rates in of)
+        for of in zip(*((one.read_mb_s, one.write_mb_s) for one in measured), strict=True)
+    )
+    return read, write
