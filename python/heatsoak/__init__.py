@@ -1,8 +1,8 @@
 """heatsoak: does a drive throttle, when, by how much, and why.
 
-From Python, `heatsoak.open`, `read_log`, `analyze`, `compare`, `fit`, `predict` and `run` do what
-the command line does; docs/python.md shows how. They are loaded when first used, so that importing
-heatsoak is fast.
+From Python, `heatsoak.open`, `read_log`, `from_frame`, `analyze`, `compare`, `fit`, `predict`,
+`advise` and `run` do what the command line does; docs/python.md shows how. They are loaded when
+first used, so that importing heatsoak is fast.
 """
 
 from importlib import import_module
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from heatsoak.analysis import Findings
     from heatsoak.analysis.comparison import Comparison
     from heatsoak.api import (
+        advise,
         analyze,
         compare,
         fit,
+        from_frame,
         predict,
         read_log,
         run,
@@ -25,20 +27,23 @@ if TYPE_CHECKING:
     from heatsoak.api import open_recording as open
     from heatsoak.api import open_recordings as open_all
     from heatsoak.recording import Recording
-    from heatsoak.twin import Prediction, Twin
+    from heatsoak.twin import Advice, Prediction, Twin
 
 __version__ = version("heatsoak")
 
 __all__ = [
+    "Advice",
     "Comparison",
     "Findings",
     "Prediction",
     "Recording",
     "Twin",
+    "advise",
     "analyze",
     "compare",
     "errors",
     "fit",
+    "from_frame",
     "open",
     "open_all",
     "predict",
@@ -48,14 +53,17 @@ __all__ = [
 
 #: Where each name comes from, and its name there.
 _LAZY = {
+    "Advice": ("heatsoak.twin", "Advice"),
     "Comparison": ("heatsoak.analysis.comparison", "Comparison"),
     "Findings": ("heatsoak.analysis", "Findings"),
     "Prediction": ("heatsoak.twin", "Prediction"),
     "Recording": ("heatsoak.recording", "Recording"),
     "Twin": ("heatsoak.twin", "Twin"),
+    "advise": ("heatsoak.api", "advise"),
     "analyze": ("heatsoak.api", "analyze"),
     "compare": ("heatsoak.api", "compare"),
     "fit": ("heatsoak.api", "fit"),
+    "from_frame": ("heatsoak.api", "from_frame"),
     "open": ("heatsoak.api", "open_recording"),
     "open_all": ("heatsoak.api", "open_recordings"),
     "predict": ("heatsoak.api", "predict"),

@@ -159,6 +159,23 @@ class Lumped:
         done in a second with everything permitted; a share of that takes as much longer. The last
         phase goes on for as long as asked.
         """
+    def serve(
+        self,
+        *,
+        read_mb_s: NDArray[np.float64],
+        write_mb_s: NDArray[np.float64],
+        read_iops: NDArray[np.float64],
+        write_iops: NDArray[np.float64],
+        full_share: NDArray[np.float64],
+    ) -> dict[str, Any]:
+        """Serve what is asked for over time, one value for each second; what is held back waits.
+
+        `full_share` is how much of its time the drive needs for that at full speed, over 1 where
+        it cannot. Returns `begins_c`, where the governor starts to act, and for each second, as
+        float arrays, `mb_s` (what was moved) and, at its end, `waiting_mb`, `late_s` (how much more
+        waited than without heat, as time at full speed), `sensor_c` and `governed_c`. ValueError
+        for series of different lengths, or of numbers that cannot be.
+        """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""
     def follow(

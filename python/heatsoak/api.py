@@ -17,15 +17,25 @@ from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.analysis.comparison import compare as compare_recordings
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.catalog import load_drive
+from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, of_os_error
-from heatsoak.importer import Options, import_files, open_all
-from heatsoak.protocol import Label, Protocol, apply_settings, load, scaled
+from heatsoak.importer import Options, import_files, open_all, recording_of_frame
+from heatsoak.protocol import (
+    Label,
+    Pause,
+    Protocol,
+    WorkloadStep,
+    apply_settings,
+    load,
+    scaled,
+)
 from heatsoak.recording import InMemoryRecording, Recording, find_recordings
 from heatsoak.target import Place, parse_place
 
 if TYPE_CHECKING:
-    from heatsoak.twin import Prediction, Twin
+    import polars as pl
+
+    from heatsoak.twin import Advice, Demand, Prediction, Twin
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
@@ -80,6 +90,24 @@ def read_log(
         )
 
 
+def from_frame(
+    frame: "pl.DataFrame",
+    *,
+    conditions: Mapping[str, Label] | None = None,
+    drive: Mapping[str, str | int] | None = None,
+) -> InMemoryRecording:
+    """Return samples that you hold as a recording in memory, to analyze, fit or save.
+
+    `frame` has a recording's columns (docs/recording.md), `t_s` in s among them: rates such as
+    `read_bw_mb_s` in MB/s, temperatures such as ``temp_c.composite`` in C, `power_w`. Without
+    `interval_s` a rate is the mean since the row before; without `step`, stretches of load are its
+    steps. `conditions` label it; `drive` is its ``model``, ``serial`` and ``size_bytes``, as far as
+    they are known. Raises UsageError, naming the column, for what a recording does not have.
+    """
+    with _our_errors():
+        return recording_of_frame(frame, dict(conditions or {}), drive or {})
+
+
 def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> Findings:
     """Return what recordings or logs show: whether the drive throttles, when, how far, and why.
 
@@ -105,8 +133,8 @@ def fit(*sources: Source | Iterable[Source], base: str | None = None) -> "Twin":
 
 
 def predict(
-    subject: "Twin | str | os.PathLike[str]",
-    load: str = "write",
+    subject: "Twin | PathText",
+    load: Source = "write",
     *,
     enclosure: str | None = None,
     ambient_c: float | None = None,
@@ -119,25 +147,72 @@ def predict(
     """Return what a drive would do under a load: whether it throttles, when, and how far.
 
     `subject` is a twin, its file, or a drive of the catalog; `load` is ``read``, ``write``,
-    ``randread``, ``randwrite`` or ``PROTOCOL[:STEP]``. `warmer_k` is how much warmer the air is
+    ``randread``, ``randwrite``, ``PROTOCOL[:STEP]``, or a workload of your own: a recording, or the
+    path of a trace, a recording or another tool's log. `warmer_k` is how much warmer the air is
     than it was, for a twin whose room nobody measured. `heatsink` is a place of the catalog whose
-    heatsink is put on, or K/W. Without `duration_s` it runs for the step's time, or ten minutes.
-    Raises UsageError for what is unknown, or cannot be simulated.
+    heatsink is put on, or K/W. Without `duration_s` it runs for the step's time, all that was
+    recorded, or ten minutes. Raises UsageError for what is unknown, or cannot be simulated.
     """
     # it takes a while to load, and nothing else needs it
     from heatsoak import twin
 
     with _our_errors():
-        step, before = twin.step_of(load)
+        workload, before = _workload(load)
         return twin.predict(
-            subject if isinstance(subject, twin.Twin) else twin.subject_of(os.fspath(subject)),
-            step,
-            duration_s or step.runtime_s or twin.USUAL_S,
+            _subject(subject),
+            workload,
+            duration_s or twin.length_s(workload),
             before=before,
             enclosure=enclosure,
             cooling=twin.Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
             holds_mb_s=holds_mb_s,
         )
+
+
+def advise(
+    subject: "Twin | PathText",
+    load: Source = "write",
+    *,
+    enclosure: str | None = None,
+    ambient_c: float | None = None,
+    duration_s: float | None = None,
+    prices: Mapping[str, float] | None = None,
+) -> "Advice":
+    """Return how little cooling keeps a drive at full speed under a load, and what helps.
+
+    `subject`, `load` and `duration_s` are those of :func:`predict`; `ambient_c` is the air at the
+    drive; `prices` are those of heatsinks by their names, in any currency. The advice has
+    resistances in K/W, air in m/s and C, and rates in MB/s. Raises UsageError for what is unknown,
+    or cannot be simulated.
+    """
+    # it takes a while to load, and nothing else needs it
+    from heatsoak import twin
+
+    with _our_errors():
+        workload, before = _workload(load)
+        return twin.advise(
+            _subject(subject),
+            workload,
+            duration_s or twin.length_s(workload),
+            before=before,
+            enclosure=enclosure,
+            ambient_c=ambient_c,
+            prices=prices,
+        )
+
+
+def _subject(subject: "Twin | PathText") -> "Twin | Drive":
+    from heatsoak import twin
+
+    return subject if isinstance(subject, twin.Twin) else twin.subject_of(os.fspath(subject))
+
+
+def _workload(load: Source) -> "tuple[WorkloadStep | Demand, list[WorkloadStep | Pause]]":
+    from heatsoak import twin
+
+    if isinstance(load, Recording):
+        return twin.demand_of_recording(load), []
+    return twin.workload_of(os.fspath(load))
 
 
 def compare(

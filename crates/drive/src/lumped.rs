@@ -175,6 +175,128 @@ pub struct Followed {
     pub sensors_c: Vec<Vec<f64>>,
 }
 
+/// What is asked of a drive, second by second, whether or not it keeps up: series of one length.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand<'a> {
+    /// What is asked for in each second, 10^6 bytes.
+    pub read_mb_s: &'a [f64],
+    /// Likewise of writes.
+    pub write_mb_s: &'a [f64],
+    /// Commands in each second.
+    pub read_iops: &'a [f64],
+    /// Likewise of writes.
+    pub write_iops: &'a [f64],
+    /// How much of its time the drive needs for that at full speed: over 1 where it is asked for
+    /// more than it can do.
+    pub full_share: &'a [f64],
+}
+
+impl Demand<'_> {
+    /// Check that the series are of one length, of numbers that can be.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let count = self.full_share.len();
+        let amounts = self.amounts();
+        for (name, values) in amounts {
+            if values.len() != count {
+                let expected = format!("it has to be {count}, as full_share is");
+                let name = format!("the length of {name}");
+                return Err(SpecError::new(&name, values.len(), expected));
+            }
+            values
+                .iter()
+                .try_for_each(|value| not_negative(name, *value))?;
+        }
+        for (index, share) in self.full_share.iter().enumerate() {
+            not_negative("full_share", *share)?;
+            if *share == 0.0 && amounts.iter().any(|(_, values)| values[index] > 0.0) {
+                let expected = "it has to be more than 0 where something is asked for";
+                return Err(SpecError::new("full_share", *share, expected));
+            }
+        }
+        Ok(())
+    }
+
+    fn amounts(&self) -> [(&'static str, &[f64]); 4] {
+        [
+            ("read_mb_s", self.read_mb_s),
+            ("write_mb_s", self.write_mb_s),
+            ("read_iops", self.read_iops),
+            ("write_iops", self.write_iops),
+        ]
+    }
+
+    fn second(&self, index: usize) -> Amount {
+        Amount {
+            read_mb: self.read_mb_s[index],
+            write_mb: self.write_mb_s[index],
+            read_commands: self.read_iops[index],
+            write_commands: self.write_iops[index],
+            full_s: self.full_share[index],
+        }
+    }
+}
+
+/// Something to be moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
+    read_mb: f64,
+    write_mb: f64,
+    read_commands: f64,
+    write_commands: f64,
+    /// How long that takes at full speed.
+    full_s: f64,
+}
+
+impl Amount {
+    fn scaled(&self, factor: f64) -> Amount {
+        Amount {
+            read_mb: self.read_mb * factor,
+            write_mb: self.write_mb * factor,
+            read_commands: self.read_commands * factor,
+            write_commands: self.write_commands * factor,
+            full_s: self.full_s * factor,
+        }
+    }
+
+    fn add(&mut self, other: &Amount) {
+        self.read_mb += other.read_mb;
+        self.write_mb += other.write_mb;
+        self.read_commands += other.read_commands;
+        self.write_commands += other.write_commands;
+        self.full_s += other.full_s;
+    }
+
+    fn mb(&self) -> f64 {
+        self.read_mb + self.write_mb
+    }
+
+    /// Take out what so long at full speed is enough for: the same part of all of it.
+    fn take(&mut self, full_s: f64) -> Amount {
+        if self.full_s <= full_s {
+            return std::mem::take(self);
+        }
+        let part = full_s / self.full_s;
+        let taken = self.scaled(part);
+        *self = self.scaled(1.0 - part);
+        taken
+    }
+}
+
+/// What became of a demand, one value for each second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    /// What was moved in it, 10^6 bytes.
+    pub mb_s: Vec<f64>,
+    /// What waited at its end, 10^6 bytes.
+    pub waiting_mb: Vec<f64>,
+    /// How much more waited than without heat, as the time that it takes at full speed.
+    pub late_s: Vec<f64>,
+    /// What the first sensor measured at its end.
+    pub sensor_c: Vec<f64>,
+    /// What the governor acted on then.
+    pub governed_c: Vec<f64>,
+}
+
 /// Heat and governor of a drive in a place.
 #[derive(Debug, Clone)]
 pub struct Lumped {
@@ -254,14 +376,21 @@ impl Lumped {
     fn work_of(&self, recorded: &Recorded, index: usize) -> Work {
         let dt_s = recorded.dt_s[index];
         // a NaN is less than any number
-        let of = |series: &[f64], factor: f64| series[index].max(0.0) * factor * dt_s;
+        let of = |series: &[f64]| series[index].max(0.0) * dt_s;
+        let amount = Amount {
+            read_mb: of(recorded.read_mb_s),
+            write_mb: of(recorded.write_mb_s),
+            read_commands: of(recorded.read_iops),
+            write_commands: of(recorded.write_iops),
+            full_s: 0.0,
+        };
+        self.work(dt_s, &amount)
+    }
+
+    fn work(&self, dt_s: f64, amount: &Amount) -> Work {
         let pages_a_mb = 1e6 / PAGE_BYTES as f64;
-        let (reads, writes) = (
-            of(recorded.read_mb_s, pages_a_mb),
-            of(recorded.write_mb_s, pages_a_mb),
-        );
-        let read_commands = of(recorded.read_iops, 1.0);
-        let write_commands = of(recorded.write_iops, 1.0);
+        let (reads, writes) = (amount.read_mb * pages_a_mb, amount.write_mb * pages_a_mb);
+        let (read_commands, write_commands) = (amount.read_commands, amount.write_commands);
         let [read_us, write_us] = self.command_us;
         let busy_s = (read_commands * read_us + write_commands * write_us) * 1e-6;
         let is_loaded = reads + writes + read_commands + write_commands > 0.0;
@@ -326,6 +455,11 @@ impl Lumped {
     /// Let time pass without load.
     pub fn rest(&mut self, duration_s: f64) -> Result<(), SpecError> {
         positive("duration_s", duration_s)?;
+        self.pass(duration_s);
+        Ok(())
+    }
+
+    fn pass(&mut self, duration_s: f64) {
         let mut left_s = duration_s;
         while left_s > 0.0 {
             let step_s = self.resting_step_s(left_s, RESTING_STEP_S);
@@ -335,7 +469,85 @@ impl Lumped {
             self.share = self.governor.update(step_s, self.heat.governed_c()).share;
             self.power.rest(step_s);
         }
-        Ok(())
+    }
+
+    /// Serve what is asked for over time: what is held back waits, and is served as soon as that is
+    /// permitted, but what comes next comes when it came.
+    ///
+    /// Of what waits, all kinds are served alike. Writes and reads cost what [`Lumped::follow`]
+    /// takes them to.
+    pub fn serve(&mut self, demand: &Demand) -> Result<Served, SpecError> {
+        demand.validate()?;
+        let count = demand.full_share.len();
+        let mut served = Served {
+            mb_s: Vec::with_capacity(count),
+            waiting_mb: Vec::with_capacity(count),
+            late_s: Vec::with_capacity(count),
+            sensor_c: Vec::with_capacity(count),
+            governed_c: Vec::with_capacity(count),
+        };
+        let careful_c = self.governor.begins_c() - self.most_rise_k(demand);
+        let mut waiting = Amount::default();
+        let mut unheated = Amount::default();
+        for index in 0..count {
+            let asked = demand.second(index);
+            let mut mb = 0.0;
+            if waiting.full_s + asked.full_s > 0.0 {
+                self.power.wake();
+                let is_free = self.share >= 1.0 && self.heat.governed_c() < careful_c;
+                let step_s = if is_free { 1.0 } else { LOADED_STEP_S };
+                for _ in 0..(1.0 / step_s).round() as u32 {
+                    let asked = asked.scaled(step_s);
+                    unheated.add(&asked);
+                    unheated.take(step_s);
+                    waiting.add(&asked);
+                    let moved = waiting.take(self.share * step_s);
+                    mb += moved.mb();
+                    self.heat.step(step_s, &self.work(step_s, &moved), None);
+                    self.share = self.governor.update(step_s, self.heat.governed_c()).share;
+                }
+            } else {
+                self.pass(1.0);
+            }
+            served.mb_s.push(mb);
+            served.waiting_mb.push(waiting.mb());
+            served
+                .late_s
+                .push((waiting.full_s - unheated.full_s).max(0.0));
+            served.sensor_c.push(self.heat.sensor_c(0));
+            served.governed_c.push(self.heat.governed_c());
+        }
+        Ok(served)
+    }
+
+    /// By how much a second warms what the governor acts on, at most: heat adds up, so that this is
+    /// the fastest that full load warms a drive from rest, a few seconds on where the governor lags.
+    fn most_rise_k(&self, demand: &Demand) -> f64 {
+        let at_full_speed = (0..demand.full_share.len())
+            .map(|index| demand.second(index))
+            .filter(|asked| asked.full_s > 0.0)
+            .map(|asked| self.work(1.0, &asked.scaled(1.0 / asked.full_s)));
+        let cost_w = |work: &Work| self.heat.expected_w(1.0, work, None);
+        let Some(hottest) = at_full_speed.max_by(|a, b| cost_w(a).total_cmp(&cost_w(b))) else {
+            return 0.0;
+        };
+        let (mut heat, mut most_k) = (self.heat.clone(), 0.0_f64);
+        // beyond that it is gone through step by step anyway
+        while heat.governed_c() < self.governor.begins_c() {
+            let before_c = heat.governed_c();
+            heat.step(1.0, &hottest, None);
+            let rise_k = heat.governed_c() - before_c;
+            if rise_k <= most_k {
+                break;
+            }
+            most_k = rise_k;
+        }
+        most_k
+    }
+
+    /// Where the governor starts to act.
+    pub fn begins_c(&self) -> f64 {
+        self.governor.begins_c()
     }
 
     /// Run a load for a whole number of seconds.

@@ -1,8 +1,8 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Load, Lumped as Heated, Phase,
-    Profile, Recorded, ReplayOptions, Samples, Transfer as Copying, Workload,
+    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Load, Lumped as Heated,
+    Phase, Profile, Recorded, ReplayOptions, Samples, Transfer as Copying, Workload,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -273,6 +273,36 @@ impl Lumped {
             .detach(|| self.lumped.play(&phases, duration_s))
             .map_err(value_error)?;
         loaded(py, load)
+    }
+
+    #[pyo3(signature = (*, read_mb_s, write_mb_s, read_iops, write_iops, full_share))]
+    fn serve<'py>(
+        &mut self,
+        py: Python<'py>,
+        read_mb_s: PyReadonlyArray1<'py, f64>,
+        write_mb_s: PyReadonlyArray1<'py, f64>,
+        read_iops: PyReadonlyArray1<'py, f64>,
+        write_iops: PyReadonlyArray1<'py, f64>,
+        full_share: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let demand = Demand {
+            read_mb_s: read_mb_s.as_slice()?,
+            write_mb_s: write_mb_s.as_slice()?,
+            read_iops: read_iops.as_slice()?,
+            write_iops: write_iops.as_slice()?,
+            full_share: full_share.as_slice()?,
+        };
+        let served = py
+            .detach(|| self.lumped.serve(&demand))
+            .map_err(value_error)?;
+        let result = PyDict::new(py);
+        result.set_item("begins_c", self.lumped.begins_c())?;
+        result.set_item("mb_s", served.mb_s.into_pyarray(py))?;
+        result.set_item("waiting_mb", served.waiting_mb.into_pyarray(py))?;
+        result.set_item("late_s", served.late_s.into_pyarray(py))?;
+        result.set_item("sensor_c", served.sensor_c.into_pyarray(py))?;
+        result.set_item("governed_c", served.governed_c.into_pyarray(py))?;
+        Ok(result)
     }
 
     fn warm(&mut self, above_k: f64) {

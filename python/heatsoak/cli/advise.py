@@ -16,7 +16,7 @@ from heatsoak.cli.foretold import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_advice
-from heatsoak.twin import advise, step_of, subject_of
+from heatsoak.twin import advise, subject_of, workload_of
 
 
 def advise_command(
@@ -33,11 +33,11 @@ def advise_command(
 ) -> int:
     """Say how little cooling keeps a workload at full speed, and what heatsinks would bring."""
     require(ambient_c, "--ambient", -40, 150, "C")
-    step, before = step_of(workload)
+    load, before = workload_of(workload)
     found = advise(
         subject_of(subject),
-        step,
-        duration_of(duration, step),
+        load,
+        duration_of(duration, load),
         before=before,
         enclosure=enclosure,
         ambient_c=ambient_c,

@@ -7,7 +7,7 @@ import typer
 from heatsoak.cli import completion
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.twin import USUAL_S
+from heatsoak.twin import Demand, length_s
 from heatsoak.units import parse_seconds
 
 SubjectArgument = Annotated[
@@ -20,7 +20,10 @@ SubjectArgument = Annotated[
 ]
 WorkloadOption = Annotated[
     str,
-    typer.Option(metavar="LOAD", help="read, write, randread, randwrite, or PROTOCOL[:STEP]."),
+    typer.Option(
+        metavar="LOAD",
+        help="read, write, randread, randwrite, PROTOCOL[:STEP], or a trace or recording.",
+    ),
 ]
 EnclosureOption = Annotated[
     str | None,
@@ -35,7 +38,9 @@ AmbientOption = Annotated[
 ]
 LengthOption = Annotated[
     str | None,
-    typer.Option("--for", metavar="TIME", help="How long; default: the step's time, or 10m."),
+    typer.Option(
+        "--for", metavar="TIME", help="How long; default: the step's or recorded time, or 10m."
+    ),
 ]
 
 
@@ -45,14 +50,16 @@ def require(value: float | None, option: str, low: float, high: float, unit: str
         raise UsageError(f"{option} {value:g}: must be between {low:g} and {high:g} {unit}")
 
 
-def duration_of(text: str | None, step: WorkloadStep) -> float:
+def duration_of(text: str | None, workload: WorkloadStep | Demand) -> float:
     """Return how long a load runs, in s; raises UsageError for what is no time."""
     if text is None:
-        return step.runtime_s or USUAL_S
+        return length_s(workload)
     try:
         found_s = parse_seconds(text)
     except ValueError as error:
         raise UsageError(f"--for {text}: {error}") from None
+    if found_s >= 1 and isinstance(workload, Demand):
+        return found_s
     if not 1 <= found_s <= 6 * 3600:
         raise UsageError(f"--for {text}: must be between 1s and 6h, such as 10m")
     return found_s

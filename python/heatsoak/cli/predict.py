@@ -16,7 +16,7 @@ from heatsoak.cli.foretold import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_prediction
-from heatsoak.twin import Cooling, predict, step_of, subject_of
+from heatsoak.twin import Cooling, predict, subject_of, workload_of
 from heatsoak.units import MB, parse_size
 
 
@@ -60,11 +60,11 @@ def predict_command(
     require(ambient_c, "--ambient", -40, 150, "C")
     require(warmer_k, "--warmer", -100, 100, "K")
     require(airflow_m_s, "--airflow", 0, 100, "m/s")
-    step, before = step_of(workload)
-    duration_s = duration_of(duration, step)
+    load, before = workload_of(workload)
+    duration_s = duration_of(duration, load)
     found = predict(
         subject_of(subject),
-        step,
+        load,
         duration_s,
         before=before,
         enclosure=enclosure,

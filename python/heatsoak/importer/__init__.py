@@ -7,6 +7,7 @@ recording (`recordings`). :func:`import_files` does all of it.
 """
 
 from heatsoak.importer.api import detect, import_files, open_all, read
+from heatsoak.importer.from_frame import recording_of_frame
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.meter import save_with_meter, with_meter
 from heatsoak.importer.source import Source
@@ -23,6 +24,7 @@ __all__ = [
     "import_files",
     "open_all",
     "read",
+    "recording_of_frame",
     "save_with_meter",
     "with_meter",
 ]

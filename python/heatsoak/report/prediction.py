@@ -1,11 +1,12 @@
 """Predictions and advice in the terminal."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from heatsoak.output import Console, Text
-from heatsoak.units import format_number
+from heatsoak.units import format_duration, format_number
 
 if TYPE_CHECKING:
     # fits take a while to load, and every report would wait for them
@@ -18,6 +19,14 @@ _ROWS = (
     ("moves then", "throttled_mb_s", "MB/s"),
     ("reports at most", "max_reported_temp_c", "C"),
     ("its governor sees at most", "hidden_temp_c", "C"),
+)
+#: The same of a recorded workload.
+_HELD_ROWS = (
+    ("is held back", "times", "times"),
+    ("in all for", "held_s", "s"),
+    ("at a time for at most", "longest_s", "s"),
+    ("lets wait at most", "waiting_gb", "GB"),
+    ("moves late", "late_pct", "%"),
 )
 
 
@@ -32,14 +41,21 @@ def print_prediction(found: "Prediction", console: Console) -> None:
     for heading in ("middle", "low", "high"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
-    for name, key, unit in _ROWS:
+    _add_rows(table, _ROWS[:2], found)
+    if found.held is not None:
+        _add_rows(table, _HELD_ROWS, found.held)
+    _add_rows(table, _ROWS[2:], found)
+    console.print(table)
+    for text in found.assumed:
+        console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
+
+
+def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object) -> None:
+    for name, key, unit in rows:
         values = getattr(found, key)
         if values is not None:
             low, middle, high = (format_number(value, 3) for value in values)
             table.add_row(name, middle, low, high, unit)
-    console.print(table)
-    for text in found.assumed:
-        console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
 
 
 def print_advice(found: "Advice", console: Console) -> None:
@@ -48,23 +64,33 @@ def print_advice(found: "Advice", console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     console.print(Text(f"{found.place}: {found.workload}"))
+    what = (
+        f"moves {found.mean_mb_s:,.0f} MB/s in the mean"
+        if found.held_s is None
+        else f"is held back for {format_duration(found.held_s)} in the mean"
+    )
     console.print(
-        f"As it is, it throttles with a probability of {found.throttles:.0%}, and moves "
-        f"{found.mean_mb_s:,.0f} MB/s in the mean."
+        f"As it is, it throttles with a probability of {found.throttles:.0%}, and {what}."
     )
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     priced = any(offer.price is not None for offer in found.offers)
     table.add_column("Heatsink", no_wrap=True)
-    for heading in ("throttles", "MB/s", "gain", *(["price", "% for each"] if priced else [])):
+    # what is asked for comes at its own pace: no heatsink makes more of it
+    gains = ["MB/s", "gain"] if found.held_s is None else ["held back"]
+    prices = [] if not priced else ["price", "% for each"] if found.held_s is None else ["price"]
+    for heading in ("throttles", *gains, *prices):
         table.add_column(heading, justify="right", no_wrap=True)
     for offer in found.offers:
         table.add_row(
             Text(offer.heatsink),
             f"{offer.throttles:.0%}",
-            f"{offer.mean_mb_s:,.0f}",
-            f"{offer.gain_pct:+.0f} %",
-            *([_or_nothing(offer.price), _or_nothing(offer.gain_pct_per_price)] if priced else []),
+            *(
+                [f"{offer.mean_mb_s:,.0f}", f"{offer.gain_pct:+.0f} %"]
+                if offer.held_s is None
+                else [format_duration(offer.held_s)]
+            ),
+            *map(_or_nothing, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
         )
     console.print(table)
     console.print()

@@ -2,23 +2,27 @@
 
 from heatsoak.twin.advise import Advice, advise
 from heatsoak.twin.case import Cooling
+from heatsoak.twin.demand import Demand, demand_of, demand_of_recording
 from heatsoak.twin.fitting import fit
-from heatsoak.twin.named import USUAL_S, step_of, subject_of
+from heatsoak.twin.named import length_s, subject_of, workload_of
 from heatsoak.twin.predict import Prediction, predict
 from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
 
 __all__ = [
-    "USUAL_S",
     "Advice",
     "Cooling",
+    "Demand",
     "Estimate",
     "FittedParameter",
     "Load",
     "Prediction",
     "Twin",
     "advise",
+    "demand_of",
+    "demand_of_recording",
     "fit",
+    "length_s",
     "predict",
-    "step_of",
     "subject_of",
+    "workload_of",
 ]

@@ -1,7 +1,8 @@
 """The least cooling that keeps a workload at full speed, and what heatsinks would bring."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -9,9 +10,11 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, WorkloadStep
-from heatsoak.twin.case import Case, Cooling
+from heatsoak.twin.case import DRAWS, Case, Cooling
+from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import throttles_in
 from heatsoak.twin.readings import Array
+from heatsoak.twin.served import DemandCase, slowed_in
 from heatsoak.twin.twin import Twin
 from heatsoak.units import format_duration
 
@@ -40,6 +43,7 @@ class Offer(BaseModel):
     Attributes:
         throttles: the probability that it still throttles; `mean_mb_s` over the whole time.
         gain_pct: more than without; `gain_pct_per_price` for each unit of its price.
+        held_s: for how long it still holds back a recorded workload, in the mean; None for others.
     """
 
     heatsink: str
@@ -49,6 +53,7 @@ class Offer(BaseModel):
     gain_pct: float
     price: float | None = None
     gain_pct_per_price: float | None = None
+    held_s: float | None = None
 
 
 class Advice(BaseModel):
@@ -64,6 +69,9 @@ class Advice(BaseModel):
         airflow_m_s: the least flow that is enough instead; likewise.
         curve: the flow that is needed at other air temperatures.
         offers: heatsinks of the catalog, the best first.
+        held_s: for how long heat holds back a recorded workload as it is, in the mean of likely
+            drives; `hottest_c` is what its governor sees at most then, and `limit_c` where that
+            begins to act. None for other workloads.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,11 +88,88 @@ class Advice(BaseModel):
     airflow_m_s: float | None
     curve: list[Need]
     offers: list[Offer]
+    held_s: float | None = None
+    hottest_c: float | None = None
+    limit_c: float | None = None
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What cooling comes to, of all likely drives."""
+
+    throttles: float
+    mean_mb_s: float
+    held_s: float | None = None
+    hottest_c: float | None = None
+    limit_c: float | None = None
+
+
+class _Trial(Protocol):
+    """A workload that is tried with other cooling; UsageError where it is too hot at rest."""
+
+    place: str
+    workload: str
+    seconds: int
+
+    def result(self, cooling: Cooling) -> _Result:
+        """Return all that is asked of it."""
+        ...
+
+    def is_enough(self, cooling: Cooling) -> bool:
+        """Return whether few enough throttle."""
+        ...
+
+
+class _OfLoad:
+    """A load that asks for all it can get."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self.place, self.workload = case.place, case.workload.describe()
+        self.seconds = case.seconds
+
+    def result(self, cooling: Cooling) -> _Result:
+        """Return all that is asked of it."""
+        loads = self._case.loads(cooling)
+        return _Result(throttles_in(self._case, loads), _mean_mb_s(loads))
+
+    def is_enough(self, cooling: Cooling) -> bool:
+        """Return whether few enough throttle."""
+        return throttles_in(self._case, self._case.loads(cooling)) <= ENOUGH
+
+
+class _OfDemand:
+    """A recorded workload."""
+
+    def __init__(self, case: DemandCase) -> None:
+        self._case = case
+        self.place, self.workload = case.place, case.demand.describe()
+        self.seconds = case.demand.seconds
+
+    def result(self, cooling: Cooling) -> _Result:
+        """Return all that is asked of it."""
+        outcomes = list(self._case.outcomes(cooling))
+        return _Result(
+            throttles=slowed_in(outcomes),
+            mean_mb_s=float(np.mean([one.mean_mb_s for one in outcomes])),
+            held_s=round(float(np.mean([one.held_s for one in outcomes])), 1),
+            hottest_c=round(float(np.median([one.hottest_c for one in outcomes])), 1),
+            limit_c=round(float(np.median([one.limit_c for one in outcomes])), 1),
+        )
+
+    def is_enough(self, cooling: Cooling) -> bool:
+        """Return whether few enough throttle: a day of I/O is followed no further than needed."""
+        most, slowed = ENOUGH * DRAWS, 0
+        for one in self._case.outcomes(cooling):
+            slowed += one.onset_s is not None
+            if slowed > most:
+                return False
+        return True
 
 
 def advise(
     subject: Twin | Drive,
-    workload: WorkloadStep,
+    workload: WorkloadStep | Demand,
     duration_s: float,
     *,
     before: Sequence[WorkloadStep | Pause] = (),
@@ -95,51 +180,63 @@ def advise(
 ) -> Advice:
     """Return what cooling a drive needs for a workload, in one of its places.
 
-    `prices` are those of heatsinks by their names, in any currency. Raises UsageError for what is
-    unknown, or cannot be simulated.
+    Of a demand, the first `duration_s` are followed. `prices` are those of heatsinks by their
+    names, in any currency. Raises UsageError for what is unknown, or cannot be simulated.
     """
     sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
     _require_known(prices or {}, sinks)
-    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-    as_is = case.loads(Cooling(ambient_c))
-    bare_mb_s = _mean_mb_s(as_is)
-    throttles = throttles_in(case, as_is)
+    trial: _Trial
+    if isinstance(workload, Demand):
+        demand = workload.first(duration_s)
+        trial = _OfDemand(DemandCase.of(subject, demand, enclosure=enclosure, seed=seed))
+    else:
+        trial = _OfLoad(
+            Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+        )
+    as_is = trial.result(Cooling(ambient_c))
 
     def needed_m_s(air_c: float | None) -> float | None:
-        return _least(lambda m_s: _is_enough(case, Cooling(air_c, m_s)), 0.0, _MOST_M_S)
+        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), 0.0, _MOST_M_S)
 
     sink_k_per_w = None
     airflow_m_s = None
-    if throttles > ENOUGH:
+    if as_is.throttles > ENOUGH:
         airflow_m_s = needed_m_s(ambient_c)
         # the weakest that is enough: conductances are searched, of which less is weaker
         least = _least(
-            lambda w_per_k: _is_enough(case, Cooling(ambient_c, None, 1 / w_per_k)),
+            lambda w_per_k: _is_enough(trial, Cooling(ambient_c, None, 1 / w_per_k)),
             1 / _K_PER_W[1],
             1 / _K_PER_W[0],
         )
         sink_k_per_w = None if least is None else round(1 / least, 2)
     advice = Advice(
         answer="",
-        place=case.place,
-        workload=workload.describe(),
-        duration_s=float(case.seconds),
+        place=trial.place,
+        workload=trial.workload,
+        duration_s=float(trial.seconds),
         matters="no"
-        if throttles <= ENOUGH
+        if as_is.throttles <= ENOUGH
         else "not-enough"
         if sink_k_per_w is None and airflow_m_s is None
         else "yes",
-        throttles=round(throttles, 3),
-        mean_mb_s=round(bare_mb_s, 1),
+        throttles=round(as_is.throttles, 3),
+        mean_mb_s=round(as_is.mean_mb_s, 1),
         heatsink_k_per_w=sink_k_per_w,
         airflow_m_s=airflow_m_s,
         curve=[Need(ambient_c=air_c, airflow_m_s=needed_m_s(air_c)) for air_c in _AIRS_C],
         offers=sorted(
-            _offers(case, sinks, ambient_c, bare_mb_s, prices or {}),
-            key=lambda offer: (offer.throttles, -offer.mean_mb_s),
+            _offers(trial, sinks, ambient_c, as_is.mean_mb_s, prices or {}),
+            key=lambda offer: (offer.throttles, offer.held_s or 0.0, -offer.mean_mb_s),
         ),
+        held_s=as_is.held_s,
+        hottest_c=as_is.hottest_c,
+        limit_c=as_is.limit_c,
     )
-    return advice.model_copy(update={"answer": _answer(advice)})
+    if isinstance(workload, Demand):
+        said = _answer(advice, f"what {workload.name} does") + workload.doubt
+    else:
+        said = _answer(advice, None)
+    return advice.model_copy(update={"answer": said})
 
 
 def _sinks() -> Iterator[Enclosure]:
@@ -156,7 +253,7 @@ def _require_known(prices: Mapping[str, float], sinks: Mapping[str, str]) -> Non
 
 
 def _offers(
-    case: Case,
+    trial: _Trial,
     sinks: Mapping[str, str],
     ambient_c: float | None,
     bare_mb_s: float,
@@ -164,26 +261,26 @@ def _offers(
 ) -> Iterator[Offer]:
     for name, place in sinks.items():
         try:
-            loads = case.loads(Cooling(ambient_c, None, place))
+            found = trial.result(Cooling(ambient_c, None, place))
         except UsageError:  # it does not fit this drive
             continue
-        mean_mb_s = _mean_mb_s(loads)
-        gain_pct = 100 * (mean_mb_s / bare_mb_s - 1)
+        gain_pct = 100 * (found.mean_mb_s / bare_mb_s - 1)
         price = prices.get(name)
         yield Offer(
             heatsink=name,
             description=load_enclosure(place).description,
-            throttles=round(throttles_in(case, loads), 3),
-            mean_mb_s=round(mean_mb_s, 1),
+            throttles=round(found.throttles, 3),
+            mean_mb_s=round(found.mean_mb_s, 1),
             gain_pct=round(gain_pct, 1),
             price=price,
             gain_pct_per_price=None if not price else round(gain_pct / price, 3),
+            held_s=found.held_s,
         )
 
 
-def _is_enough(case: Case, cooling: Cooling) -> bool:
+def _is_enough(trial: _Trial, cooling: Cooling) -> bool:
     try:
-        return throttles_in(case, case.loads(cooling)) <= ENOUGH
+        return trial.is_enough(cooling)
     except UsageError:  # too hot even for a drive at rest
         return False
 
@@ -207,10 +304,16 @@ def _mean_mb_s(loads: Sequence[Mapping[str, Array]]) -> float:
     return float(np.mean([np.mean(load["mb_s"]) for load in loads]))
 
 
-def _answer(advice: Advice) -> str:
+def _answer(advice: Advice, recorded: str | None) -> str:
     length = format_duration(advice.duration_s)
     if advice.matters == "no":
-        return f"Needs no more cooling: it keeps its speed for {length} as it is."
+        why = (
+            f"it keeps its speed for {length} as it is."
+            if recorded is None
+            else f"heat does not slow {recorded} (hottest {advice.hottest_c:.0f} C of a limit of "
+            f"{advice.limit_c:.0f} C)."
+        )
+        return f"Needs no more cooling: {why}"
     if advice.matters == "not-enough":
         return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
     ways = []

@@ -64,6 +64,40 @@ class _Likely:
         return Lumped(json.dumps(self.drive), json.dumps(self.place))
 
 
+@dataclass(frozen=True)
+class LikelyDrives:
+    """Drives as likely as what is known of one, and where they are."""
+
+    place: str
+    _likely: Sequence[_Likely]
+
+    @classmethod
+    def of(cls, subject: Twin | Drive, enclosure: str | None, seed: int) -> Self:
+        """Draw them; UsageError for an unknown place."""
+        return cls(*_likely_of(subject, enclosure, seed))
+
+    @property
+    def enclosure(self) -> dict[str, Any]:
+        """The place as the core takes it."""
+        return self._likely[0].place
+
+    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
+        """Yield them with other cooling, at rest.
+
+        Raises UsageError where most of them cannot be there at all.
+        """
+        impossible = 0
+        for one in self._likely:
+            try:
+                lumped = _Likely(one.drive, _cooled(one.place, cooling)).lumped()
+            except ValueError as error:  # such as one that runs away idle in a hotter room
+                impossible += 1
+                if 2 * impossible > len(self._likely):
+                    raise UsageError(f"{self.place}: {error}") from error
+                continue
+            yield lumped
+
+
 #: A part of a workload with one rate: what it moves in all, and what it does in a second.
 Phase = dict[str, Any]
 
@@ -74,18 +108,18 @@ class Case:
 
     Attributes:
         drive: the simulated drive, or the one that a twin is based on.
+        drives: those that are likely, in the place.
         phases: what the workload does with everything permitted.
         seconds: how long it is followed.
     """
 
     subject: Twin | Drive
     drive: Drive
-    place: str
+    drives: LikelyDrives
     workload: WorkloadStep
     seconds: int
     phases: list[Phase]
     _prepared: Sequence[list[Phase] | float]
-    _likely: Sequence[_Likely]
 
     @classmethod
     def of(
@@ -104,8 +138,8 @@ class Case:
         the drive's usual one. Raises UsageError for what is unknown, or cannot be simulated.
         """
         drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
-        place, likely = _likely_of(subject, enclosure, seed)
-        unheated = _Unheated(drive, likely[0].place)
+        drives = LikelyDrives.of(subject, enclosure, seed)
+        unheated = _Unheated(drive, drives.enclosure)
         prepared = [
             unheated.pause(one) if isinstance(one, Pause) else unheated.run(one) for one in before
         ]
@@ -113,29 +147,28 @@ class Case:
         if isinstance(subject, Twin):
             phases = _as_fast(_of_data(phases), workload, subject)
         seconds = max(round(duration_s), 1)
-        return cls(subject, drive, place, workload, seconds, phases, prepared, likely)
+        return cls(subject, drive, drives, workload, seconds, phases, prepared)
+
+    @property
+    def place(self) -> str:
+        """The place's name."""
+        return self.drives.place
 
     def loads(self, cooling: Cooling) -> list[dict[str, Any]]:
         """Return what each likely drive does with other cooling, second by second.
 
         Raises UsageError where most of them cannot be there at all.
         """
-        found, impossible = [], ""
-        for one in self._likely:
-            lumped = _Likely(one.drive, _cooled(one.place, cooling))
-            try:
-                found.append(_heated(lumped.lumped(), self._prepared, self.phases, self.seconds))
-            except ValueError as error:  # such as one that runs away idle in a hotter room
-                impossible = str(error)
-        if len(found) < len(self._likely) // 2:
-            raise UsageError(f"{self.place}: {impossible}")
-        return found
+        return [
+            _heated(lumped, self._prepared, self.phases, self.seconds)
+            for lumped in self.drives.cooled(cooling)
+        ]
 
 
 def _likely_of(
     subject: Twin | Drive, enclosure: str | None, seed: int
 ) -> tuple[str, list[_Likely]]:
-    """The place's name, and drives there as likely as what is known."""
+    """The place's name, and drives there."""
     if isinstance(subject, Twin):
         own = enclosure is None or enclosure in subject.places
         place = enclosure or subject.places[0]

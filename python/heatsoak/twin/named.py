@@ -6,10 +6,13 @@ from pathlib import Path
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Pause, WorkloadStep, bundled, load
+from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.twin.twin import Twin
 
 #: Loads by a word of fio's, as reviewers run them.
 _WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
+#: How files of protocols and of fio's jobs end.
+_PROTOCOLS = (".toml", ".fio", ".job", ".ini")
 #: How long a load is that says nothing of that.
 USUAL_S = 600.0
 
@@ -27,6 +30,22 @@ def subject_of(text: str) -> Twin | Drive:
     return load_drive(text)
 
 
+def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[WorkloadStep | Pause]]:
+    """A load as :func:`step_of` has it, or what a trace, a recording or a log asks for."""
+    path = Path(text)
+    is_known = text in _WORDS or text in bundled() or path.suffix in _PROTOCOLS
+    if is_known or not path.exists():
+        return step_of(text)
+    return demand_of(path), []
+
+
+def length_s(workload: WorkloadStep | Demand) -> float:
+    """How long a workload is that nobody said it of."""
+    if isinstance(workload, Demand):
+        return float(workload.seconds)
+    return workload.runtime_s or USUAL_S
+
+
 def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
     """A load, and the loads and pauses that its protocol prepares the drive with."""
     if text in _WORDS:
@@ -37,7 +56,10 @@ def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
         name, wanted = text, ""
     if name not in bundled() and not Path(name).exists():
         near = suggestion(name, [*_WORDS, *bundled()])
-        raise UsageError(f"{text}: is no load{near}: {', '.join(_WORDS)}, or PROTOCOL[:STEP]")
+        raise UsageError(
+            f"{text}: is no load{near}: {', '.join(_WORDS)}, PROTOCOL[:STEP], or the file of a "
+            "trace or recording"
+        )
     steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause)]
     known = [one for one in steps if isinstance(one, WorkloadStep) and one.is_judged]
     if not known:

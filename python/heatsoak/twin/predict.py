@@ -11,6 +11,7 @@ from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive
+from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.case import (
     AIR_K,
@@ -22,14 +23,16 @@ from heatsoak.twin.case import (
     Cooling,
     Phase,
 )
+from heatsoak.twin.demand import Demand
 from heatsoak.twin.readings import Array
+from heatsoak.twin.served import BUFFERED_S, DemandCase, Outcome, is_own, slowed_in
 from heatsoak.twin.twin import Twin
 from heatsoak.units import format_duration
 
 #: 90 % of what is likely, and its middle.
 _QUANTILES = (0.05, 0.5, 0.95)
-#: A rate is held as long as no more of it than this time's is waiting: what a recorder buffers.
-_BUFFERED_S = 1.0
+#: What is less likely is not said to happen, and what is likelier is said without a probability.
+_UNLIKELY, _SURE = 0.05, 0.95
 
 #: Low, middle, high: the middle 90 % of what is likely.
 Range = Annotated[list[float], Field(min_length=3, max_length=3)]
@@ -43,6 +46,30 @@ class Cliff(BaseModel):
     depth_pct: float
 
 
+class Held(BaseModel):
+    """What heat makes of a recorded workload; ranges are of drives that it slows, None without any.
+
+    Attributes:
+        gb: what the workload reads and writes in all, 10^9 bytes.
+        times: how often the drive is held back until it has caught up.
+        held_s: for how much of the workload's time it is, in all; `longest_s` at a time.
+        waiting_gb: the most that waits.
+        late_pct: the share of all bytes that is moved while something waits for heat.
+        limit_c: where its governor begins to act, by what the governor sees.
+        recorded_held_s: for how long heat held back the drive that was recorded: what it moved then
+            is the least that was asked of it. 0 for a trace.
+    """
+
+    gb: float
+    times: Range | None
+    held_s: Range | None
+    longest_s: Range | None
+    waiting_gb: Range | None
+    late_pct: Range | None
+    limit_c: float
+    recorded_held_s: float
+
+
 class Prediction(BaseModel):
     """What a drive would do; ranges are low, middle and high of 90 %, None where none applies.
 
@@ -52,13 +79,15 @@ class Prediction(BaseModel):
         onset_s: when it begins to, if it does; `onset_gb` after how much was moved.
         depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
         throttled_mb_s: what it moves in that minute.
-        full_mb_s: what it moves at first.
+        full_mb_s: what it moves at first; of a recorded workload, the most it asks for in a second.
         max_reported_temp_c: the highest temperature that it reports.
         hidden_temp_c: the highest that its governor sees.
         holds: the probability that it holds the asked rate throughout; None if none was asked for.
         cliff: where a full cache or used-up spare area slows it, without heat.
         first: which of the two is likelier to slow it first.
         assumed: what was taken as given.
+        held: what waits of a recorded workload, which asks for more or less as time passes; None
+            for any other. `depth_pct` and `throttled_mb_s` are None for one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,11 +110,12 @@ class Prediction(BaseModel):
     cliff: Cliff | None
     first: Literal["heat", "write-cache", "spare-area"] | None
     assumed: list[str]
+    held: Held | None = None
 
 
 def predict(
     subject: Twin | Drive,
-    workload: WorkloadStep,
+    workload: WorkloadStep | Demand,
     duration_s: float,
     *,
     before: Sequence[WorkloadStep | Pause] = (),
@@ -96,10 +126,20 @@ def predict(
 ) -> Prediction:
     """Return what a twin or a drive of the catalog would do under a workload.
 
-    `before` are loads that prepare the drive, such as a fill, and pauses; it begins at rest.
-    `enclosure` is one of the twin's places or of the catalog's; without it, the twin's first or the
-    drive's usual one. Raises UsageError for what is unknown, or cannot be simulated.
+    `before` are loads that prepare the drive, such as a fill, and pauses; it begins at rest. Of a
+    demand, the first `duration_s` are followed. `enclosure` is one of the twin's places or of the
+    catalog's; without it, the twin's first or the drive's usual one. Raises UsageError for what is
+    unknown, or cannot be simulated, and for a rate to be held by a demand, which has its own.
     """
+    if isinstance(workload, Demand):
+        if holds_mb_s is not None:
+            raise UsageError(
+                f"{workload.name}: asks for rates of its own, so none can be held: leave out "
+                "--holds (holds_mb_s)"
+            )
+        demand = workload.first(duration_s)
+        demanded = DemandCase.of(subject, demand, enclosure=enclosure, seed=seed)
+        return _told_of_demand(demanded, cooling or Cooling())
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
     return _told(case, cooling or Cooling(), holds_mb_s)
 
@@ -174,7 +214,7 @@ def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
     holds = None
     if holds_mb_s is not None:
         waiting_mb = [_most_waiting_mb(load["mb_s"], holds_mb_s) for load in loads]
-        holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * _BUFFERED_S)), 3)
+        holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * BUFFERED_S)), 3)
     throttles = len(slowed) / len(loads)
     onset = _range([one.onset_s for one in slowed])
     reported = _range([float(np.max(load["sensor_c"])) for load in loads])
@@ -184,10 +224,9 @@ def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
     first: Literal["heat", "write-cache", "spare-area"] | None = None if not cliff else cliff.cause
     if onset is not None and throttles >= 0.5 and (cliff is None or onset[1] < cliff.onset_s):
         first = "heat"
-    name = f"{subject.model or subject.base} (twin)" if isinstance(subject, Twin) else subject.model
     prediction = Prediction(
         answer="",
-        drive=name,
+        drive=_name(subject),
         place=case.place,
         workload=case.workload.describe(),
         duration_s=float(seconds),
@@ -205,6 +244,58 @@ def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
         assumed=list(_assumed(subject, cooling)),
     )
     return prediction.model_copy(update={"answer": _answer(prediction, holds_mb_s)})
+
+
+def _told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
+    demand, outcomes = case.demand, list(case.outcomes(cooling))
+    slowed = [one for one in outcomes if one.onset_s is not None]
+    throttles = slowed_in(outcomes)
+    reported = _range([one.reported_c for one in outcomes])
+    hidden = _range([one.hottest_c for one in outcomes])
+    assert reported is not None
+    assert hidden is not None
+
+    def of_slowed(name: str) -> Range | None:
+        return _range([getattr(one, name) for one in slowed])
+
+    prediction = Prediction(
+        answer="",
+        drive=_name(case.subject),
+        place=case.place,
+        workload=demand.describe(),
+        duration_s=float(demand.seconds),
+        throttles=round(throttles, 3),
+        onset_s=of_slowed("onset_s"),
+        onset_gb=of_slowed("onset_gb"),
+        depth_pct=None,
+        throttled_mb_s=None,
+        full_mb_s=round(float(np.max(demand.read_mb_s + demand.write_mb_s)), 1),
+        max_reported_temp_c=reported,
+        hidden_temp_c=hidden,
+        holds=None,
+        cliff=None,
+        first="heat" if throttles >= 0.5 else None,
+        assumed=[*_assumed(case.subject, cooling), *_assumed_of(demand, case.subject)],
+        held=Held(
+            gb=round(demand.gb, 3),
+            times=of_slowed("times"),
+            held_s=of_slowed("held_s"),
+            longest_s=of_slowed("longest_s"),
+            waiting_gb=of_slowed("waiting_gb"),
+            late_pct=of_slowed("late_pct"),
+            limit_c=_middle_limit_c(outcomes),
+            recorded_held_s=round(demand.held_s, 1),
+        ),
+    )
+    return prediction.model_copy(update={"answer": _answer_of_demand(prediction, demand)})
+
+
+def _middle_limit_c(outcomes: Sequence[Outcome]) -> float:
+    return round(float(np.median([one.limit_c for one in outcomes])), 2)
+
+
+def _name(subject: Twin | Drive) -> str:
+    return f"{subject.model or subject.base} (twin)" if isinstance(subject, Twin) else subject.model
 
 
 def _most_waiting_mb(mb_s: Array, wanted_mb_s: float) -> float:
@@ -237,6 +328,54 @@ def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
         yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"
 
 
+def _assumed_of(demand: Demand, subject: Twin | Drive) -> Iterator[str]:
+    yield (
+        "what is held back waits and is served later, and what comes next comes when it came; "
+        f"up to {BUFFERED_S:.0f} s of full speed may wait before that counts"
+    )
+    yield (
+        "reads come from flash and writes are programmed once: caches and spare area are not "
+        "followed"
+    )
+    if demand.is_recorded:
+        of = "" if is_own(subject, demand) else f", of {demand.model}"
+        yield f"it asks for what was moved when it was recorded{of}"
+    if demand.held_s > 0:
+        yield (
+            f"heat held the recorded drive back for {format_duration(demand.held_s)}: what it "
+            "moved then is the least that was asked of it"
+        )
+    yield from demand.remarks
+
+
+def _answer_of_demand(found: Prediction, demand: Demand) -> str:
+    held = found.held
+    assert held is not None
+    length = format_duration(found.duration_s)
+    what = f"what {demand.name} does in {length}"
+    if found.throttles < _UNLIKELY or found.onset_s is None:
+        return (
+            f"Heat does not slow {what}: its governor sees {found.hidden_temp_c[1]:.0f} C at most, "
+            f"of a limit of {held.limit_c:.0f} C.{demand.doubt}"
+        )
+    assert held.times is not None
+    assert held.held_s is not None
+    assert held.waiting_gb is not None
+    assert held.late_pct is not None
+    sure = (
+        "Heat slows" if found.throttles >= _SURE else f"Heat slows, {found.throttles:.0%} likely,"
+    )
+    low, middle, high = found.onset_s
+    times = round(held.times[1])
+    often = "once" if times == 1 else f"{times} times"
+    return (
+        f"{sure} {what}: first after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s), "
+        f"{often}, for {format_duration(held.held_s[1])} in all; up to "
+        f"{held.waiting_gb[1]:,.1f} GB wait, and {held.late_pct[1]:.0f} % of its GB come late."
+        f"{demand.doubt}"
+    )
+
+
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     length = format_duration(found.duration_s)
     hottest = f"{found.max_reported_temp_c[1]:.0f} C by its own sensor at most"
@@ -246,14 +385,14 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         )
     else:
         start = ""
-    if found.throttles < 0.05 or found.onset_s is None:
+    if found.throttles < _UNLIKELY or found.onset_s is None:
         said = f"Does not throttle in {length}: {hottest}."
     else:
         assert found.depth_pct is not None
         assert found.throttled_mb_s is not None
         low, middle, high = found.onset_s
         sure = (
-            "Throttles" if found.throttles >= 0.95 else f"Throttles, {found.throttles:.0%} likely,"
+            "Throttles" if found.throttles >= _SURE else f"Throttles, {found.throttles:.0%} likely,"
         )
         left_mb_s = found.throttled_mb_s[1]
         become = f"{found.full_mb_s:,.0f} MB/s become {left_mb_s:,.0f}"

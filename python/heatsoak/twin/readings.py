@@ -209,8 +209,8 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         t_s=edges[1:] - first_s,
         read_mb_s=read,
         write_mb_s=write,
-        read_iops=_commands(samples, "read_iops", edges, read),
-        write_iops=_commands(samples, "write_iops", edges, write),
+        read_iops=commands_of(samples, "read_iops", edges, read),
+        write_iops=commands_of(samples, "write_iops", edges, write),
         power_w=_power(samples, edges),
         sensor=sensor.removeprefix(TEMPERATURES),
         reading_t_s=reading_t_s - first_s,
@@ -343,9 +343,11 @@ def _tmt1_c(recording: Recording) -> float | None:
         return None
 
 
-def _rates(
-    samples: pl.DataFrame, edges: Array, name: str, *, has_cause: bool
-) -> tuple[Array, Array]:
+def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
+    """Return reads and writes in MB/s, means between `edges`; None where none were recorded.
+
+    Where a log does not tell the two apart, they count as reads.
+    """
     for read, write in (
         ("read_bw_mb_s", "write_bw_mb_s"),
         ("bw_mb_s", None),
@@ -361,6 +363,17 @@ def _rates(
             if any(rates.any() for rates in found):
                 return found[0], found[1]
     if "power_w" not in samples.columns and not has_cause:
+=======
+    return None
+
+
+def _rates(
+    samples: pl.DataFrame, edges: Array, name: str, *, has_cause: bool
+) -> tuple[Array, Array]:
+    found = rates_of(samples, edges)
+    if found is not None:
+        return found
+    if "power_w" not in samples.columns:
         raise UsageError(
             f"{name}: has no load and no power, does not cool down, and has no temperature of a "
             "room or graphics card: nothing says what warmed it"
@@ -368,7 +381,8 @@ def _rates(
     return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
 
 
-def _commands(samples: pl.DataFrame, column: str, edges: Array, mb_s: Array) -> Array:
+def commands_of(samples: pl.DataFrame, column: str, edges: Array, mb_s: Array) -> Array:
+    """Return commands a second between `edges`: of a usual size, where nobody counted them."""
     counted = _on_grid(samples, column, edges) if column in samples.columns else np.zeros(1)
     return counted if counted.any() else mb_s * (1e6 / _BYTES_A_COMMAND)
 
@@ -448,7 +462,7 @@ def _onsets(
             # within another it began at what that one left; from the start, it was warm before
             is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
             since_s = max(since_s, episode.end_s)
-            if not is_first or not _is_heat(episode):
+            if not is_first or not is_heat(episode):
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
             onset = Onset(stretch.start_s + episode.onset_s, _ONSET_SD_S, at_full_speed)
@@ -469,12 +483,12 @@ def _unexplained(steps: list[StepFindings]) -> list[str]:
         + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
         for step in steps
         for episode in step.episodes[:1]
-        if not _is_heat(episode)
+        if not is_heat(episode)
     ]
 
 
-def _is_heat(episode: Episode) -> bool:
-    """Whether heat is the cause, or at least likelier than all others together."""
+def is_heat(episode: Episode) -> bool:
+    """Return whether heat is the cause, or at least likelier than all others together."""
     likely = episode.likelihoods.get("thermal", 0.0)
     return episode.cause == "thermal" or (episode.cause == "unknown" and likely >= _LIKELY)
 

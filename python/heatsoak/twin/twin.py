@@ -193,6 +193,15 @@ class Twin(_Row):
             (e for e in self.estimates if e.name == name and place in (None, e.place)), None
         )
 
+    def frame(self) -> pl.DataFrame:
+        """Return the fitted parameters: a row for each.
+
+        Columns: `name`, `value`, `low` to `high` of 90 %, `unit`, `expected`, `learned` (the share
+        of the expectation's variance that the data removed) and `how` the interval was found.
+        """
+        names = ["name", "value", "low", "high", "unit", "expected", "learned", "how"]
+        return pl.DataFrame([p.model_dump(include=set(names)) for p in self.parameters])[names]
+
     def drive(self) -> Drive:
         """Return it as a drive of the catalog, that everything can be run on."""
         tables = self._model.drive_tables(self.values())

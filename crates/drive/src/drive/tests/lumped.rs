@@ -1,5 +1,6 @@
 use super::*;
-use crate::lumped::{Level, Lumped, Profile, Recorded};
+use crate::lumped::{Demand, Level, Lumped, Profile, Recorded, Served};
+use proptest::prelude::{ProptestConfig, prop, prop_assert, proptest};
 
 /// What a workload does in a second at a share, on the exact engine.
 fn level(spec: &DriveSpec, workload: &Workload, share: f64) -> String {
@@ -106,7 +107,15 @@ impl Seen {
     }
 
     fn recorded(&self) -> Recorded<'_> {
-        let [dt_s, read_mb_s, write_mb_s, read_iops, write_iops, power_w, air_k] = &self.columns;
+        let [
+            dt_s,
+            read_mb_s,
+            write_mb_s,
+            read_iops,
+            write_iops,
+            power_w,
+            air_k,
+        ] = &self.columns;
         Recorded {
             dt_s,
             read_mb_s,
@@ -219,4 +228,111 @@ fn a_drive_follows_air_that_warms_at_its_own_pace() {
         })
         .unwrap();
     near(began.governed_c[0] - rested.governed_c[0], 10.0, 0.1);
+}
+
+/// A drive that its governor holds at 50 C.
+fn held() -> DriveSpec {
+    let mut spec = sample::small_drive();
+    spec.governor.on = true;
+    spec.governor.law = Law::Band {
+        engage_c: 50.0,
+        band_k: 5.0,
+        floor: 0.05,
+    };
+    spec
+}
+
+/// Serve reads of so many 10^6 bytes a second, of a drive that reads `full_mb_s` at most.
+fn served(spec: &DriveSpec, mb_s: &[f64], read_iops: &[f64], full_mb_s: f64) -> Served {
+    let (nothing, full_share): (Vec<f64>, Vec<f64>) =
+        mb_s.iter().map(|mb_s| (0.0, mb_s / full_mb_s)).unzip();
+    let demand = Demand {
+        read_mb_s: mb_s,
+        write_mb_s: &nothing,
+        read_iops,
+        write_iops: &nothing,
+        full_share: &full_share,
+    };
+    let mut lumped = Lumped::new(spec, &sample::place()).unwrap();
+    lumped.serve(&demand).unwrap()
+}
+
+#[test]
+fn a_demand_of_full_speed_is_held_back_as_the_load_itself() {
+    let spec = held();
+    let mut drive = new(spec.clone());
+    fill(&mut drive);
+    drive.advance(3000.0, 100.0).unwrap();
+    let reads = for_s(400.0, load(Pattern::Read, 128 * KIB, 32));
+    let samples = run_one(&mut drive, reads, 1.0);
+    let [mb_s, iops] = ["read_bw_mb_s", "read_iops"].map(|name| column(&samples, name));
+    let (full_mb_s, full_iops) = (mb_s[1], iops[1]);
+    let found = served(&spec, &[full_mb_s; 400], &[full_iops; 400], full_mb_s);
+    let onset_s = truth(&drive, "onset_s");
+    let late = found.late_s.iter().position(|late_s| *late_s > 0.0);
+    assert!(
+        (late.unwrap() as f64 - onset_s).abs() <= 2.0,
+        "{late:?} {onset_s}"
+    );
+    let throttled = found.mb_s[300..].iter().sum::<f64>() / 100.0;
+    near(throttled, mb_s[300..400].iter().sum::<f64>() / 100.0, 0.01);
+}
+
+#[test]
+fn what_heat_permits_is_never_late_and_what_waits_is_served_later() {
+    let spec = held();
+    let gentle = served(&spec, &[20.0; 2000], &[150.0; 2000], 2000.0);
+    assert!(gentle.late_s.iter().all(|late_s| *late_s == 0.0));
+    // five minutes of all that it can do, then nothing: it catches up
+    let burst: Vec<f64> = (0..3000)
+        .map(|second| if second < 300 { 5000.0 } else { 0.0 })
+        .collect();
+    let iops: Vec<f64> = burst.iter().map(|mb_s| mb_s / 0.131).collect();
+    let found = served(&spec, &burst, &iops, 5000.0);
+    assert!(found.late_s[299] > 1.0, "{}", found.governed_c[299]);
+    near(found.late_s[299] * 5000.0, found.waiting_mb[299], 1e-6);
+    assert!(found.late_s[2999] == 0.0 && found.waiting_mb[2999] == 0.0);
+    near(found.mb_s.iter().sum(), burst.iter().sum(), 1e-9);
+}
+
+#[test]
+fn a_wrong_demand_is_named() {
+    let error = |read_mb_s: &[f64], full_share: &[f64]| {
+        let demand = Demand {
+            read_mb_s,
+            write_mb_s: &[0.0],
+            read_iops: &[0.0],
+            write_iops: &[0.0],
+            full_share,
+        };
+        let mut lumped = Lumped::new(&held(), &sample::place()).unwrap();
+        lumped.serve(&demand).unwrap_err().to_string()
+    };
+    assert!(error(&[], &[0.0]).starts_with("the length of read_mb_s is 0: it has to be 1"));
+    assert!(error(&[-1.0], &[0.0]).starts_with("read_mb_s is -1:"));
+    assert!(error(&[f64::NAN], &[0.0]).starts_with("read_mb_s is NaN:"));
+    assert!(error(&[1.0], &[0.0]).starts_with("full_share is 0: it has to be more than 0"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn nothing_that_is_asked_for_is_lost(
+        bursts in prop::collection::vec((0.0..5000.0f64, 1..120usize), 1..12),
+    ) {
+        let asked: Vec<f64> = bursts
+            .iter()
+            .flat_map(|&(mb_s, count)| std::iter::repeat_n(if mb_s < 1000.0 { 0.0 } else { mb_s }, count))
+            .collect();
+        let iops: Vec<f64> = asked.iter().map(|mb_s| mb_s / 0.131).collect();
+        let found = served(&held(), &asked, &iops, 3000.0);
+        let (mut wanted_mb, mut moved_mb) = (0.0, 0.0);
+        for (second, mb) in asked.iter().enumerate() {
+            wanted_mb += mb;
+            moved_mb += found.mb_s[second];
+            let off_mb = wanted_mb - moved_mb - found.waiting_mb[second];
+            prop_assert!(off_mb.abs() <= 1e-6 * (wanted_mb + 1.0), "{second}: {off_mb}");
+            prop_assert!(found.mb_s[second] <= 3000.0 * (1.0 + 1e-9));
+        }
+    }
 }
