@@ -9,6 +9,7 @@ from heatsoak.analysis import analyze
 from heatsoak.catalog import Drive, drive_ids, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
+from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Nodes, limit_c_of
 from heatsoak.twin.problem import Problem, fastest_mb_s
@@ -140,7 +141,8 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         rooms_c=problem.rooms_c,
     )
     estimates = list(estimates_of(twin, solution))
-    return twin.model_copy(update={"estimates": estimates, "answer": answer(estimates, measured)})
+    twin = twin.model_copy(update={"estimates": estimates, "answer": answer(estimates, measured)})
+    return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
 def _full_load(measured: Sequence[Measured]) -> Load:

@@ -17,6 +17,9 @@ _PROFILE_TOLERANCE = 0.15
 #: The squares add up to some hundred, of which 2.71 is to be found.
 _PROFILE_EXACT = 5e-4
 
+#: Something that follows from standardized parameters.
+Quantity = Callable[[Array], float]
+
 
 def fitted_parameter(solution: Solution, index: int) -> FittedParameter:
     """Return a parameter with its 90 % interval."""
@@ -76,25 +79,39 @@ def _cost(problem: Problem, u: Array) -> float:
 def estimates_of(twin: Twin, solution: Solution) -> Iterator[Estimate]:
     """Yield what follows from the parameters in each place."""
     for place in twin.places:
-        yield _resistance(solution, place)
+        asked = [("air_k_per_w", "K/W", _resistance_of(solution, place))]
         if twin.throttled:
-            yield _limit(twin, solution, place)
-        yield _time_constant(twin, solution, place)
+            asked.append(("limit_reported_c", "C", _limit_of(twin, place)))
+        asked.append(("time_constant_s", "s", _rise_of(twin, place)))
+        for name, unit, of in asked:
+            yield _estimate(name, place, unit, solution, of)
 
 
-def _resistance(solution: Solution, place: str) -> Estimate:
-    """From the board to the air, all of it."""
+def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
+    """Return derivatives of what people ask for, in a place, by standardized parameters.
+
+    (3, parameters): the logarithm of the resistance to the air, the limit as reported in C, and the
+    limit itself in C.
+    """
+
+    def hidden_limit_c(u: Array) -> float:
+        return solution.problem.values(u)["limit_c"]
+
+    asked = (_resistance_of(solution, place), _limit_of(twin, place), hidden_limit_c)
+    return np.stack([_gradient(solution, quantity)[1] for quantity in asked])
+
+
+def _resistance_of(solution: Solution, place: str) -> Quantity:
+    """The logarithm of what lies between board and air."""
 
     def total(u: Array) -> float:
         values = solution.problem.values(u)
         return float(np.log(values[f"k_per_w@{place}"] + values.get(f"mount_k_per_w@{place}", 0.0)))
 
-    middle, deviation = _delta(solution, total)
-    low, value, high = np.exp(middle + deviation * np.array([-Z90, 0.0, Z90])).tolist()
-    return Estimate(name="air_k_per_w", place=place, value=value, low=low, high=high, unit="K/W")
+    return total
 
 
-def _limit(twin: Twin, solution: Solution, place: str) -> Estimate:
+def _limit_of(twin: Twin, place: str) -> Quantity:
     """What is reported when the governor engages, under full load from rest."""
 
     def reported(u: Array) -> float:
@@ -105,30 +122,35 @@ def _limit(twin: Twin, solution: Solution, place: str) -> Estimate:
             return float(course.sensor_c[-1] + limit_c - course.hidden_c[-1])
         return float(np.interp(onset_s, course.t_s, course.sensor_c))
 
-    value, deviation = _delta(solution, reported)
-    low, high = value - Z90 * deviation, value + Z90 * deviation
-    return Estimate(name="limit_reported_c", place=place, value=value, low=low, high=high, unit="C")
+    return reported
 
 
-def _time_constant(twin: Twin, solution: Solution, place: str) -> Estimate:
-    """When the reported temperature has gone 63 % of its way after load begins."""
+def _rise_of(twin: Twin, place: str) -> Quantity:
+    """The logarithm of when the reported temperature has gone 63 % of its way."""
 
-    def rise_s(u: Array) -> float:
+    def rise(u: Array) -> float:
         course = twin.follow_step(place, u=u)
         way = (course.sensor_c - course.sensor_c[0]) / (course.sensor_c[-1] - course.sensor_c[0])
         return float(np.log(np.interp(1 - np.exp(-1), way, course.t_s)))
 
-    middle, deviation = _delta(solution, rise_s)
-    low, value, high = np.exp(middle + deviation * np.array([-Z90, 0.0, Z90])).tolist()
-    return Estimate(name="time_constant_s", place=place, value=value, low=low, high=high, unit="s")
+    return rise
 
 
-def _delta(solution: Solution, quantity: Callable[[Array], float]) -> tuple[float, float]:
-    """A quantity with its standard deviation, by its derivatives."""
+def _estimate(name: str, place: str, unit: str, solution: Solution, of: Quantity) -> Estimate:
+    """A quantity with 90 %; one that is known by its logarithm if its unit is not C."""
+    middle, gradient = _gradient(solution, of)
+    half = Z90 * np.sqrt(gradient @ solution.covariance @ gradient)
+    found = middle + half * np.array([-1.0, 0.0, 1.0])
+    low, value, high = (found if unit == "C" else np.exp(found)).tolist()
+    return Estimate(name=name, place=place, value=value, low=low, high=high, unit=unit)
+
+
+def _gradient(solution: Solution, quantity: Quantity) -> tuple[float, Array]:
+    """A quantity at the likeliest parameters, and its derivatives."""
     here, step = quantity(solution.u), 1e-2
     slope = np.zeros(len(solution.u))
     for index in range(len(slope)):
         moved = solution.u.copy()
         moved[index] += step
         slope[index] = (quantity(moved) - here) / step
-    return here, float(np.sqrt(slope @ solution.covariance @ slope))
+    return here, slope

@@ -110,12 +110,16 @@ class Problem:
 
     def jacobian(self, u: Array) -> Array:
         """Return the derivatives of :meth:`residuals`."""
-        blocks = [self._slopes(u, i, self.block) for i in range(len(self.measured))]
+        blocks = [self.slopes(u, i) for i in range(len(self.measured))]
         return np.vstack([*blocks, np.eye(len(u))])
 
     def off_k(self, u: Array, index: int) -> Array:
         """Return how far a recording's readings are from the model."""
         return self.likelihoods[index].off_k(self.course(u, index))
+
+    def slopes(self, u: Array, index: int) -> Array:
+        """Return the derivatives of :meth:`block`."""
+        return self._slopes(u, index, self.block)
 
     def reading_slopes(self, u: Array) -> list[Array]:
         """Return the derivatives of :meth:`off_k`, for each recording."""

@@ -41,11 +41,11 @@ _MOST_BINS = 300
 #: A step as fast as this share of the fastest alike was not held back.
 _FREE_SHARE = 0.9
 #: The governor's own transient after an onset, which says little about where it holds.
-_SETTLING_S = 15.0
+SETTLING_S = 15.0
 #: Shorter stretches are no loads whose power is compared.
 _LEAST_S = 5.0
 #: How exactly an onset is known besides the sampling: the judge's comes when 2 % are lost.
-_ONSET_SD_S = 1.5
+ONSET_SD_S = 1.5
 #: A fall whose cause the judge leaves open counts as heat from this likelihood on.
 _LIKELY = 0.5
 #: What else warms a drive's air, by how the names of its temperatures begin.
@@ -91,6 +91,8 @@ class Measured:
         room_c: the room's temperature, if it was recorded.
         neighbours_c: temperatures of what else warms the air, such as ``gpu``, where they moved.
         tmt1_c: where the host told the drive to start to throttle, if it did.
+        takes_tmt1_c: the lowest and highest such threshold that the drive takes; None if it takes
+            none, or that is unknown.
         first_s: of the grid, on the recording's clock.
     """
 
@@ -118,6 +120,7 @@ class Measured:
     room_c: Array | None = None
     neighbours_c: dict[str, Array] = field(default_factory=dict)
     tmt1_c: float | None = None
+    takes_tmt1_c: tuple[float, float] | None = None
     first_s: float = 0.0
 
     @property
@@ -216,7 +219,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         reading_t_s=reading_t_s - first_s,
         reading_c=reading_c,
         step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
-        bins=_bins(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
+        bins=bins_of(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
         onsets=[replace(onset, t_s=onset.t_s - first_s) for onset in onsets],
         held=[Stretch(h.start_s - first_s, h.end_s - first_s) for h in held],
         free=_shifted(_free(steps, stretches), -first_s),
@@ -225,6 +228,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         room_c=room_c,
         neighbours_c=neighbours_c,
         tmt1_c=_tmt1_c(recording),
+        takes_tmt1_c=_takes_tmt1_c(recording),
         first_s=first_s,
     )
 
@@ -343,6 +347,15 @@ def _tmt1_c(recording: Recording) -> float | None:
         return None
 
 
+def _takes_tmt1_c(recording: Recording) -> tuple[float, float] | None:
+    """The range of thresholds that a drive takes from a host, by what it said of itself."""
+    for sensor in recording.meta.sensors:
+        limits = sensor.thresholds
+        if "tmt_min_c" in limits and "tmt_max_c" in limits:
+            return limits["tmt_min_c"], limits["tmt_max_c"]
+    return None
+
+
 def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
     """Return reads and writes in MB/s, means between `edges`; None where none were recorded.
 
@@ -362,8 +375,6 @@ def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
             ]
             if any(rates.any() for rates in found):
                 return found[0], found[1]
-    if "power_w" not in samples.columns and not has_cause:
-=======
     return None
 
 
@@ -373,7 +384,7 @@ def _rates(
     found = rates_of(samples, edges)
     if found is not None:
         return found
-    if "power_w" not in samples.columns:
+    if "power_w" not in samples.columns and not has_cause:
         raise UsageError(
             f"{name}: has no load and no power, does not cool down, and has no temperature of a "
             "room or graphics card: nothing says what warmed it"
@@ -402,8 +413,10 @@ def _power(samples: pl.DataFrame, edges: Array) -> Array:
     return np.where(near, _on_grid(samples, "power_w", edges), np.nan)
 
 
-def _bins(t_s: Array, changes_s: list[float], renewed_s: float | None) -> NDArray[np.int64]:
-    """Where groups of readings start: short ones after a change of load, ever longer ones later.
+def bins_of(
+    t_s: Array, changes_s: list[float], renewed_s: float | None = None
+) -> NDArray[np.int64]:
+    """Return where groups of readings start: short after a change of load, ever longer later.
 
     None is shorter than the sensor takes to be renewed, and there are :data:`_MOST_BINS` at most.
     """
@@ -465,12 +478,12 @@ def _onsets(
             if not is_first or not is_heat(episode):
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
-            onset = Onset(stretch.start_s + episode.onset_s, _ONSET_SD_S, at_full_speed)
+            onset = Onset(stretch.start_s + episode.onset_s, ONSET_SD_S, at_full_speed)
             near = [one for one in counted if abs(one.t_s - onset.t_s) < _COUNTED_WITHIN_S]
             onsets.append(near[0] if near else onset)
             end_s = min(stretch.start_s + episode.end_s, stretch.end_s)
-            if end_s - onset.t_s > 2 * _SETTLING_S:
-                held.append(Stretch(onset.t_s + _SETTLING_S, end_s))
+            if end_s - onset.t_s > 2 * SETTLING_S:
+                held.append(Stretch(onset.t_s + SETTLING_S, end_s))
         of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
         if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
             onsets.append(of_step[0])

@@ -128,6 +128,43 @@ class FittedNoise(_Row):
     lasting_s: float
 
 
+class Part(_Row):
+    """A stretch of a proposed run: at a share of full load, or at rest."""
+
+    share: float
+    duration_s: float
+
+
+class Brings(_Row):
+    """Half of a quantity's 90 % interval as it is, and as it would be after a run."""
+
+    quantity: str
+    unit: str
+    now: float
+    then: float
+
+
+class Experiment(_Row):
+    """A run that would tell more of the drive.
+
+    Attributes:
+        answer: what it is and what it brings, in a sentence.
+        bits: what it is expected to tell; 1 is half an interval.
+        duration_s: of all of it.
+        parts: what it does; once for each threshold of `tmt1_c`, if there are any.
+        has_power: whether the drive's power has to be recorded.
+    """
+
+    name: str
+    answer: str
+    bits: float
+    duration_s: float
+    parts: list[Part]
+    tmt1_c: list[float]
+    has_power: bool
+    brings: list[Brings]
+
+
 class Uncertainty(_Row):
     """How parameters are uncertain together: the covariance of their `u`."""
 
@@ -149,6 +186,7 @@ class Twin(_Row):
         estimates: what follows: ``limit_reported_c``, ``air_k_per_w``, and ``time_constant_s``, in
             which the reported temperature goes 63 % of its way after load begins.
         rooms_c: mean temperatures of the rooms of places that have a measured one.
+        experiments: runs that would tell more, the one first that would tell most.
     """
 
     schema_version: Literal[1] = 1
@@ -165,6 +203,7 @@ class Twin(_Row):
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
     rooms_c: dict[str, float] = Field(default_factory=dict)
+    experiments: list[Experiment] = Field(default_factory=list)
 
     @property
     def places(self) -> list[str]:
