@@ -1,12 +1,15 @@
 """Twins against a truth that is known: random drives on the exact engine, fitted from their logs.
 
-    benches/twin.py [--drives 60] [--held-out] [--jobs 2] [--keep DIR] [-o FILE]
+    benches/twin.py [--drives 60] [--held-out] [--tmt] [--jobs 2] [--keep DIR] [-o FILE]
 
 Drives are drawn with parameters unlike any shipped one, in a place of their own or in two, and run
 through full load until they throttle, a cool-down, and a load of half the rate. What is logged is
 what a person has: rates with scatter, one temperature in whole kelvins once a second that drifts a
 little, and for half of the drives power. Some drives are not of the model's structure (a third
 node, a governor that lags, a sensor on a heatsink); they stand apart.
+
+With `--tmt` each drive is also run three times with thresholds that the host set, as `heatsoak fit
+--next` proposes it: its firmware acts a little off them, by as much each time.
 
 Seeds below 10000 are to develop on; `--held-out` takes others.
 """
@@ -33,6 +36,7 @@ from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin import Load, fit
+from heatsoak.twin.model import shifted
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -43,6 +47,8 @@ STRUCTURES = ("as the model", "third node", "lagging governor", "sensor on a hea
 #: Loads are simulated at this pace, and logged at 1 s.
 FINE_S = 0.1
 GIB = 1 << 30
+#: How far a drive's firmware is off the threshold that it was given.
+TMT_OFF_K = 2.0
 #: Conditions that no log has: how much warmer the air, how many times the resistance, which load.
 UNSEEN = {
     "air +8 K": (8.0, 1.0, 1.0),
@@ -284,16 +290,28 @@ def _onset_s(
     return None, None
 
 
-def record(truth: Truth, index: int) -> tuple[InMemoryRecording, pl.DataFrame]:
-    """Return the log of a drive in one of its places, and the hidden temperature that was."""
-    chance = np.random.default_rng([21, truth.seed, index])
-    core = Core(json.dumps(truth.drive), json.dumps(truth.places[index]), truth.seed)
+def record(
+    truth: Truth, index: int, tmt1_c: float | None = None
+) -> tuple[InMemoryRecording, pl.DataFrame]:
+    """Return the log of a drive in one of its places, and the hidden temperature that was.
+
+    With a threshold `tmt1_c` it is a load from rest and no more.
+    """
+    chance = np.random.default_rng([21, truth.seed, index, round(tmt1_c or 0)])
+    drive = truth.drive
+    if tmt1_c is not None:
+        firmware_k = np.random.default_rng([22, truth.seed]).normal(0.0, TMT_OFF_K)
+        by_k = tmt1_c + firmware_k - truth.notes["limit_c"]
+        drive = {**drive, "governor": shifted(drive["governor"], by_k)}
+    core = Core(json.dumps(drive), json.dumps(truth.places[index]), truth.seed)
     _filled(truth, core)
     zero_s = core.t_s
     frames, events = [], []
     plan: list[tuple[str, float, float | None]] = [
         ("full", truth.full_s, 1.0), ("cool", 600.0, None), ("half", 400.0, 0.5),
     ]  # fmt: skip
+    if tmt1_c is not None:
+        plan = plan[:1]
     for number, (name, duration_s, share) in enumerate(plan):
         begins_s = core.t_s - zero_s
         if share is None:
@@ -319,7 +337,7 @@ def record(truth: Truth, index: int) -> tuple[InMemoryRecording, pl.DataFrame]:
     meta = RecordingMeta(
         status="finished",
         protocol=protocol,
-        conditions={"slot": index},
+        conditions={"slot": index} | ({} if tmt1_c is None else {"tmt1_c": tmt1_c}),
         drive={
             "kind": "log", "model": "unknown", "serial": f"s{truth.seed}",
             "size_bytes": 1_000_204_886_016,
@@ -328,7 +346,7 @@ def record(truth: Truth, index: int) -> tuple[InMemoryRecording, pl.DataFrame]:
         started_unix_s=None,
         duration_s=core.t_s - zero_s,
     )  # fmt: skip
-    path = Path(f"drive-{truth.seed}-place-{index}")
+    path = Path(f"drive-{truth.seed}-place-{index}-tmt1-{tmt1_c or 0:.0f}")
     return InMemoryRecording(path, meta, samples.select(*schema), events), hidden
 
 
@@ -400,12 +418,14 @@ class Case:
     """A drive, its logs with the hidden temperatures that were, and its onsets elsewhere.
 
     Attributes:
+        stepped: logs in the first place with thresholds that the host set.
         sensor_c: what its sensor shows when it engages under full load in the first place.
         unseen_s: onsets in the conditions of :data:`UNSEEN`; None where it meets no limit.
     """
 
     truth: Truth
     logs: list[tuple[InMemoryRecording, pl.DataFrame]]
+    stepped: list[InMemoryRecording]
     sensor_c: float | None
     unseen_s: dict[str, float | None]
 
@@ -419,6 +439,10 @@ def case_of(seed: int, keep: Path | None) -> Case:
         return known
     truth = draw(seed)
     logs = [record(truth, index) for index in range(len(truth.places))]
+    core = Core(json.dumps(truth.drive), json.dumps(truth.places[0]), truth.seed)
+    rest_c = _hidden(truth, core)
+    way_k = truth.notes["limit_c"] - rest_c
+    stepped = [record(truth, 0, float(round(rest_c + part * way_k)))[0] for part in (0.5, 0.7, 0.9)]
     _, sensor_c = _onset_s(truth, truth.drive, truth.places[0], 1.0)
     unseen = {}
     for title, (air_k, k_per_w_x, share) in UNSEEN.items():
@@ -432,21 +456,21 @@ def case_of(seed: int, keep: Path | None) -> Case:
             unseen[title], _ = _onset_s(truth, truth.drive, other, share)
         except ValueError:
             continue  # too hot at rest already
-    case = Case(truth, logs, sensor_c, unseen)
+    case = Case(truth, logs, stepped, sensor_c, unseen)
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(pickle.dumps(case))
     return case
 
 
-def score(seed: int, keep: Path | None = None) -> Score:
-    """Return how well the drive of a seed is found."""
+def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:  # noqa: FBT001, FBT002
+    """Return how well the drive of a seed is found, with its thresholds stepped or not."""
     case = case_of(seed, keep)
     truth, logs, sensor_c = case.truth, case.logs, case.sensor_c
     began = time.process_time()
     result = Score(seed, truth.structure, truth.has_power, len(truth.places), 0.0)
     try:
-        twin = fit([recording for recording, _ in logs])
+        twin = fit([*(recording for recording, _ in logs), *(case.stepped if tmt else [])])
     except Exception as error:  # a bench goes on, and shows it
         result.failed = f"{type(error).__name__}: {error}"
         return result
@@ -546,6 +570,7 @@ def main() -> None:
     parser.add_argument("--drives", type=int, default=60)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--tmt", action="store_true", help="fit runs with thresholds as well")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
         "--keep", type=Path, help="keep what was simulated here, and take it from here"
@@ -555,7 +580,7 @@ def main() -> None:
     first = options.first + (HELD_OUT_FROM if options.held_out else 0)
     seeds = range(first, first + options.drives)
     with ProcessPoolExecutor(options.jobs) as pool:
-        scores = list(pool.map(partial(score, keep=options.keep), seeds))
+        scores = list(pool.map(partial(score, keep=options.keep, tmt=options.tmt), seeds))
     if options.output is not None:
         options.output.write_text(json.dumps([asdict(one) for one in scores], indent=1), "utf-8")
     own = [one for one in scores if one.structure == STRUCTURES[0]]

@@ -19,8 +19,10 @@ from heatsoak.cli.common import (
     open_recordings,
     print_json,
 )
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.report.page.facts import protocol_toml
 from heatsoak.report.twin import print_twin
-from heatsoak.twin import fit
+from heatsoak.twin import Twin, fit, protocol_of
 
 
 def fit_command(
@@ -34,6 +36,14 @@ def fit_command(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
+    ] = None,
+    next_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--next",
+            metavar="PROTOCOL.toml",
+            help="Write the run that would tell most to this file, for heatsoak run.",
+        ),
     ] = None,
     base: Annotated[
         str | None,
@@ -60,11 +70,23 @@ def fit_command(
     twin = fit(opened.recordings, chosen)
     if output is not None:
         twin.save(output)
+    if next_run is not None:
+        _write_next(twin, next_run)
     if output_format is OutputFormat.JSON:
         print_json(twin.model_dump(mode="json"))
     else:
-        print_twin(twin, console(), output)
+        print_twin(twin, console(), output, next_run)
     return opened.exit_code()
+
+
+def _write_next(twin: Twin, path: Path) -> None:
+    if not twin.experiments:
+        raise UsageError(f"--next {path}: no run would tell much more of this drive")
+    text = protocol_toml(protocol_of(twin.experiments[0], twin.full_load))
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def add_to(app: typer.Typer) -> None:

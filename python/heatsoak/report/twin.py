@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from heatsoak.output import Console
+from heatsoak.output import Console, Text
 from heatsoak.units import format_number
 
 if TYPE_CHECKING:
@@ -19,11 +19,19 @@ _NETWORKS = {
 }
 
 
-def print_twin(twin: "Twin", console: Console, path: Path | None = None) -> None:
-    """Print a twin; `path` is where it was written."""
+def print_twin(
+    twin: "Twin", console: Console, path: Path | None = None, next_run: Path | None = None
+) -> None:
+    """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
     console.print(twin.answer)
     for sentence in twin.told:
         console.print(f"  - {sentence}")
+    for experiment in twin.experiments[:1]:
+        console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
+        how = "--next FILE writes it as a protocol"
+        if next_run is not None:
+            how = f"heatsoak run {next_run} --on DRIVE"
+        console.print(Text(f"    {how}"), soft_wrap=True)
     console.print()
     console.print(_parameters(twin))
     console.print()

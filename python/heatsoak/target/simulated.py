@@ -77,6 +77,14 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
     return Drive.model_validate(spec)
 
 
+def _tmt_range(drive: Drive) -> dict[str, float]:
+    """The thresholds that a host may set, as a drive states them; none without levels."""
+    law = drive.governor.law
+    if law.kind != "steps":
+        return {}
+    return {"tmt_min_c": 0.0, "tmt_max_c": law.levels[-1].enter_c.value}
+
+
 def thresholds_note(drive: Drive) -> Note:
     """Return what a recording has to say of thresholds that were set."""
     assert drive.governor.law.kind == "steps"
@@ -136,6 +144,7 @@ class SimulatedTarget:
                 "drive": self._drive.id,
                 "enclosure": self._enclosure.id,
                 "place": self._enclosure.description,
+                **_tmt_range(self._drive),
             },
         )
 

@@ -28,8 +28,8 @@ from heatsoak.twin.solving import Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
 from heatsoak.units import format_duration
 
-#: A run that does not even halve one interval is not worth proposing.
-_LEAST_BITS = 1.0
+#: A run that makes all intervals together less than a third narrower is not worth proposing.
+_LEAST_BITS = 0.5
 #: After so many time constants 5 % of the way are left.
 _SETTLED = 3.0
 #: What is asked of a twin, as :func:`gradients_of` has it: in which unit, and how many of it.
@@ -131,7 +131,6 @@ def _plans(twin: Twin, solution: Solution) -> Iterator[_Plan]:
     yield soak
     yield levels
     yield _Plan("half-rate", (half, rest))
-    yield _Plan("cool-down", (Part(share=1, duration_s=300.0), rest))
     if not any(one.has_power for one in twin.recordings):
         yield _Plan("soak-with-power", soak.parts, has_power=True)
     tmt_c = next((o.takes_tmt1_c for o in solution.problem.measured if o.takes_tmt1_c), None)

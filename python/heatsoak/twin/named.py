@@ -5,9 +5,10 @@ from pathlib import Path
 
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Pause, WorkloadStep, bundled, load
+from heatsoak.protocol import Pause, Protocol, WorkloadStep, bundled, load
 from heatsoak.twin.demand import Demand, demand_of
-from heatsoak.twin.twin import Twin
+from heatsoak.twin.twin import Experiment, Load, Twin
+from heatsoak.units import MB
 
 #: Loads by a word of fio's, as reviewers run them.
 _WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
@@ -44,6 +45,25 @@ def length_s(workload: WorkloadStep | Demand) -> float:
     if isinstance(workload, Demand):
         return float(workload.seconds)
     return workload.runtime_s or USUAL_S
+
+
+def protocol_of(experiment: Experiment, full: Load) -> Protocol:
+    """Return a proposed run as a protocol; `full` is the drive's full load."""
+    rw, mb_s = max(("read", full.read_mb_s), ("write", full.write_mb_s), key=lambda of: of[1])
+    steps: list[dict[str, object]] = []
+    for number, part in enumerate(experiment.parts, 1):
+        length = {"duration" if not part.share else "runtime": part.duration_s}
+        if not part.share:
+            steps.append({"kind": "pause", "name": f"rest-{number}", **length})
+            continue
+        name = "full" if part.share == 1 else f"{100 * part.share:.0f}-pct"
+        rate = {} if part.share == 1 else {"rate": round(part.share * mb_s * MB)}
+        load = {"rw": rw, "bs": _WORDS[rw], "iodepth": 32}
+        steps.append({"name": name, **load, **length, **rate})
+    axes = {"matrix": {"axes": {"tmt1_c": [round(value) for value in experiment.tmt1_c]}}} if experiment.tmt1_c else {}
+    title = f"What would tell most of the drive: {experiment.name}"
+    said = {"name": experiment.name, "title": title, "steps": steps, **axes}
+    return Protocol.model_validate(said)
 
 
 def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:

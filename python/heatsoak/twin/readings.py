@@ -29,7 +29,7 @@ GRID_S = 1.0
 #: Logs of more hours are followed at a slower pace, so that a fit takes no longer.
 _MOST_POINTS = 7200
 #: More than a day and a half says nothing new of a drive.
-_MOST_S = 130_000
+MAX_S = 130_000
 #: Commands of sequential work, where nobody counted them.
 _BYTES_A_COMMAND = 131_072
 #: Readings are averaged over times that grow with the time since the load changed: by this share,
@@ -185,7 +185,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     starts = samples["t_s"]
     if "interval_s" in samples.columns:
         starts = starts - samples["interval_s"].fill_null(0.0)
-    first_s = max(float(starts.min() or 0.0), last_s - _MOST_S)  # type: ignore[arg-type]
+    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
     if last_s - first_s < 60.0:
         raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
     grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
@@ -349,8 +349,8 @@ def _tmt1_c(recording: Recording) -> float | None:
 
 def _takes_tmt1_c(recording: Recording) -> tuple[float, float] | None:
     """The range of thresholds that a drive takes from a host, by what it said of itself."""
-    for sensor in recording.meta.sensors:
-        limits = sensor.thresholds
+    said = recording.meta.drive.get("details", {})
+    for limits in (said, *(sensor.thresholds for sensor in recording.meta.sensors)):
         if "tmt_min_c" in limits and "tmt_max_c" in limits:
             return limits["tmt_min_c"], limits["tmt_max_c"]
     return None
