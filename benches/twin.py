@@ -463,7 +463,7 @@ def case_of(seed: int, keep: Path | None) -> Case:
     return case
 
 
-def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:  # noqa: FBT001, FBT002
+def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
     """Return how well the drive of a seed is found, with its thresholds stepped or not."""
     case = case_of(seed, keep)
     truth, logs, sensor_c = case.truth, case.logs, case.sensor_c

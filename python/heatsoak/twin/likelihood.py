@@ -204,7 +204,7 @@ def estimate_noise(
             information += white[:, 1:].T @ white[:, 1:]
         return total + float(np.linalg.slogdet(information)[1])
 
-    found = minimize(cost, middle, method="Nelder-Mead", options={"maxfev": 60, "xatol": 0.05})
+    found = minimize(cost, middle, method="Nelder-Mead", options={"maxfev": 300, "xatol": 0.02})
     return _noise_of(found.x)
 
 
