@@ -14,6 +14,8 @@ from heatsoak.importer.stretches import with_stretches
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import InMemoryRecording, schema_of
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
+from heatsoak.recording.meta import LONGEST_S
+from heatsoak.recording.reader import cleaned
 
 #: What it is called among others.
 _NAME = "frame"
@@ -28,6 +30,8 @@ def recording_of_frame(
     `t_s`, by default the time since the row before. Rows are put in order of time. Raises
     UsageError, naming the column, for one that a recording does not have, or of the wrong type.
     """
+    if not isinstance(frame, pl.DataFrame):
+        raise UsageError(f"a frame has to be a polars DataFrame, not a {type(frame).__name__}")
     columns = frame.columns
     for name in columns:
         _require_known(name)
@@ -43,12 +47,18 @@ def recording_of_frame(
         given = frame.schema[name]
         if not (given in (dtype, pl.Null) or (dtype.is_numeric() and given.is_numeric())):
             raise UsageError(f"the frame's column {name} is {given}: it has to be {dtype()}")
-    samples = frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-    if samples.is_empty():
+    if frame.is_empty():
         raise UsageError("the frame has no rows: there is nothing in it to judge")
-    wrong = int((~samples["t_s"].is_finite()).fill_null(value=True).sum())
-    if wrong:
-        raise UsageError(f"the frame's column t_s has {wrong} rows without a time: leave them out")
+    times = frame["t_s"].cast(pl.Float64)
+    unknown = int((~times.is_finite()).fill_null(value=True).sum())
+    if unknown:
+        raise UsageError(f"the frame's column t_s has {unknown} rows without a time: drop them")
+    if (times.abs() > LONGEST_S).any():
+        raise UsageError(
+            f"the frame's column t_s reaches {times.abs().max():.0f} s: count it from the start of "
+            "the recording"
+        )
+    samples = cleaned(frame.lazy(), schema).collect()
     samples = samples.sort("t_s", maintain_order=True)
     if "interval_s" not in columns:
         samples = samples.with_columns(interval_s=intervals(samples["t_s"].to_numpy()))
@@ -63,10 +73,10 @@ def _require_known(name: str) -> None:
     try:
         column_of(name)
     except KeyError:
-        known = [*FIXED, *(f"{prefix}NAME" for prefix in FAMILIES)]
-        near = suggestion(name, known)
-        if not near and name.startswith(TEMPERATURES.partition("_")[0]):
-            near = f" (did you mean '{TEMPERATURES}NAME'?)"
+        if name.startswith(TEMPERATURES.partition("_")[0]):
+            near = f" (did you mean '{TEMPERATURES}composite'?)"
+        else:
+            near = suggestion(name, [*FIXED, *(f"{prefix}NAME" for prefix in FAMILIES)])
         raise UsageError(
             f"the frame's column {name} is not one of a recording{near}: rename or leave it out"
         ) from None

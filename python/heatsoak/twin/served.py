@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from heatsoak._core import Lumped
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.twin.case import Cooling, LikelyDrives
 from heatsoak.twin.demand import Demand
@@ -106,14 +107,25 @@ class DemandCase:
         Raises UsageError where most of them cannot be there at all.
         """
         for lumped in self.drives.cooled(cooling):
-            served = lumped.serve(
-                read_mb_s=self.demand.read_mb_s,
-                write_mb_s=self.demand.write_mb_s,
-                read_iops=self.demand.read_iops,
-                write_iops=self.demand.write_iops,
-                full_share=self.full_share,
-            )
-            yield Outcome.of(served, self.demand)
+            yield Outcome.of(self._served(lumped, np.inf), self.demand)
+
+    def slowed(self, cooling: Cooling) -> Iterator[bool]:
+        """Yield whether heat slows each likely drive, which is followed no further than needed.
+
+        Raises UsageError as :meth:`outcomes` does.
+        """
+        for lumped in self.drives.cooled(cooling):
+            yield bool(self._served(lumped, BUFFERED_S)["late_s"][-1] > BUFFERED_S)
+
+    def _served(self, lumped: Lumped, most_late_s: float) -> dict[str, Any]:
+        return lumped.serve(
+            read_mb_s=self.demand.read_mb_s,
+            write_mb_s=self.demand.write_mb_s,
+            read_iops=self.demand.read_iops,
+            write_iops=self.demand.write_iops,
+            full_share=self.full_share,
+            most_late_s=most_late_s,
+        )
 
 
 def slowed_in(outcomes: Iterable[Outcome]) -> float:
