@@ -90,6 +90,15 @@ def test_a_demand_of_full_speed_begins_to_throttle_when_the_load_itself_does() -
     assert demand.held.waiting_gb[1] == pytest.approx(left_mb_s * waited_s / 1e3, rel=0.2)
 
 
+def test_what_never_comes_is_late_as_well() -> None:
+    found = predict(load_drive(DRIVE), asking(np.full(1200, WRITE_MB_S)), 1200, enclosure=HOT)
+    assert found.held is not None
+    assert found.held.late_pct is not None
+    assert found.onset_s is not None
+    assert found.held.late_pct[1] == pytest.approx(100 * (1 - found.onset_s[1] / 1200), abs=0.5)
+    assert found.held.times == [1.0, 1.0, 1.0]
+
+
 def test_hotter_air_never_throttles_less_and_half_the_demand_never_more() -> None:
     drive = load_drive(DRIVE)
     bursts = np.where(np.arange(1800) % 300 < 90, WRITE_MB_S, 0.0)

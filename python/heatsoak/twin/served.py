@@ -28,7 +28,7 @@ class Outcome:
         times: how often it was held back so far, until it had caught up.
         held_s: for how long in all, and `longest_s` at a time.
         waiting_gb: the most that waited.
-        late_pct: the share of all that was moved while something waited for heat.
+        late_pct: the share of all that was moved while something waited for heat, or never.
         hottest_c: what its governor saw at most; `reported_c` its own sensor.
         limit_c: where its governor begins to act.
         mean_mb_s: what it moved in the mean.
@@ -59,6 +59,9 @@ class Outcome:
         inside = np.zeros(len(late_s), dtype=np.bool_)
         for begin, end in zip(begins, ends, strict=True):
             inside[begin:end] = True
+        late_mb = float(moved_mb[inside].sum())
+        if inside[-1]:
+            late_mb += float(served["waiting_mb"][-1])
         return cls(
             onset_s=float(begins[0]) if len(begins) else None,
             onset_gb=float(moved_mb[: begins[0]].sum() / 1e3) if len(begins) else 0.0,
@@ -66,7 +69,7 @@ class Outcome:
             held_s=float(lengths_s.sum()),
             longest_s=float(lengths_s.max(initial=0)),
             waiting_gb=float(served["waiting_mb"][inside].max(initial=0.0)) / 1e3,
-            late_pct=float(moved_mb[inside].sum()) / demand.gb / 10,
+            late_pct=late_mb / demand.gb / 10,
             hottest_c=float(served["governed_c"].max()),
             reported_c=float(served["sensor_c"].max()),
             limit_c=served["begins_c"],
