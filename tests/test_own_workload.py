@@ -156,6 +156,19 @@ def test_a_trace_is_read_second_by_second(tmp_path: Path) -> None:
     assert demand.first(14).seconds == 14
 
 
+def test_a_packed_trace_of_a_shape_is_a_workload(tmp_path: Path) -> None:
+    words = ("trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
+    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    words = (DRIVE, "--workload", "light.log.gz", "--format", "json")
+    found = json.loads(heatsoak_here("predict", *words, cwd=tmp_path).stdout)
+    told = heatsoak_here("trace", "stats", "light.log.gz", "--format", "json", cwd=tmp_path)
+    counted = json.loads(told.stdout)
+    gb = (counted["read_bytes"] + counted["write_bytes"]) / 1e9
+    assert found["held"]["gb"] == pytest.approx(gb, abs=0.001)
+    assert found["duration_s"] == pytest.approx(counted["time"]["duration_s"], abs=1)
+    assert found["throttles"] == 0
+
+
 def test_the_command_line_answers_for_a_trace(tmp_path: Path) -> None:
     trace_of(tmp_path / "hot.log", [WRITE_MB_S] * 120 + [0.0] * 240)
     words = (DRIVE, "--enclosure", HOT, "--workload", "hot.log")
