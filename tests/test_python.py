@@ -140,6 +140,57 @@ def test_logs_are_read_without_writing_anything(here: Path) -> None:
     assert sorted(here.rglob("*")) == before
 
 
+def test_a_frame_is_judged_as_the_recording_that_it_comes_from(here: Path) -> None:
+    recording = heatsoak.open("r/bare")
+    again = heatsoak.from_frame(
+        recording.frame(),
+        name="again",
+        conditions=recording.meta.conditions,
+        drive={"model": "a drive", "size_bytes": 10**12},
+    )
+    assert again.frame().equals(recording.frame())
+    found, known = (heatsoak.analyze(one).recordings[0] for one in (again, recording))
+    assert found.conditions == known.conditions
+    assert found.answer.throttles == known.answer.throttles
+    onsets = [[e.onset_s for step in one.steps for e in step.episodes] for one in (found, known)]
+    assert onsets[0] == pytest.approx(onsets[1])
+    assert again.save(here / "again").frame().equals(recording.frame())
+
+
+def test_a_frame_needs_no_intervals_steps_or_order() -> None:
+    t_s = np.arange(1.0, 401.0)
+    rates = np.where((t_s > 60) & (t_s <= 330), 2000.0, 0.0) * (1 + 0.01 * np.sin(t_s))
+    frame = pl.DataFrame({"t_s": t_s, "read_bw_mb_s": rates, "temp_c.composite": 40 + rates / 200})
+    recording = heatsoak.from_frame(frame.sample(fraction=1.0, shuffle=True, seed=1))
+    assert recording.frame()["t_s"].to_list() == t_s.tolist()
+    assert recording.frame()["interval_s"].unique().to_list() == [1.0]
+    (step,) = heatsoak.analyze(recording).recordings[0].steps
+    assert step.mean_mb_s == pytest.approx(2000, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("frame", "drive", "said"),
+    [
+        ({"t_s": [1], "read_mb_s": [1]}, {}, "column read_mb_s .*did you mean 'read_bw_mb_s'"),
+        ({"t_s": [1], "temp": [1]}, {}, "column temp .*did you mean 'temp_c.composite'"),
+        ({"power_w": [1]}, {}, "no column t_s"),
+        ({"t_s": [1], "step": ["x"]}, {}, "nothing measured beside t_s"),
+        ({"t_s": ["now"], "power_w": [1]}, {}, "column t_s is String: it has to be Float64"),
+        ({"t_s": [1.0, None], "power_w": [1, 2]}, {}, "1 rows without a time"),
+        ({"t_s": [1.8e9], "power_w": [1]}, {}, "count it from the recording's start"),
+        ({"t_s": [], "power_w": []}, {}, "has no rows"),
+        ({"t_s": [1], "power_w": [1]}, {"modl": "x"}, "did you mean 'model'"),
+        ({"t_s": [1], "power_w": [1]}, {"size_bytes": "1TB"}, "size_bytes is '1TB'"),
+    ],
+)
+def test_a_frame_with_something_wrong_is_one_line(
+    frame: dict[str, list[object]], drive: dict[str, str | int], said: str
+) -> None:
+    with pytest.raises(errors.UsageError, match=said) as caught:
+        heatsoak.from_frame(pl.DataFrame(frame), drive=drive)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("place", ["/dev/sda", ".", "nbd+unix:///?socket=s", "small.toml"])
 def test_a_real_drive_is_not_run_from_python(here: Path, place: str) -> None:
     before = sorted(here.rglob("*"))
@@ -161,6 +212,9 @@ def test_what_is_wrong_is_one_of_our_errors_on_one_line(here: Path) -> None:
         lambda: heatsoak.read_log("missing"),
         lambda: heatsoak.read_log("junk"),
         lambda: heatsoak.read_log("fio_bw.1.log", columns={"": "x"}),
+        lambda: heatsoak.from_frame({"t_s": [1.0]}),  # type: ignore[arg-type]
+        lambda: heatsoak.predict("samsung-950-pro-512", "r"),
+        lambda: heatsoak.advise("samsung-950-pro-512", "junk"),
         lambda: heatsoak.analyze(),
         lambda: heatsoak.analyze("missing"),
         lambda: heatsoak.compare("r", by="colour"),

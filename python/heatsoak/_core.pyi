@@ -167,6 +167,7 @@ class Lumped:
         read_iops: NDArray[np.float64],
         write_iops: NDArray[np.float64],
         full_share: NDArray[np.float64],
+        most_late_s: float = ...,
     ) -> dict[str, Any]:
         """Serve what is asked for over time, one value for each second; what is held back waits.
 
@@ -174,7 +175,8 @@ class Lumped:
         it cannot. Returns `begins_c`, where the governor starts to act, and for each second, as
         float arrays, `mb_s` (what was moved) and, at its end, `waiting_mb`, `late_s` (how much more
         waited than without heat, as time at full speed), `sensor_c` and `governed_c`. ValueError
-        for series of different lengths, or of numbers that cannot be.
+        for series of different lengths, or of numbers that cannot be. It ends early, after a second
+        in which more than `most_late_s` got late.
         """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""

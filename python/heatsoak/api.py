@@ -93,6 +93,7 @@ def read_log(
 def from_frame(
     frame: "pl.DataFrame",
     *,
+    name: str = "frame",
     conditions: Mapping[str, Label] | None = None,
     drive: Mapping[str, str | int] | None = None,
 ) -> InMemoryRecording:
@@ -101,11 +102,12 @@ def from_frame(
     `frame` has a recording's columns (docs/recording.md), `t_s` in s among them: rates such as
     `read_bw_mb_s` in MB/s, temperatures such as ``temp_c.composite`` in C, `power_w`. Without
     `interval_s` a rate is the mean since the row before; without `step`, stretches of load are its
-    steps. `conditions` label it; `drive` is its ``model``, ``serial`` and ``size_bytes``, as far as
-    they are known. Raises UsageError, naming the column, for what a recording does not have.
+    steps. `name` is what answers call it, `conditions` label it, and `drive` is its ``model``,
+    ``serial`` and ``size_bytes``, as far as they are known. Raises UsageError, naming the column,
+    for what a recording does not have.
     """
     with _our_errors():
-        return recording_of_frame(frame, dict(conditions or {}), drive or {})
+        return recording_of_frame(frame, name, dict(conditions or {}), drive or {})
 
 
 def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> Findings:

@@ -20,6 +20,9 @@ const RESTING_STEP_S: f64 = 1.0;
 /// Stretches of a recording are followed in steps of at most this: a sensor's lag is exact over a
 /// line, and no temperature leaves one by much in so short a time.
 const FOLLOWED_STEP_S: f64 = 4.0;
+/// So many loaded steps are taken at once where the governor cannot begin to act within them: those
+/// of a second, or fewer.
+const COARSE_STEPS: [u32; 2] = [25, 5];
 
 /// What a workload does in a second at one permitted share.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -475,8 +478,8 @@ impl Lumped {
     /// permitted, but what comes next comes when it came.
     ///
     /// Of what waits, all kinds are served alike. Writes and reads cost what [`Lumped::follow`]
-    /// takes them to.
-    pub fn serve(&mut self, demand: &Demand) -> Result<Served, SpecError> {
+    /// takes them to. It ends after a second in which more than `most_late_s` got late.
+    pub fn serve(&mut self, demand: &Demand, most_late_s: f64) -> Result<Served, SpecError> {
         demand.validate()?;
         let count = demand.full_share.len();
         let mut served = Served {
@@ -486,7 +489,8 @@ impl Lumped {
             sensor_c: Vec::with_capacity(count),
             governed_c: Vec::with_capacity(count),
         };
-        let careful_c = self.governor.begins_c() - self.most_rise_k(demand);
+        let careful_c =
+            COARSE_STEPS.map(|steps| self.governor.begins_c() - self.most_rise_k(demand, steps));
         let mut waiting = Amount::default();
         let mut unheated = Amount::default();
         for index in 0..count {
@@ -494,9 +498,18 @@ impl Lumped {
             let mut mb = 0.0;
             if waiting.full_s + asked.full_s > 0.0 {
                 self.power.wake();
-                let is_free = self.share >= 1.0 && self.heat.governed_c() < careful_c;
-                let step_s = if is_free { 1.0 } else { LOADED_STEP_S };
-                for _ in 0..(1.0 / step_s).round() as u32 {
+                let mut left = COARSE_STEPS[0];
+                while left > 0 {
+                    let is_free =
+                        |careful_c| self.share >= 1.0 && self.heat.governed_c() < careful_c;
+                    let coarse = COARSE_STEPS.iter().zip(careful_c);
+                    let steps = coarse
+                        .filter(|(steps, careful_c)| **steps <= left && is_free(*careful_c))
+                        .map(|(steps, _)| *steps)
+                        .next()
+                        .unwrap_or(1);
+                    left -= steps;
+                    let step_s = f64::from(steps) * LOADED_STEP_S;
                     let asked = asked.scaled(step_s);
                     unheated.add(&asked);
                     unheated.take(step_s);
@@ -509,25 +522,28 @@ impl Lumped {
             } else {
                 self.pass(1.0);
             }
+            let late_s = (waiting.full_s - unheated.full_s).max(0.0);
             served.mb_s.push(mb);
             served.waiting_mb.push(waiting.mb());
-            served
-                .late_s
-                .push((waiting.full_s - unheated.full_s).max(0.0));
+            served.late_s.push(late_s);
             served.sensor_c.push(self.heat.sensor_c(0));
             served.governed_c.push(self.heat.governed_c());
+            if late_s > most_late_s {
+                break;
+            }
         }
         Ok(served)
     }
 
-    /// By how much a second warms what the governor acts on, at most: heat adds up, so that this is
-    /// the fastest that full load warms a drive from rest, a few seconds on where the governor lags.
-    fn most_rise_k(&self, demand: &Demand) -> f64 {
+    /// By how much so many steps warm what the governor acts on, at most: heat adds up, so that
+    /// this is the fastest that full load warms a drive from rest, later where the governor lags.
+    fn most_rise_k(&self, demand: &Demand, steps: u32) -> f64 {
+        let step_s = f64::from(steps) * LOADED_STEP_S;
         let at_full_speed = (0..demand.full_share.len())
             .map(|index| demand.second(index))
             .filter(|asked| asked.full_s > 0.0)
-            .map(|asked| self.work(1.0, &asked.scaled(1.0 / asked.full_s)));
-        let cost_w = |work: &Work| self.heat.expected_w(1.0, work, None);
+            .map(|asked| self.work(step_s, &asked.scaled(step_s / asked.full_s)));
+        let cost_w = |work: &Work| self.heat.expected_w(step_s, work, None);
         let Some(hottest) = at_full_speed.max_by(|a, b| cost_w(a).total_cmp(&cost_w(b))) else {
             return 0.0;
         };
@@ -535,7 +551,7 @@ impl Lumped {
         // beyond that it is gone through step by step anyway
         while heat.governed_c() < self.governor.begins_c() {
             let before_c = heat.governed_c();
-            heat.step(1.0, &hottest, None);
+            heat.step(step_s, &hottest, None);
             let rise_k = heat.governed_c() - before_c;
             if rise_k <= most_k {
                 break;

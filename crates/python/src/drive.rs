@@ -275,7 +275,13 @@ impl Lumped {
         loaded(py, load)
     }
 
-    #[pyo3(signature = (*, read_mb_s, write_mb_s, read_iops, write_iops, full_share))]
+    #[pyo3(signature = (
+        *, read_mb_s, write_mb_s, read_iops, write_iops, full_share, most_late_s = f64::INFINITY
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "named series, as Python gives them"
+    )]
     fn serve<'py>(
         &mut self,
         py: Python<'py>,
@@ -284,6 +290,7 @@ impl Lumped {
         read_iops: PyReadonlyArray1<'py, f64>,
         write_iops: PyReadonlyArray1<'py, f64>,
         full_share: PyReadonlyArray1<'py, f64>,
+        most_late_s: f64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let demand = Demand {
             read_mb_s: read_mb_s.as_slice()?,
@@ -293,7 +300,7 @@ impl Lumped {
             full_share: full_share.as_slice()?,
         };
         let served = py
-            .detach(|| self.lumped.serve(&demand))
+            .detach(|| self.lumped.serve(&demand, most_late_s))
             .map_err(value_error)?;
         let result = PyDict::new(py);
         result.set_item("begins_c", self.lumped.begins_c())?;

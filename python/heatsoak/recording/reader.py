@@ -153,7 +153,7 @@ class Recording:
         """Return all samples in file order, with the columns and types of `schema`."""
         path = self.path / PARQUET
         if not path.exists():
-            return _cleaned(scan_journal(self.path / JOURNAL, schema), schema)
+            return cleaned(scan_journal(self.path / JOURNAL, schema), schema)
         with self._reporting_damage():
             if not self.is_as_recorded and (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
@@ -166,7 +166,7 @@ class Recording:
             if self.is_as_recorded:
                 return frame.select(*schema)
             _require_columns(path, frame, schema)
-            return _cleaned(frame, schema)
+            return cleaned(frame, schema)
 
     @property
     def is_as_recorded(self) -> bool:
@@ -241,7 +241,7 @@ def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.
             raise UsageError(f"{path}: the column {name} is {given}, but should be {dtype()}")
 
 
-def _cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
+def cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
     """Return the columns of `schema` without values that cannot have been recorded.
 
     Impossible numbers, and intervals that start long before the recording, become null; rows

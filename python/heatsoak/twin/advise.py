@@ -159,10 +159,10 @@ class _OfDemand:
 
     def is_enough(self, cooling: Cooling) -> bool:
         """Return whether few enough throttle: a day of I/O is followed no further than needed."""
-        most, slowed = ENOUGH * DRAWS, 0
-        for one in self._case.outcomes(cooling):
-            slowed += one.onset_s is not None
-            if slowed > most:
+        slowed = 0
+        for is_slowed in self._case.slowed(cooling):
+            slowed += is_slowed
+            if slowed > ENOUGH * DRAWS:
                 return False
         return True
 

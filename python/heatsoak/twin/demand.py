@@ -111,7 +111,8 @@ def demand_of(path: Path) -> Demand:
         ) from error
     if len(recordings) > 1:
         raise UsageError(
-            f"{path}: has {len(recordings)} recordings in it, and one is a workload: name one"
+            f"{path}: has {len(recordings)} recordings in it, and one is a workload: name one "
+            "(heatsoak import makes them of a log)"
         )
     return demand_of_recording(recordings[0])
 

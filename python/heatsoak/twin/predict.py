@@ -54,7 +54,8 @@ class Held(BaseModel):
         times: how often the drive is held back until it has caught up.
         held_s: for how much of the workload's time it is, in all; `longest_s` at a time.
         waiting_gb: the most that waits.
-        late_pct: the share of all bytes that is moved while something waits for heat.
+        late_pct: the share of all bytes that is moved while something waits for heat, or not by
+            the end.
         limit_c: where its governor begins to act, by what the governor sees.
         recorded_held_s: for how long heat held back the drive that was recorded: what it moved then
             is the least that was asked of it. 0 for a trace.

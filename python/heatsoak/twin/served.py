@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from heatsoak._core import Lumped
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.twin.case import Cooling, LikelyDrives
 from heatsoak.twin.demand import Demand
@@ -27,7 +28,7 @@ class Outcome:
         times: how often it was held back so far, until it had caught up.
         held_s: for how long in all, and `longest_s` at a time.
         waiting_gb: the most that waited.
-        late_pct: the share of all that was moved while something waited for heat.
+        late_pct: the share of all that was moved while something waited for heat, or never.
         hottest_c: what its governor saw at most; `reported_c` its own sensor.
         limit_c: where its governor begins to act.
         mean_mb_s: what it moved in the mean.
@@ -58,6 +59,9 @@ class Outcome:
         inside = np.zeros(len(late_s), dtype=np.bool_)
         for begin, end in zip(begins, ends, strict=True):
             inside[begin:end] = True
+        late_mb = float(moved_mb[inside].sum())
+        if inside[-1]:
+            late_mb += float(served["waiting_mb"][-1])
         return cls(
             onset_s=float(begins[0]) if len(begins) else None,
             onset_gb=float(moved_mb[: begins[0]].sum() / 1e3) if len(begins) else 0.0,
@@ -65,7 +69,7 @@ class Outcome:
             held_s=float(lengths_s.sum()),
             longest_s=float(lengths_s.max(initial=0)),
             waiting_gb=float(served["waiting_mb"][inside].max(initial=0.0)) / 1e3,
-            late_pct=float(moved_mb[inside].sum()) / demand.gb / 10,
+            late_pct=late_mb / demand.gb / 10,
             hottest_c=float(served["governed_c"].max()),
             reported_c=float(served["sensor_c"].max()),
             limit_c=served["begins_c"],
@@ -106,14 +110,25 @@ class DemandCase:
         Raises UsageError where most of them cannot be there at all.
         """
         for lumped in self.drives.cooled(cooling):
-            served = lumped.serve(
-                read_mb_s=self.demand.read_mb_s,
-                write_mb_s=self.demand.write_mb_s,
-                read_iops=self.demand.read_iops,
-                write_iops=self.demand.write_iops,
-                full_share=self.full_share,
-            )
-            yield Outcome.of(served, self.demand)
+            yield Outcome.of(self._served(lumped, np.inf), self.demand)
+
+    def slowed(self, cooling: Cooling) -> Iterator[bool]:
+        """Yield whether heat slows each likely drive, which is followed no further than needed.
+
+        Raises UsageError as :meth:`outcomes` does.
+        """
+        for lumped in self.drives.cooled(cooling):
+            yield bool(self._served(lumped, BUFFERED_S)["late_s"][-1] > BUFFERED_S)
+
+    def _served(self, lumped: Lumped, most_late_s: float) -> dict[str, Any]:
+        return lumped.serve(
+            read_mb_s=self.demand.read_mb_s,
+            write_mb_s=self.demand.write_mb_s,
+            read_iops=self.demand.read_iops,
+            write_iops=self.demand.write_iops,
+            full_share=self.full_share,
+            most_late_s=most_late_s,
+        )
 
 
 def slowed_in(outcomes: Iterable[Outcome]) -> float:

@@ -254,7 +254,7 @@ fn served(spec: &DriveSpec, mb_s: &[f64], read_iops: &[f64], full_mb_s: f64) -> 
         full_share: &full_share,
     };
     let mut lumped = Lumped::new(spec, &sample::place()).unwrap();
-    lumped.serve(&demand).unwrap()
+    lumped.serve(&demand, f64::INFINITY).unwrap()
 }
 
 #[test]
@@ -296,6 +296,25 @@ fn what_heat_permits_is_never_late_and_what_waits_is_served_later() {
 }
 
 #[test]
+fn a_demand_is_followed_until_enough_of_it_is_late() {
+    let (asked, iops) = (vec![5000.0; 600], vec![38_000.0; 600]);
+    let whole = served(&held(), &asked, &iops, 5000.0);
+    let nothing = vec![0.0; 600];
+    let demand = Demand {
+        read_mb_s: &asked,
+        write_mb_s: &nothing,
+        read_iops: &iops,
+        write_iops: &nothing,
+        full_share: &vec![1.0; 600],
+    };
+    let mut lumped = Lumped::new(&held(), &sample::place()).unwrap();
+    let part = lumped.serve(&demand, 2.0).unwrap();
+    let count = part.mb_s.len();
+    assert!(count < 600 && part.late_s[count - 1] > 2.0 && part.late_s[count - 2] <= 2.0);
+    assert_eq!(part.mb_s, whole.mb_s[..count]);
+}
+
+#[test]
 fn a_wrong_demand_is_named() {
     let error = |read_mb_s: &[f64], full_share: &[f64]| {
         let demand = Demand {
@@ -306,7 +325,7 @@ fn a_wrong_demand_is_named() {
             full_share,
         };
         let mut lumped = Lumped::new(&held(), &sample::place()).unwrap();
-        lumped.serve(&demand).unwrap_err().to_string()
+        lumped.serve(&demand, 1.0).unwrap_err().to_string()
     };
     assert!(error(&[], &[0.0]).starts_with("the length of read_mb_s is 0: it has to be 1"));
     assert!(error(&[-1.0], &[0.0]).starts_with("read_mb_s is -1:"));
