@@ -23,6 +23,9 @@ from heatsoak.recording.columns import (
 
 Array = NDArray[np.float64]
 
+#: A drive's serial, model and size in bytes; None where they were not recorded.
+Identity = tuple[str | None, str | None, int | None]
+
 #: What the model is driven at: short beside the time constant of a controller, some seconds.
 GRID_S = 1.0
 #: More than a day and a half at that pace would make a fit slow, and tells it nothing new.
@@ -107,6 +110,11 @@ class Measured:
     unexplained: list[str] = field(default_factory=list)
     ambient_c: float | None = None
     first_s: float = 0.0
+
+    @property
+    def identity(self) -> Identity:
+        """Which drive it is of."""
+        return self.serial, self.model, self.size_bytes
 
     @property
     def has_power(self) -> bool:
@@ -422,13 +430,19 @@ def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stre
     ]
 
 
+def unlike(one: Identity, other: Identity) -> tuple[str | int, str | int] | None:
+    """Return in what two drives differ, of the one and of the other; None if they may be one."""
+    for here, there in zip(one, other, strict=True):
+        if here is not None and there is not None and here != there:
+            return here, there
+    return None
+
+
 def refuse_mixed(measured: list[Measured]) -> None:
     """Raise UsageError where recordings are of different drives."""
     for one, other in combinations(measured, 2):
-        for key in ("serial", "model", "size_bytes"):
-            here, there = getattr(one, key), getattr(other, key)
-            if here is not None and there is not None and here != there:
-                raise UsageError(
-                    f"{one.path} and {other.path} are of two drives ({here} and {there}): "
-                    "a twin is of one"
-                )
+        if (found := unlike(one.identity, other.identity)) is not None:
+            raise UsageError(
+                f"{one.path} and {other.path} are of two drives ({found[0]} and {found[1]}): "
+                "a twin is of one"
+            )
