@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
-from heatsoak.errors import ToolError, UsageError, suggestion
+from heatsoak.errors import ToolError, UsageError, of_os_error, suggestion
 from heatsoak.files import require_file
 from heatsoak.recording import Recording
 from heatsoak.twin.likelihood import Likelihood, Noise
@@ -312,9 +312,8 @@ class Twin(_Row):
 
     def refuse_other(self, measured: Measured) -> None:
         """Raise UsageError where a recording is of another drive."""
-        if (
-            found := unlike((self.serial, self.model, self.size_bytes), measured.identity)
-        ) is not None:
+        own = self.serial, self.model, self.size_bytes
+        if (found := unlike(own, measured.identity)) is not None:
             raise UsageError(
                 f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
             )
@@ -361,7 +360,9 @@ class Twin(_Row):
         try:
             data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
             return cls.model_validate(_without_simulated(data))
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise of_os_error(error) from error
+        except UnicodeDecodeError as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{path}: is not valid TOML: {error}") from error

@@ -10,6 +10,7 @@ import heatsoak
 from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
 from heatsoak.analysis.names import Names, names_of
+from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name, listed, said
@@ -54,6 +55,8 @@ def comparisons(
         return [compare(recordings, key, findings=findings)], []
     except NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
+    except UsageError:  # only one value of it is known
+        return [], []
 
 
 def _first(lines: Sequence[str]) -> list[str]:

@@ -118,15 +118,19 @@ def twin_chart(
         try:
             measured = measure(named.recording, judged)
         except UsageError as error:
-            left_out.append(_left_out(named, error))
+            reason = str(error).removeprefix(f"{named.recording.path_text}: ")
+            left_out.append(Fact(name=named.label, text=reason))
             continue
         twin.refuse_other(measured)
-        try:
+        if measured.place in twin.places:
             followed.append(_followed(twin, number, named, measured))
-        except UsageError as error:
-            left_out.append(_left_out(named, error))
+        else:
+            place = _place(named.recording)
+            reason = f"made in a place that the twin was not fitted to: {place}"
+            left_out.append(Fact(name=named.label, text=reason))
     if not followed:
-        raise UsageError(f"the twin follows none of the recordings: {left_out[0].text}")
+        first = left_out[0]
+        raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
     maps = []
     places = list(dict.fromkeys(one.measured.place for one in followed)) if twin.throttled else []
     for number, place in enumerate(places):
@@ -141,11 +145,6 @@ def _part(progress: Progress | None, number: int, count: int) -> Progress | None
     if progress is None:
         return None
     return lambda done, text: progress((number + done) / count, text)
-
-
-def _left_out(named: Named, error: UsageError) -> Fact:
-    reason = str(error).removeprefix(f"{named.recording.path_text}: ")
-    return Fact(name=named.label, text=reason)
 
 
 def _followed(twin: "Twin", number: int, named: Named, measured: "Measured") -> _Followed:
