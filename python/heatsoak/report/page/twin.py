@@ -144,7 +144,7 @@ def _part(progress: Progress | None, number: int, count: int) -> Progress | None
     """The progress of one map among several."""
     if progress is None:
         return None
-    return lambda done, text: progress((number + done) / count, text)
+    return lambda done, _: progress((number + done) / count, f"map {number + 1} of {count}")
 
 
 def _followed(twin: "Twin", number: int, named: Named, measured: "Measured") -> _Followed:
