@@ -1,7 +1,9 @@
 """A map of a place: what other air and other cooling would make of the twin's full load."""
 
 from dataclasses import dataclass
-from math import floor, log
+from math import floor
+
+import numpy as np
 
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
@@ -15,7 +17,7 @@ _AIR_C = (12.0, 56.0)
 _AIR_STEP_K = 4.0
 #: Resistances to the air: from a large heatsink in a flow of air to half as much again as a bare
 #: module has in still air, which is 9 to 10 K/W.
-_K_PER_W = (1.5, 14.0)
+_K_PER_W = (2.0, 14.0)
 _RESISTANCES = 8
 
 
@@ -111,9 +113,6 @@ def _factors(own_k_per_w: float) -> tuple[list[float], int]:
     low = min(_K_PER_W[0] / own_k_per_w, 0.5)
     high = max(_K_PER_W[1] / own_k_per_w, 1.5)
     steps = _RESISTANCES - 1
-    below = min(max(round(steps * log(low) / log(low / high)), 1), steps - 1)
-    above = steps - below
-    return [
-        *(low ** (count / below) for count in range(below, 0, -1)),
-        *(high ** (count / above) for count in range(above + 1)),
-    ], below
+    below = min(max(round(steps * (1 - low) / (high - low)), 1), steps - 1)
+    rows = [*np.linspace(low, 1, below, endpoint=False), *np.linspace(1, high, steps - below + 1)]
+    return [float(row) for row in rows], below

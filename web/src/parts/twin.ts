@@ -9,7 +9,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { ChartSeries, TwinLine, TwinSection } from "../contract";
 import { csv } from "../data/csv";
-import { clock, cut } from "../data/format";
+import { clock, cut, duration, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h, unbroken } from "../dom";
 import type { LineStyle } from "../style/lines";
@@ -27,8 +27,12 @@ const MOST_FOLDS = 7;
 /** A section: the answer, a chart for each recording, and the maps. */
 export function twin(app: App, given: TwinSection): HTMLElement {
   const [first, ...others] = given.lines;
-  const folded = (line: TwinLine) =>
-    fold(cut(line.label, 200), () => [recording(app, given, line)]);
+  const folded = (line: TwinLine) => {
+    const onset = line.onsets_s[0];
+    const words = onset === undefined ? "heat did not slow it" : `throttled at ${duration(onset)}`;
+    const summary = h("span", {}, cut(line.label, 200), h("small", {}, ` ${words}`));
+    return fold(summary, () => [recording(app, given, line)]);
+  };
   return h(
     "section",
     { id: "twin", "aria-labelledby": "twin-title" },
@@ -71,7 +75,7 @@ function caption({ limit_c, lines }: TwinSection): string {
     ? " H marks where heat began to slow it."
     : "";
   const limit = limit_c
-    ? " The dashed level is the limit at which it acts; both are uncertain together, so that at an " +
+    ? " The dashed line is the limit at which it acts. Both levels are uncertain together: at an " +
       "onset the hidden temperature was at the limit."
     : "";
   return `The hidden temperature is what the drive's governor acts on; its band holds 90 %.${limit}${marks}`;
@@ -85,7 +89,7 @@ function recording(app: App, given: TwinSection, line: TwinLine): HTMLElement {
       "h4",
       {},
       cut(line.label, 200),
-      line.place === line.label ? null : h("span", {}, ` ${line.place}`),
+      line.label.includes(line.place) ? null : h("span", {}, ` ${line.place}`),
     ),
     h("p", { class: "summary" }, unbroken(line.summary)),
     stage(figure(app, given, line)),
@@ -103,7 +107,7 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
     info(`measured (${line.measured.label})`, MEASURED),
     info("reported by the twin", REPORTED),
     info("hidden, with 90 % band", HIDDEN),
-    ...(limit_c ? [info("limit, with 90 % band", LIMIT)] : []),
+    ...(limit_c ? [info(limitWords(limit_c), LIMIT)] : []),
   ];
   const id = `twin-${line.recording}`;
   const lines = app.linesOf(id, infos);
@@ -184,6 +188,10 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
         () => rows(app, line),
       ),
   });
+}
+
+function limitWords([low, middle, high]: readonly [number, number, number]): string {
+  return `its limit, ${value(Math.round(middle), "C")} (${Math.round(low)} to ${Math.round(high)})`;
 }
 
 function info(label: string, style: LineStyle): LineInfo {

@@ -6,6 +6,8 @@ import { duration, number, value } from "../data/format";
 /** Below and above these probabilities it is as good as sure. */
 const SURE = { no: 0.05, yes: 0.95 };
 
+const AS_IT_WAS = "as it was";
+
 /** The number of a point in the map's lists. */
 export function pointAt({ air_c }: CoolingMap, column: number, row: number): number {
   return row * air_c.length + column;
@@ -16,14 +18,14 @@ export function airWords({ air_c, own_air }: CoolingMap, column: number): string
   const [here, own] = [air_c[column] ?? 0, air_c[own_air] ?? 0];
   const by = Math.round(here - own);
   const than =
-    by === 0 ? "as it was" : `${Math.abs(by)} K ${by > 0 ? "warmer" : "cooler"} than it was`;
+    by === 0 ? AS_IT_WAS : `${Math.abs(by)} K ${by > 0 ? "warmer" : "cooler"} than it was`;
   return `${value(Math.round(here), "C")} air (${than})`;
 }
 
 /** The resistance of a row: `6.0 K/W to the air, 0.67 of what it was`. */
 export function resistanceWords({ k_per_w, own_k_per_w }: CoolingMap, row: number): string {
   const [here, own] = [k_per_w[row] ?? 0, k_per_w[own_k_per_w] ?? 1];
-  const than = row === own_k_per_w ? "as it was" : `${number(here / own)} times what it was`;
+  const than = row === own_k_per_w ? AS_IT_WAS : `${number(here / own)} times what it was`;
   return `${kPerW(here)} K/W to the air (${than})`;
 }
 
@@ -34,7 +36,13 @@ export function kPerW(of: number): string {
 
 /** What the drive does at a point, in a sentence. */
 export function pointWords(given: CoolingMap, column: number, row: number): string {
-  return `At ${airWords(given, column)} and ${resistanceWords(given, row)}: ${outcome(given, pointAt(given, column, row))}`;
+  const said = outcome(given, pointAt(given, column, row));
+  const [air, resistance] = [airWords(given, column), resistanceWords(given, row)];
+  if (column !== given.own_air || row !== given.own_k_per_w) {
+    return `At ${air} and ${resistance}: ${said}`;
+  }
+  const bare = (words: string) => words.replace(` (${AS_IT_WAS})`, "");
+  return `As it was, at ${bare(air)} and ${bare(resistance)}: ${said}`;
 }
 
 function outcome(given: CoolingMap, at: number): string {

@@ -24,7 +24,6 @@ from heatsoak.report.page.contract import (
     TwinSection,
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
-from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -89,14 +88,11 @@ class TwinChart:
             lines=[one.line(packed) for one in self.followed],
             left_out=self.left_out,
             maps=self.maps,
-            no_map=None if twin.throttled else _NO_MAP,
+            no_map=None
+            if twin.throttled
+            else f"{twin.answer} So there is no map of when it would throttle: that would only "
+            "show what other drives of its class do.",
         )
-
-
-_NO_MAP = (
-    "There is no map of when it would throttle in other air: no recording shows heat slow it down, "
-    "so its limit is unknown, and numbers would only be those of other drives of its class."
-)
 
 
 def twin_chart(
@@ -188,7 +184,7 @@ def _summary(measured: "Measured", rms_k: float) -> str:
     close = f"The twin's sensor is within {words.number(rms_k)} K of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
-    times = [format_duration(onset.t_s + measured.first_s) for onset in measured.onsets]
+    times = [f"{words.about(onset.t_s + measured.first_s)} s" for onset in measured.onsets]
     more = [f"{len(times) - 3} more times"] if len(times) > 4 else []
     shown = listed([*times[:3], *more] if more else times)
     return f"{close} Heat began to slow the drive after {shown} of the recording."
