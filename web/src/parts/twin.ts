@@ -161,7 +161,7 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
   ];
   return new Figure({
     title,
-    detail: line.place,
+    detail: line.onsets_s.length ? `${line.place}; H: heat begins to slow it` : line.place,
     summary: line.summary,
     panels: [
       {

@@ -464,7 +464,7 @@ class Maps implements Drawn {
       bottom = Math.max(bottom, top + image.height);
     }
     sheet.y = bottom + 8;
-    const words = `Hatched: 10 to 90 % likely. Ring: ${recordedWords(this.given)}.`;
+    const words = `Hatched: 10 to 90 % likely. Ring: ${recordedWords(this.given).replace(":", ",")}.`;
     sheet.paragraph(words, shades.soft, 13);
     for (const note of this.notes()) sheet.paragraph(note, shades.soft, 13);
     sheet.paragraph(this.app.origin, shades.soft, 11);
