@@ -265,3 +265,11 @@ def test_long_names_keep_their_ends_in_which_they_differ() -> None:
     runs = [run({"note": "x" * 100 + f" rev {n}"}, steady(2000), seed=n) for n in range(2)]
     labels = [recording.label for recording in page_of(runs).recordings]
     assert [label[-5:] for label in labels] == ["rev 0", "rev 1"]
+
+
+def test_a_condition_that_only_one_recording_has_is_neither_compared_nor_a_fault() -> None:
+    bare = run({"heatsink": "none"}, steady(2000), seed=1)
+    blown = run({"heatsink": "none", "fan": "slow"}, steady(2000), seed=2)
+    page = page_of([bare, blown])
+    assert page.comparisons == []
+    assert [recording.label for recording in page.recordings] == ["no heatsink", "fan slow"]

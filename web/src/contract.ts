@@ -24,6 +24,7 @@ export interface Page {
   bars: BarChart[];
   curves: CurveChart[];
   comparisons: Comparison[];
+  twin?: TwinSection | null;
   notes: string[];
   data: string;
 }
@@ -849,6 +850,98 @@ export interface Ranked {
   best_share: number | null;
   not_told_apart_from: (string | number | boolean)[];
   pairs: number;
+}
+/**
+ * A twin beside the recordings.
+ *
+ * Attributes:
+ *     answer: what the fit found, in a sentence.
+ *     detail: which drive it is of, and what it was fitted to.
+ *     told: what else is to be said of it.
+ *     limit_c: the hidden temperature at which the governor acts; None if that was never seen.
+ *     left_out: recordings that the twin does not follow, and why.
+ *     maps: one for each place of the lines.
+ *     no_map: why there are none.
+ */
+export interface TwinSection {
+  answer: string;
+  detail: string;
+  told: string[];
+  limit_c: [number, number, number] | null;
+  lines: TwinLine[];
+  left_out: Fact[];
+  maps: CoolingMap[];
+  no_map: string | null;
+}
+/**
+ * A recording, and what a twin makes of it; times are from the recording's start.
+ *
+ * Attributes:
+ *     recording: its index in `Page.recordings`.
+ *     place: its place in words.
+ *     summary: how close they are, and when heat began to slow the drive.
+ *     measured: the readings of the sensor that the twin was fitted to.
+ *     reported: what that sensor would report by the twin.
+ *     hidden: what the governor acts on; `low` to `high` encloses it with 90 %.
+ *     onsets_s: when heat began to slow the drive.
+ *     end_s: when the recording ends.
+ */
+export interface TwinLine {
+  recording: number;
+  label: string;
+  place: string;
+  summary: string;
+  measured: ChartSeries;
+  reported: ChartSeries;
+  hidden: ChartSeries;
+  low: ChartSeries;
+  high: ChartSeries;
+  onsets_s: number[];
+  end_s: number;
+}
+/**
+ * What other air and other cooling would make of a place, for likely drives.
+ *
+ * The lists of points are row by row, a row for each resistance; None where the drive would run
+ * away without any load.
+ *
+ * Attributes:
+ *     place: in words.
+ *     workload: what is run, for `duration_s`.
+ *     recordings: how many were made in the place; heat slowed the drive in `throttled` of them.
+ *     full_mb_s: what it moves at first.
+ *     air_c: air at the drive, rising; `own_air` is the number of the place's own.
+ *     air_range_c: what the place's own air is with 90 %.
+ *     k_per_w: the resistance from the board to the air, likewise.
+ *     cliff: where the drive slows down without any heat, in a sentence.
+ *     throttles: the probability that heat slows it.
+ *     onset_s: when it begins to, if it does.
+ *     depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
+ *     throttled_mb_s: what it moves in that minute.
+ *     max_temp_c: the highest temperature that it reports.
+ */
+export interface CoolingMap {
+  place: string;
+  workload: string;
+  duration_s: number;
+  recordings: number;
+  throttled: number;
+  full_mb_s: number;
+  air_c: number[];
+  own_air: number;
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  air_range_c: [number, number];
+  k_per_w: number[];
+  own_k_per_w: number;
+  cliff: string | null;
+  throttles: (number | null)[];
+  onset_s: ([number, number, number] | null)[];
+  depth_pct: ([number, number, number] | null)[];
+  throttled_mb_s: ([number, number, number] | null)[];
+  max_temp_c: (number | null)[];
 }
 /**
  * New samples of one track of a running recording, as plain numbers (server-sent event).

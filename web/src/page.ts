@@ -10,19 +10,25 @@ import { curves } from "./parts/curves";
 import { headline, notes } from "./parts/headline";
 import { matrix } from "./parts/heatmap";
 import { recordings } from "./parts/recordings";
+import { twin } from "./parts/twin";
 import { workload } from "./parts/workload";
 import { shadeButton } from "./style/theme";
 
 /** All sections; `damage` is a sentence if the numbers cannot be read. */
 export function sections(app: App, damage: string | null): Node[] {
   const { page } = app;
-  const charts = damage === null ? page.workloads.map((given) => section(app, given)) : [];
+  const beside = page.twin ?? null;
+  const charts =
+    damage === null
+      ? page.workloads.map((given) => guarded(given.title, () => workload(app, given)))
+      : [];
   const parts = [
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
     curves(app, page.curves),
     ...charts,
+    beside && damage === null ? guarded("Twin", () => twin(app, beside)) : null,
     bars(app, page.bars),
     comparisons(app, page.comparisons),
     notes(page),
@@ -32,12 +38,13 @@ export function sections(app: App, damage: string | null): Node[] {
   return [navigation(app, damage === null), ...parts];
 }
 
-function section(app: App, given: App["page"]["workloads"][number]): HTMLElement {
+/** A section, or a sentence if its numbers are damaged. */
+function guarded(title: string, made: () => HTMLElement | null): HTMLElement | null {
   try {
-    return workload(app, given);
+    return made();
   } catch (error) {
     if (!(error instanceof DataError)) throw error;
-    return h("section", {}, h("h2", {}, given.title), h("p", { class: "damage" }, error.message));
+    return h("section", {}, h("h2", {}, title), h("p", { class: "damage" }, error.message));
   }
 }
 
@@ -50,6 +57,7 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
   const links: [string, string][] = [
     ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
     ...workloads.map(({ id, title }): [string, string] => [id, title]),
+    ...(page.twin && hasCharts ? [["twin", "Twin"] as [string, string]] : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
     ["recordings", "How it was measured"],

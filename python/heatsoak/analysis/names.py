@@ -56,7 +56,11 @@ def names_of(recordings: Sequence[Recording]) -> Names:
         for recording, drive in zip(recordings, drives, strict=True)
     ]
     keys = _differing(conditions)
-    labels = [label_of(each, keys) for each in conditions]
+    # one without the conditions in which the others differ has a name too
+    labels = [
+        label_of(each, keys) or _without_keys(recording)
+        for each, recording in zip(conditions, recordings, strict=True)
+    ]
     # labels may be shortened, settings are not
     settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:

@@ -1,8 +1,9 @@
 """``heatsoak report``: write findings to a file for people or machines."""
 
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,10 +24,14 @@ from heatsoak.cli.common import (
     exit_code,
     open_recordings,
     print_json,
+    progress_bar,
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Text, utf8_text
 from heatsoak.units import format_bytes
+
+if TYPE_CHECKING:
+    from heatsoak.twin import Twin
 
 
 def report_command(
@@ -69,6 +74,14 @@ def report_command(
         typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
     ] = False,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    twin: Annotated[
+        Path | None,
+        typer.Option(
+            "--twin",
+            metavar="TWIN",
+            help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     mapping: MapOption = None,
     device: DeviceOption = None,
@@ -95,13 +108,15 @@ def report_command(
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
-    check(output, [], force=force)
+    check(output, [], force=force, has_twin=twin is not None)
+    loaded = None if twin is None else _loaded(twin)
     opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     recordings = opened.recordings
     check(output, recordings, force=force)
     findings = analyze(recordings, window_s)
-    wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below)
-    written = write_report(recordings, findings, output, wanted)
+    wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)
+    with progress_bar(stays=False) if loaded is not None else nullcontext() as progress:
+        written = write_report(recordings, findings, output, replace(wanted, progress=progress))
     if output_format is OutputFormat.JSON:
         print_json(asdict(written))
     else:
@@ -110,6 +125,13 @@ def report_command(
         size = format_bytes(written.bytes)
         console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
+
+
+def _loaded(path: Path) -> "Twin":
+    # takes a while to load, and every command loads this module
+    from heatsoak.twin import Twin
+
+    return Twin.load(path)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,12 +9,14 @@ from heatsoak.analysis import Findings
 from heatsoak.analysis.names import names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import check_free, replacing
+from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.report.junit import write_junit
 from heatsoak.report.table import write_findings
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
+    from heatsoak.twin import Twin
 
 _KINDS = {
     ".html": "page",
@@ -38,6 +40,7 @@ class ReportRequest:
         anyway: whether to compare recordings that were not run alike.
         title: None makes one from drive and protocol.
         fail_below_mb_s: a step whose mean is lower fails, in JUnit.
+        twin: is shown beside the recordings, on a page; `progress` is told how far that is.
     """
 
     by: str | None = None
@@ -45,6 +48,8 @@ class ReportRequest:
     anyway: bool = False
     title: str | None = None
     fail_below_mb_s: float | None = None
+    twin: "Twin | None" = None
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True)
@@ -75,19 +80,28 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def check(path: Path, recordings: Sequence[Recording], *, force: bool) -> str:
+def check(
+    path: Path, recordings: Sequence[Recording], *, force: bool, has_twin: bool = False
+) -> str:
     """Return the kind of report that `path` asks for.
 
-    Raises, before any work, UsageError if the report cannot be written there, and ToolError if a
-    page is asked for but its program was not built.
+    Raises, before any work, UsageError if the report cannot be written there or shows no twin where
+    one is to be shown, and ToolError if a page is asked for but its program was not built.
     """
     kind = kind_of(path)
+    if has_twin:
+        _require_page(path, kind)
     check_free([path], recordings, force=force)
     if kind == "page":
         from heatsoak.report.page.html import Bundle
 
         Bundle.load()
     return kind
+
+
+def _require_page(path: Path, kind: str) -> None:
+    if kind != "page":
+        raise UsageError(f"{path}: only a page shows a twin: use FILE.html, or leave out the twin")
 
 
 def write_report(
@@ -103,6 +117,8 @@ def write_report(
     """
     wanted = wanted or ReportRequest()
     kind = kind_of(path)
+    if wanted.twin is not None:
+        _require_page(path, kind)
     page = _page(recordings, findings, wanted, kind) if kind in ("page", "png", "svg") else None
     with replacing(path) as partial:
         if page is None:
@@ -143,4 +159,6 @@ def _page(
         anyway=wanted.anyway,
         title=wanted.title,
         data_budget=None if kind == "page" else _UNLIMITED,
+        twin=wanted.twin,
+        progress=wanted.progress,
     )

@@ -45,12 +45,14 @@ class Cooling:
         airflow_m_s: how fast it moves.
         heatsink: a place of the catalog whose heatsink is put on, or a resistance to the air in K/W
             beside the drive's own.
+        k_per_w_x: what every resistance of the place is multiplied by: the whole way to the air.
     """
 
     ambient_c: float | None = None
     airflow_m_s: float | None = None
     heatsink: str | float | None = None
     warming_k: float = 0.0
+    k_per_w_x: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,11 @@ def _cooled(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
     if cooling.ambient_c is not None:
         changed["air_c"] = cooling.ambient_c
     changed["air_c"] += cooling.warming_k
+    if cooling.k_per_w_x != 1.0:
+        changed["links"] = {
+            name: {**link, "k_per_w": link["k_per_w"] * cooling.k_per_w_x}
+            for name, link in changed["links"].items()
+        }
     if isinstance(cooling.heatsink, str):
         for kind, added in _heatsink_of(_plain(load_enclosure(cooling.heatsink))).items():
             changed[kind] = {**added, **changed.get(kind, {})}

@@ -102,9 +102,12 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     """
     opened = list(recordings)
     measured = read_all(opened)
-    model = next((r.meta.drive.get("model") for r in opened if r.meta.drive.get("model")), None)
-    chosen = choose_base(measured, model) if base is None else base
-    return twin_of(best(chosen, measured), model)
+    known = {
+        key: next((found for one in measured if (found := getattr(one, key))), None)
+        for key in ("model", "serial", "size_bytes")
+    }
+    chosen = choose_base(measured, known["model"]) if base is None else base
+    return twin_of(best(chosen, measured), known["model"]).model_copy(update=known)
 
 
 def twin_of(solution: Solution, model: str | None = None) -> Twin:

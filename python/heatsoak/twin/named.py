@@ -60,7 +60,11 @@ def protocol_of(experiment: Experiment, full: Load) -> Protocol:
         rate = {} if part.share == 1 else {"rate": round(part.share * mb_s * MB)}
         load = {"rw": rw, "bs": _WORDS[rw], "iodepth": 32}
         steps.append({"name": name, **load, **length, **rate})
-    axes = {"matrix": {"axes": {"tmt1_c": [round(value) for value in experiment.tmt1_c]}}} if experiment.tmt1_c else {}
+    axes = (
+        {"matrix": {"axes": {"tmt1_c": [round(value) for value in experiment.tmt1_c]}}}
+        if experiment.tmt1_c
+        else {}
+    )
     title = f"What would tell most of the drive: {experiment.name}"
     said = {"name": experiment.name, "title": title, "steps": steps, **axes}
     return Protocol.model_validate(said)

@@ -45,6 +45,15 @@ class Cliff(BaseModel):
     onset_s: float
     depth_pct: float
 
+    @property
+    def sentence(self) -> str:
+        """It in a sentence."""
+        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
+        return (
+            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
+            f"-{self.depth_pct:.0f} %."
+        )
+
 
 class Held(BaseModel):
     """What heat makes of a recorded workload; ranges are of drives that it slows, None without any.
@@ -142,7 +151,7 @@ def predict(
         demanded = DemandCase.of(subject, demand, enclosure=enclosure, seed=seed)
         return _told_of_demand(demanded, cooling or Cooling())
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-    return _told(case, cooling or Cooling(), holds_mb_s)
+    return told(case, cooling or Cooling(), holds_mb_s)
 
 
 def _cliff(drive: Drive, phases: list[Phase]) -> Cliff | None:
@@ -208,7 +217,8 @@ def _slowed(case: Case, load: Mapping[str, Array]) -> _Slowed | None:
     )
 
 
-def _told(case: Case, cooling: Cooling, holds_mb_s: float | None) -> Prediction:
+def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
+    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.loads`."""
     subject, seconds = case.subject, case.seconds
     loads, cliff = case.loads(cooling), _cliff(case.drive, case.phases)
     slowed = [one for load in loads if (one := _slowed(case, load)) is not None]
@@ -404,9 +414,5 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
             f"{hottest}."
         )
     if found.cliff is not None:
-        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
-        said += (
-            f" Without heat {what[found.cliff.cause]} after "
-            f"{format_duration(found.cliff.onset_s)}: -{found.cliff.depth_pct:.0f} %."
-        )
+        said += f" {found.cliff.sentence}"
     return start + said

@@ -24,6 +24,9 @@ from heatsoak.sensor.nvme import celsius
 
 Array = NDArray[np.float64]
 
+#: A drive's serial, model and size in bytes; None where they were not recorded.
+Identity = tuple[str | None, str | None, int | None]
+
 #: What the model is driven at: short beside the time constant of a controller, some seconds.
 GRID_S = 1.0
 #: Logs of more hours are followed at a slower pace, so that a fit takes no longer.
@@ -137,6 +140,11 @@ class Measured:
     def fell_k(self) -> float:
         """How far the first readings were above the lowest."""
         return float(self.binned_c[0] - np.min(self.binned_c))
+
+    @property
+    def identity(self) -> Identity:
+        """Which drive it is of."""
+        return self.serial, self.model, self.size_bytes
 
     @property
     def has_power(self) -> bool:
@@ -533,13 +541,19 @@ def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stre
     ]
 
 
+def unlike(one: Identity, other: Identity) -> tuple[str | int, str | int] | None:
+    """Return in what two drives differ, of the one and of the other; None if they may be one."""
+    for here, there in zip(one, other, strict=True):
+        if here is not None and there is not None and here != there:
+            return here, there
+    return None
+
+
 def refuse_mixed(measured: list[Measured]) -> None:
     """Raise UsageError where recordings are of different drives."""
     for one, other in combinations(measured, 2):
-        for key in ("serial", "model", "size_bytes"):
-            here, there = getattr(one, key), getattr(other, key)
-            if here is not None and there is not None and here != there:
-                raise UsageError(
-                    f"{one.path} and {other.path} are of two drives ({here} and {there}): "
-                    "a twin is of one"
-                )
+        if (found := unlike(one.identity, other.identity)) is not None:
+            raise UsageError(
+                f"{one.path} and {other.path} are of two drives ({found[0]} and {found[1]}): "
+                "a twin is of one"
+            )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
-from heatsoak.errors import ToolError, UsageError, suggestion
+from heatsoak.errors import ToolError, UsageError, of_os_error, suggestion
 from heatsoak.files import require_file
 from heatsoak.recording import Recording
 from heatsoak.twin.likelihood import Likelihood, Noise
@@ -28,7 +28,7 @@ from heatsoak.twin.model import (
     fixed_parameters,
     room_name,
 )
-from heatsoak.twin.readings import GRID_S, Array, Measured, measure
+from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
@@ -178,7 +178,7 @@ class Twin(_Row):
         answer: in a sentence.
         told: what else is to be said, what the data cannot tell apart among it.
         base: the catalog's drive, which everything comes from that is not fitted.
-        model: the drive's model, as recorded.
+        model, serial, size_bytes: the drive's, as recorded; None where they were not.
         nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
             3, those on a mount that warms with it.
         parameters: what was fitted; `uncertainty` is of their `u`, in their order.
@@ -194,6 +194,8 @@ class Twin(_Row):
     told: list[str]
     base: str
     model: str | None
+    serial: str | None = None
+    size_bytes: int | None = None
     throttled: bool
     nodes: Nodes
     full_load: Load
@@ -353,7 +355,10 @@ class Twin(_Row):
         Columns: `t_s`, `reported_c` by the model, `hidden_c`, and `low_c` to `high_c`, which
         enclose it with 90 %. The place has to be one of the twin's. Raises UsageError as `fit`.
         """
-        measured = measure(recording, judge(recording))
+        return self.follow(measure(recording, judge(recording)))
+
+    def follow(self, measured: Measured) -> pl.DataFrame:
+        """Return what :meth:`hidden_temp` does, of what :func:`measure` took from a recording."""
         self._place(measured.place)
         start_k = self._start_k(measured)
         here = self._model.follow(self.values(), measured, start_k)
@@ -376,6 +381,14 @@ class Twin(_Row):
                 "high_c": here.hidden_c + half_k,
             }
         )
+
+    def refuse_other(self, measured: Measured) -> None:
+        """Raise UsageError where a recording is of another drive."""
+        own = self.serial, self.model, self.size_bytes
+        if (found := unlike(own, measured.identity)) is not None:
+            raise UsageError(
+                f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
+            )
 
     def _start_k(self, measured: Measured) -> float:
         """How much warmer than at rest a recording began, by its readings."""
@@ -419,7 +432,9 @@ class Twin(_Row):
         try:
             data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
             return cls.model_validate(_without_simulated(data))
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise of_os_error(error) from error
+        except UnicodeDecodeError as error:
             raise UsageError(f"{path}: cannot be read: {error}") from error
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{path}: is not valid TOML: {error}") from error

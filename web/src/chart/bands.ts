@@ -88,3 +88,31 @@ export function drawOnsets(u: uPlot, look: Look, lines: Lines, traces: readonly 
   }
   ctx.restore();
 }
+
+/** Draws an upright line where heat began to slow the drive, with the letter of that cause. */
+export function drawHeat(u: uPlot, look: Look, onsets: readonly number[]): void {
+  const k = look.k * uPlot.pxRatio;
+  const { ctx } = u;
+  const { left, top, width, height } = u.bbox;
+  const { letter, [look.shade]: color } = causeLook("thermal");
+  ctx.save();
+  ctx.font = font(k, 11, 700);
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  ctx.lineWidth = 1.2 * k;
+  ctx.strokeStyle = color;
+  for (const onset of onsets) {
+    const x = u.valToPos(onset, "x", true);
+    if (x < left || x > left + width) continue;
+    ctx.setLineDash([3 * k, 3 * k]);
+    ctx.beginPath();
+    ctx.moveTo(x, top + 16 * k);
+    ctx.lineTo(x, top + height);
+    ctx.stroke();
+    ctx.fillStyle = color;
+    ctx.fillRect(x - 8 * k, top, 16 * k, 16 * k);
+    ctx.fillStyle = colors(look.shade).paper;
+    ctx.fillText(letter, x, top + 8.5 * k);
+  }
+  ctx.restore();
+}

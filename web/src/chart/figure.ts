@@ -3,7 +3,7 @@
 import { add, button, h } from "../dom";
 import { swatch } from "../style/lines";
 import type { Shade } from "../style/colors";
-import { drawBands, drawOnsets } from "./bands";
+import { drawBands, drawHeat, drawOnsets } from "./bands";
 import { keys } from "./gestures";
 import { lanes } from "./lanes";
 import type { Lines } from "./lines";
@@ -24,6 +24,8 @@ export interface FigureSpec {
   /** Whether episodes are shown, as lanes and in the first panel. */
   hasEpisodes: boolean;
   open: (line: number, episode: number) => void;
+  /** When heat began to slow the drive, where that is not told by episodes. */
+  onsets?: readonly number[];
   /** Buttons that save it. */
   tools: (figure: Figure) => HTMLElement[];
 }
@@ -218,6 +220,8 @@ export class Figure {
       focused: () => lines.focus,
       pointed: (pointer) => this.pointed(i, pointer),
     };
+    const { onsets } = spec;
+    if (onsets) hooks.over = (u, look) => drawHeat(u, look, onsets);
     if (!spec.hasEpisodes) return hooks;
     hooks.under = (u, look) => drawBands(u, look, lines, i === 0);
     if (i > 0) return hooks;

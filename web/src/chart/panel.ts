@@ -66,6 +66,12 @@ export interface PanelHooks {
   over?: (u: uPlot, look: Look) => void;
 }
 
+function fillOf({ kind }: Trace, color: string, isCrowded: boolean): string {
+  if (kind === "band") return `${color}2e`;
+  if (kind === "steps") return isCrowded ? "" : `${color}26`;
+  return color;
+}
+
 export class Panel {
   readonly element = h("div", { class: "canvas" });
   private plot: uPlot | null = null;
@@ -104,11 +110,11 @@ export class Panel {
         {},
         ...spec.traces.map((trace) => {
           const color = lineColor(trace.style, look.shade);
-          const width = trace.kind === "dots" ? 0 : 1.6 * k;
+          const width = trace.kind === "dots" || trace.kind === "band" ? 0 : 1.6 * k;
           return {
             show: this.hooks.shown(trace.line),
             stroke: color,
-            fill: trace.kind === "steps" ? (isCrowded ? "" : `${color}26`) : color,
+            fill: fillOf(trace, color, isCrowded),
             width,
             dash: lineDash(trace.style, k),
             points: { show: false },
@@ -207,10 +213,12 @@ export class Panel {
 
   private yRange(): [number, number] {
     let extent: [number, number] | null = null;
-    for (const { series, line } of this.spec.traces) {
-      if (series.length === 0 || !this.hooks.shown(line)) continue;
-      const own = series.extent(series.from(this.view.least), series.from(this.view.most) + 1);
-      if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
+    for (const { series, upper, line } of this.spec.traces) {
+      for (const edge of upper ? [series, upper] : [series]) {
+        if (edge.length === 0 || !this.hooks.shown(line)) continue;
+        const own = edge.extent(edge.from(this.view.least), edge.from(this.view.most) + 1);
+        if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
+      }
     }
     if (this.spec.isLog && extent) return roomyLog(extent);
     return roomy(extent, this.spec.isFromZero);
@@ -235,8 +243,8 @@ export class Panel {
   /** The nearest line within 24 pixels of the pointer. */
   private nearest(u: uPlot, x: number, top: number): number | null {
     let [found, least] = [null as number | null, 24];
-    for (const { series, line } of this.spec.traces) {
-      const i = this.hooks.shown(line) ? series.nearest(x) : -1;
+    for (const { series, line, kind } of this.spec.traces) {
+      const i = this.hooks.shown(line) && kind !== "band" ? series.nearest(x) : -1;
       const away = i < 0 ? Number.POSITIVE_INFINITY : Math.abs(u.valToPos(series.v(i), "y") - top);
       if (away < least) [found, least] = [line, away];
     }

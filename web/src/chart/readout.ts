@@ -1,6 +1,7 @@
 // Exact values under the cursor, for all panels and visible lines.
 
 import { number, shortened, cut } from "../data/format";
+import type { Series } from "../data/series";
 import { h } from "../dom";
 import { swatch } from "../style/lines";
 import type { Lines } from "./lines";
@@ -72,15 +73,20 @@ export class Readout {
 }
 
 function cells(panel: PanelSpec, line: number, x: number): { text: string; value: number } {
-  const found = panel.traces
-    .filter((trace) => trace.line === line)
-    .map((trace) => {
-      const i = trace.series.nearest(x);
-      return i < 0 ? null : trace.series.v(i);
-    });
+  const at = (series: Series) => {
+    const i = series.nearest(x);
+    return i < 0 ? null : series.v(i);
+  };
+  const own = panel.traces.filter((trace) => trace.line === line);
+  const found = own.filter(({ kind }) => kind !== "band").map(({ series }) => at(series));
+  const bands = own.flatMap(({ series, upper }) => {
+    const [low, high] = [at(series), upper ? at(upper) : null];
+    return low === null || high === null ? [] : [` (${number(low)} to ${number(high)})`];
+  });
   const known = found.filter((one) => one !== null);
+  const values = found.map((one) => (one === null ? "–" : number(one))).join(" / ");
   return {
-    text: known.length ? found.map((one) => (one === null ? "–" : number(one))).join(" / ") : "",
+    text: known.length ? values + bands.join("") : "",
     value: known.reduce((sum, one) => sum + one, 0),
   };
 }

@@ -7,9 +7,11 @@ import { addMark } from "../style/marks";
 
 export interface Trace {
   readonly series: Series;
+  /** The upper edge of a band, whose lower one is `series`. */
+  readonly upper?: Series;
   style: LineStyle;
   /** `steps` reach back from each sample to the one before. */
-  kind: "line" | "dots" | "steps" | "points";
+  kind: "line" | "dots" | "steps" | "points" | "band";
   /** The line of the chart that it belongs to; both are shown and hidden together. */
   line: number;
   label: string;
@@ -69,8 +71,24 @@ export function path(u: uPlot, trace: Trace, k: number, isLog = false): uPlot.Se
     for (const one of [area, found]) one.lineTo(before, bottom);
     return { stroke: found, fill: area };
   }
+  if (kind === "band") return { fill: between(series, trace.upper ?? series, at) };
   lineThrough(found, series, from, to, at);
   return { stroke: found };
+}
+
+/** The area between two lines, along the upper one and back along the lower one. */
+function between(lower: Series, upper: Series, at: ReturnType<typeof placed>): Path2D {
+  const area = new Path2D();
+  const shown = (series: Series) =>
+    series.pick(
+      Math.max(0, series.from(at.x0) - 1),
+      Math.min(series.length, series.from(at.x1) + 2),
+      at.pixels * 3,
+    );
+  for (const i of shown(upper)) area.lineTo(at.x(upper.t(i)), at.y(upper.v(i)));
+  for (const i of shown(lower).reverse()) area.lineTo(at.x(lower.t(i)), at.y(lower.v(i)));
+  area.closePath();
+  return area;
 }
 
 function lineThrough(

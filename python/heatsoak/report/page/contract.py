@@ -292,6 +292,101 @@ class PageRecording(_Strict):
     commands: list[str]
 
 
+#: Low, middle, high: the middle 90 % of what is likely.
+Range = tuple[float, float, float]
+
+
+class TwinLine(_Strict):
+    """A recording, and what a twin makes of it; times are from the recording's start.
+
+    Attributes:
+        recording: its index in `Page.recordings`.
+        place: its place in words.
+        summary: how close they are, and when heat began to slow the drive.
+        measured: the readings of the sensor that the twin was fitted to.
+        reported: what that sensor would report by the twin.
+        hidden: what the governor acts on; `low` to `high` encloses it with 90 %.
+        onsets_s: when heat began to slow the drive.
+        end_s: when the recording ends.
+    """
+
+    recording: int
+    label: str
+    place: str
+    summary: str
+    measured: ChartSeries
+    reported: ChartSeries
+    hidden: ChartSeries
+    low: ChartSeries
+    high: ChartSeries
+    onsets_s: list[float]
+    end_s: float
+
+
+class CoolingMap(_Strict):
+    """What other air and other cooling would make of a place, for likely drives.
+
+    The lists of points are row by row, a row for each resistance; None where the drive would run
+    away without any load.
+
+    Attributes:
+        place: in words.
+        workload: what is run, for `duration_s`.
+        recordings: how many were made in the place; heat slowed the drive in `throttled` of them.
+        full_mb_s: what it moves at first.
+        air_c: air at the drive, rising; `own_air` is the number of the place's own.
+        air_range_c: what the place's own air is with 90 %.
+        k_per_w: the resistance from the board to the air, likewise.
+        cliff: where the drive slows down without any heat, in a sentence.
+        throttles: the probability that heat slows it.
+        onset_s: when it begins to, if it does.
+        depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
+        throttled_mb_s: what it moves in that minute.
+        max_temp_c: the highest temperature that it reports.
+    """
+
+    place: str
+    workload: str
+    duration_s: float
+    recordings: int
+    throttled: int
+    full_mb_s: float
+    air_c: list[float]
+    own_air: int
+    air_range_c: tuple[float, float]
+    k_per_w: list[float]
+    own_k_per_w: int
+    cliff: str | None
+    throttles: list[float | None]
+    onset_s: list[Range | None]
+    depth_pct: list[Range | None]
+    throttled_mb_s: list[Range | None]
+    max_temp_c: list[float | None]
+
+
+class TwinSection(_Strict):
+    """A twin beside the recordings.
+
+    Attributes:
+        answer: what the fit found, in a sentence.
+        detail: which drive it is of, and what it was fitted to.
+        told: what else is to be said of it.
+        limit_c: the hidden temperature at which the governor acts; None if that was never seen.
+        left_out: recordings that the twin does not follow, and why.
+        maps: one for each place of the lines.
+        no_map: why there are none.
+    """
+
+    answer: str
+    detail: str
+    told: list[str]
+    limit_c: Range | None
+    lines: list[TwinLine]
+    left_out: list[Fact]
+    maps: list[CoolingMap]
+    no_map: str | None
+
+
 class Headline(_Strict):
     """The answer at the top of the page.
 
@@ -328,6 +423,7 @@ class Page(_Strict):
     bars: list[BarChart]
     curves: list[CurveChart]
     comparisons: list[Comparison]
+    twin: TwinSection | None = None
     notes: list[str]
     data: str
 

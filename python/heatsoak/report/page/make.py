@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
@@ -9,12 +10,14 @@ import heatsoak
 from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
 from heatsoak.analysis.names import Names, names_of
+from heatsoak.errors import UsageError
+from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name, listed, said
 from heatsoak.recording import Recording
 from heatsoak.report.page import words
 from heatsoak.report.page.bars import bar_charts
-from heatsoak.report.page.contract import ChartSeries, Page, WorkloadSection
+from heatsoak.report.page.contract import ChartSeries, Page, TwinSection, WorkloadSection
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.headline import headline
@@ -22,6 +25,11 @@ from heatsoak.report.page.lines import Chart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.tracks import QuantitySeries
+from heatsoak.report.page.twin import TwinChart, twin_chart
+
+if TYPE_CHECKING:
+    # twins take a while to load, and every report would wait for them
+    from heatsoak.twin import Twin
 
 
 def comparisons(
@@ -47,6 +55,8 @@ def comparisons(
         return [compare(recordings, key, findings=findings)], []
     except NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
+    except UsageError:  # only one value of it is known
+        return [], []
 
 
 def _first(lines: Sequence[str]) -> list[str]:
@@ -71,12 +81,16 @@ def make_page(
     anyway: bool = False,
     title: str | None = None,
     data_budget: int | None = None,
+    twin: "Twin | None" = None,
+    progress: Progress | None = None,
 ) -> Page:
     """Return the page of `recordings`, whose `findings` are in the same order.
 
     `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
     `data_budget` is how many bytes of base64 the series may take; None keeps the page's file within
-    `PAGE_BYTES`. Raises UsageError for a comparison that cannot be made.
+    `PAGE_BYTES`. A `twin` is shown beside the recordings, and `progress` told how far its maps are.
+    Raises UsageError for a comparison that cannot be made, and for a twin that follows none of them
+    or is of another drive.
     """
     names = names_of(recordings)
     found = findings.recordings
@@ -88,14 +102,15 @@ def make_page(
         page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)
     ]
     bars = bar_charts(names, found, steps, curves)
+    beside = None if twin is None else twin_chart(twin, names, found, progress)
     if data_budget is None:
-        left = (
-            PAGE_BYTES - PROGRAM_BYTES - _size([*page_recordings, *compared, *bars, *curves], drawn)
-        )
+        maps = [] if beside is None else beside.maps
+        parts = [*page_recordings, *compared, *bars, *curves, *maps]
+        left = PAGE_BYTES - PROGRAM_BYTES - _size(parts, drawn, beside)
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
-    workloads, data = _packed(drawn, data_budget)
+    workloads, shown_twin, data = _packed(drawn, beside, data_budget)
     loaded = workloads[: len(steps)]
-    if any(_is_thinned(workload) for workload in workloads):
+    if any(map(_is_thinned, _tracks(workloads, shown_twin))):
         notes.append(
             "Charts with fewer points than were recorded keep the minimum and maximum of each "
             "stretch: no dip or peak is lost."
@@ -111,38 +126,46 @@ def make_page(
         bars=bars,
         curves=curves,
         comparisons=compared,
+        twin=shown_twin,
         notes=notes,
         data=data,
     )
 
 
-def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart]) -> int:
+def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart], beside: TwinChart | None) -> int:
     """About how many bytes a page takes besides its series."""
     lines = [one for chart in drawn for one in chart.lines]
     counted = [histogram for one in lines for histogram in one.latency]
     texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
-    return texts + _SERIES_BYTES * sum(len(one.series) for one in lines)
+    count = sum(len(one.series) for one in lines) + (len(beside.series) if beside else 0)
+    return texts + _SERIES_BYTES * count
 
 
-def _packed(drawn: Sequence[Chart], budget: int) -> tuple[list[WorkloadSection], str]:
-    """The charts with their series packed, and the packed series."""
-    every = fit_to_size(
-        [course for chart in drawn for one in chart.lines for course in one.series], budget
-    )
+def _packed(
+    drawn: Sequence[Chart], beside: TwinChart | None, budget: int
+) -> tuple[list[WorkloadSection], TwinSection | None, str]:
+    """The charts and the twin with their series packed, and the packed series."""
+    of_charts = [course for chart in drawn for one in chart.lines for course in one.series]
+    every = fit_to_size([*of_charts, *(beside.series if beside else [])], budget)
     packer = Packer()
 
     def packed(course: QuantitySeries) -> ChartSeries:
         return pack(course, every[course.importance], packer)
 
     workloads = [chart.workload([one.line(packed) for one in chart.lines]) for chart in drawn]
-    return workloads, packer.data()
+    section = None if beside is None else beside.section(packed)
+    return workloads, section, packer.data()
 
 
-def _is_thinned(workload: WorkloadSection) -> bool:
-    def fewer(track: ChartSeries) -> bool:
-        return track.t.count < track.samples
+def _tracks(workloads: Sequence[WorkloadSection], twin: TwinSection | None) -> list[ChartSeries]:
+    found = [track for one in workloads for line in one.lines for track in line.tracks]
+    for line in twin.lines if twin else []:
+        found += [line.measured, line.reported, line.hidden, line.low, line.high]
+    return found
 
-    return any(fewer(track) for line in workload.lines for track in line.tracks)
+
+def _is_thinned(track: ChartSeries) -> bool:
+    return track.t.count < track.samples
 
 
 def _title(names: Names) -> str:

@@ -1,0 +1,228 @@
+"""A twin on the page: what it makes of recordings, and of other air and other cooling."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heatsoak.analysis import RecordingFindings
+from heatsoak.analysis.names import ENCLOSURE, Named, Names
+from heatsoak.analysis.series import Array
+from heatsoak.errors import UsageError
+from heatsoak.output import Progress
+from heatsoak.protocol import kind_of_condition
+from heatsoak.protocol.phrases import label_of, listed
+from heatsoak.recording import Recording
+from heatsoak.report.page import words
+from heatsoak.report.page.contract import (
+    ChartSeries,
+    CoolingMap,
+    Fact,
+    Range,
+    TwinLine,
+    TwinSection,
+)
+from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
+
+if TYPE_CHECKING:
+    # twins take a while to load, and every report would wait for them
+    from heatsoak.twin import Prediction, Twin
+    from heatsoak.twin.cooling_map import CoolingMap as TwinMap
+    from heatsoak.twin.readings import Measured
+
+#: What a model says is drawn to a tenth of a kelvin: it is off by more.
+_DECIMALS = 1
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A recording that the twin follows, before it is packed."""
+
+    recording: int
+    label: str
+    place: str
+    summary: str
+    measured: "Measured"
+    courses: dict[str, QuantitySeries]
+
+    def line(self, packed: Callable[[QuantitySeries], ChartSeries]) -> TwinLine:
+        """Return it with its packed series."""
+        of = self.measured
+        return TwinLine(
+            recording=self.recording,
+            label=self.label,
+            place=self.place,
+            summary=self.summary,
+            **{name: packed(course) for name, course in self.courses.items()},
+            onsets_s=[round(onset.t_s + of.first_s, 1) for onset in of.onsets],
+            end_s=round(float(of.t_s[-1]) + of.first_s, 3),
+        )
+
+
+@dataclass(frozen=True)
+class TwinChart:
+    """What is shown of a twin, before its series are packed."""
+
+    twin: "Twin"
+    followed: list[_Followed]
+    left_out: list[Fact]
+    maps: list[CoolingMap]
+
+    @property
+    def series(self) -> list[QuantitySeries]:
+        """All of its series."""
+        return [course for one in self.followed for course in one.courses.values()]
+
+    def section(self, packed: Callable[[QuantitySeries], ChartSeries]) -> TwinSection:
+        """Return it with its packed series."""
+        twin = self.twin
+        limit = next(one for one in twin.parameters if one.name == "limit_c")
+        fitted = words.counted(len(twin.recordings), "recording")
+        return TwinSection(
+            answer=twin.answer,
+            detail=f"{twin.model or twin.base}, fitted to {fitted} "
+            f"in {words.counted(len(twin.places), 'place')}",
+            told=twin.told,
+            limit_c=_rounded([limit.low, limit.value, limit.high], 1) if twin.throttled else None,
+            lines=[one.line(packed) for one in self.followed],
+            left_out=self.left_out,
+            maps=self.maps,
+            no_map=None
+            if twin.throttled
+            else f"{twin.answer} So there is no map of when it would throttle: that would only "
+            "show what other drives of its class do.",
+        )
+
+
+def twin_chart(
+    twin: "Twin",
+    names: Names,
+    findings: Sequence[RecordingFindings],
+    progress: Progress | None = None,
+) -> TwinChart:
+    """Return what a twin makes of recordings, and a map for each of their places.
+
+    A recording that it cannot follow, such as one made elsewhere, is left out with the reason.
+    Raises UsageError for a recording of another drive, and if it follows none.
+    """
+    from heatsoak.twin.cooling_map import cooling_map
+    from heatsoak.twin.readings import measure
+
+    followed, left_out = [], []
+    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+        try:
+            measured = measure(named.recording, judged)
+        except UsageError as error:
+            reason = str(error).removeprefix(f"{named.recording.path_text}: ")
+            left_out.append(Fact(name=named.label, text=reason))
+            continue
+        twin.refuse_other(measured)
+        if measured.place in twin.places:
+            followed.append(_followed(twin, number, named, measured))
+        else:
+            place = _place(named.recording)
+            reason = f"made in a place that the twin was not fitted to: {place}"
+            left_out.append(Fact(name=named.label, text=reason))
+    if not followed:
+        first = left_out[0]
+        raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
+    maps = []
+    places = list(dict.fromkeys(one.measured.place for one in followed)) if twin.throttled else []
+    for number, place in enumerate(places):
+        here = [one for one in followed if one.measured.place == place]
+        found = cooling_map(twin, place, progress=_part(progress, number, len(places)))
+        maps.append(_map(twin, found, here))
+    return TwinChart(twin, followed, left_out, maps)
+
+
+def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """The progress of one map among several."""
+    if progress is None:
+        return None
+    return lambda done, _: progress((number + done) / count, f"map {number + 1} of {count}")
+
+
+def _followed(twin: "Twin", number: int, named: Named, measured: "Measured") -> _Followed:
+    found = twin.follow(measured)
+    t_s = found["t_s"].to_numpy()
+    reading_t_s = measured.reading_t_s + measured.first_s
+    courses = {"measured": _course("measured", measured.sensor, reading_t_s, measured.reading_c)}
+    for name, column in (
+        ("reported", "reported_c"),
+        ("hidden", "hidden_c"),
+        ("low", "low_c"),
+        ("high", "high_c"),
+    ):
+        values = np.round(found[column].to_numpy(), _DECIMALS)
+        courses[name] = replace(_course(name, name, t_s, values), importance=AUXILIARY)
+    off_k = measured.reading_c - np.interp(reading_t_s, t_s, found["reported_c"].to_numpy())
+    return _Followed(
+        recording=number,
+        label=named.label,
+        place=_place(named.recording),
+        summary=_summary(measured, float(np.sqrt(np.mean(off_k**2)))),
+        measured=measured,
+        courses=courses,
+    )
+
+
+def _course(name: str, label: str, t_s: Array, values: Array) -> QuantitySeries:
+    return QuantitySeries(name, label, "temperature", "C", t_s, values, SENSOR)
+
+
+def _place(recording: Recording) -> str:
+    """A place in words, by its conditions about cooling."""
+    told = recording.meta.conditions
+    keys = [key for key in told if key == "place" or kind_of_condition(key) == "cooling"]
+    # a simulated place is known by what it stands for
+    keys = [key for key in keys if key != ENCLOSURE] or keys
+    return label_of(told, keys).removeprefix("place ") or "where it was recorded"
+
+
+def _summary(measured: "Measured", rms_k: float) -> str:
+    close = f"The twin's sensor is within {words.number(rms_k)} K of the measured one (rms)."
+    if not measured.onsets:
+        return f"{close} Heat did not slow the drive."
+    times = [f"{words.about(onset.t_s + measured.first_s)} s" for onset in measured.onsets]
+    more = [f"{len(times) - 3} more times"] if len(times) > 4 else []
+    shown = listed([*times[:3], *more] if more else times)
+    return f"{close} Heat began to slow the drive after {shown} of the recording."
+
+
+def _map(twin: "Twin", found: "TwinMap", here: Sequence[_Followed]) -> CoolingMap:
+    points = [point for row in found.points for point in row]
+    own = found.own
+    assert own is not None  # a drive that was recorded there can be there
+    air = next(one for one in twin.parameters if one.name == f"air_c@{found.place}")
+    return CoolingMap(
+        place=here[0].place,
+        workload=found.workload,
+        duration_s=found.duration_s,
+        recordings=len(here),
+        throttled=sum(bool(one.measured.onsets) for one in here),
+        full_mb_s=own.full_mb_s,
+        air_c=[round(air_c, 1) for air_c in found.air_c],
+        own_air=found.own_air,
+        air_range_c=(round(air.low, 1), round(air.high, 1)),
+        k_per_w=[round(k_per_w, 2) for k_per_w in found.k_per_w],
+        own_k_per_w=found.own_k_per_w,
+        cliff=None if own.cliff is None else own.cliff.sentence,
+        throttles=[None if point is None else point.throttles for point in points],
+        onset_s=[_range(point, "onset_s", 0) for point in points],
+        depth_pct=[_range(point, "depth_pct", 1) for point in points],
+        throttled_mb_s=[_range(point, "throttled_mb_s", 0) for point in points],
+        max_temp_c=[
+            None if point is None else round(point.max_reported_temp_c[1], 1) for point in points
+        ],
+    )
+
+
+def _range(point: "Prediction | None", name: str, digits: int) -> Range | None:
+    values = None if point is None else getattr(point, name)
+    return None if values is None else _rounded(values, digits)
+
+
+def _rounded(values: Sequence[float], digits: int) -> Range:
+    low, middle, high = (round(value, digits) for value in values)
+    return low, middle, high

@@ -1,0 +1,163 @@
+"""A twin on the page, as a reader uses it: charts, maps, and the sliders that move along them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from heatsoak.report.page.contract import CoolingMap, Page
+
+if TYPE_CHECKING:
+    from twinned import Twinned
+
+pytest_plugins = ["browsed", "twinned"]
+pytestmark = pytest.mark.slow
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def first_map(page: Page) -> CoolingMap:
+    assert page.twin is not None
+    return page.twin.maps[0]
+
+
+def sentence(opened: Any) -> str:
+    return str(opened.tab.locator("#twin .point").inner_text()).replace("\u202f", " ")
+
+
+def slider(opened: Any, name: str) -> Any:
+    return opened.tab.get_by_role("slider", name=name)
+
+
+def test_the_first_recording_is_drawn_and_the_others_when_unfolded(
+    open_page: Any, twin_page: Page
+) -> None:
+    opened = open_page(twin_page)
+    opened.show("#twin .chart")
+    assert opened.canvases("#twin") == 1
+    opened.tab.locator("#twin summary", has_text="heat did not slow it").click()
+    opened.until(lambda: opened.canvases("#twin") == 2)
+    assert "not fitted to" in opened.tab.locator("#twin").inner_text()
+    assert opened.tab.locator("nav a", has_text="Twin").count() == 1
+
+
+def test_the_readout_has_the_band_and_the_limit(open_page: Any, twin_page: Page) -> None:
+    opened = open_page(twin_page)
+    opened.show("#twin .chart")
+    over = opened.show("#twin .u-over")
+    box = over.bounding_box()
+    opened.tab.mouse.move(box["x"] + 200, box["y"] + 60)
+    opened.tab.mouse.move(box["x"] + 210, box["y"] + 60)
+    rows = opened.tab.locator("#twin .readout tbody tr")
+    shown = {row.locator("td").first.inner_text(): row.inner_text() for row in rows.all()}
+    assert len(shown) == 4
+    (hidden,) = [text for name, text in shown.items() if name.startswith("hidden")]
+    assert " to " in hidden
+    assert twin_page.twin is not None
+    assert twin_page.twin.limit_c is not None
+    (limit,) = [name for name in shown if name.startswith("its limit")]
+    assert f"{twin_page.twin.limit_c[1]:.0f}" in limit
+
+
+def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_page: Page) -> None:
+    opened, given = open_page(twin_page), first_map(twin_page)
+    opened.show("#twin .cooling")
+    assert sentence(opened).startswith("As it was, at ")
+    cursors = opened.tab.locator("#twin .cursor")
+    opened.until(lambda: cursors.count() == 2)
+    before = cursors.first.bounding_box()["x"]
+    air = slider(opened, "Air at the drive")
+    air.focus()
+    opened.tab.keyboard.press("ArrowRight")
+    warmer = given.air_c[given.own_air + 1]
+    assert sentence(opened).startswith(f"At {warmer:.0f} °C air (4 K warmer than it was)")
+    assert cursors.first.bounding_box()["x"] > before
+    assert f"{warmer:.0f}" in air.get_attribute("aria-valuetext")
+    opened.tab.keyboard.press("End")
+    slider(opened, "Resistance to the air").focus()
+    opened.tab.keyboard.press("End")
+    at = len(given.throttles) - 1
+    onset_s, left_mb_s = given.onset_s[at], given.throttled_mb_s[at]
+    assert onset_s is not None
+    assert left_mb_s is not None
+    assert f"throttles after {onset_s[1]:.0f}" in sentence(opened)
+    assert f"become {left_mb_s[1]:,.0f} (−" in sentence(opened)
+    opened.tab.keyboard.press("Home")
+    slider(opened, "Air at the drive").focus()
+    opened.tab.keyboard.press("Home")
+    assert given.throttles[0] == 0
+    assert "does not throttle in 10 min" in sentence(opened)
+    opened.tab.locator("#twin button", has_text="As it was").click()
+    assert sentence(opened).startswith("As it was, at ")
+
+
+def test_a_click_on_a_map_goes_there(open_page: Any, twin_page: Page) -> None:
+    opened, given = open_page(twin_page), first_map(twin_page)
+    opened.show("#twin .cooling")
+    number = opened.tab.locator("#twin .cooling-map svg text", has_text="does not throttle").first
+    number.click()
+    assert "does not throttle in" in sentence(opened)
+    assert slider(opened, "Air at the drive").input_value() != str(given.own_air)
+
+
+def test_another_place_has_another_map(open_page: Any, twin_page: Page) -> None:
+    assert twin_page.twin is not None
+    opened, other = open_page(twin_page), twin_page.twin.maps[1]
+    opened.show("#twin .cooling")
+    opened.tab.get_by_role("combobox", name="Place").select_option("1")
+    assert other.place in opened.tab.locator("#twin .cooling .detail").inner_text()
+    assert "does not throttle" in sentence(opened)
+    opened.until(lambda: opened.tab.locator("#twin .cooling-map svg").count() == 2)
+
+
+def test_a_map_is_saved_with_its_numbers(open_page: Any, twin_page: Page, tmp_path: Path) -> None:
+    opened, given = open_page(twin_page), first_map(twin_page)
+    opened.show("#twin .cooling")
+    saved = {}
+    for kind in ("CSV", "PNG"):
+        with opened.tab.expect_download() as waited:
+            opened.tab.locator("#twin .cooling button", has_text=kind).click()
+        saved[kind] = tmp_path / kind
+        waited.value.save_as(saved[kind])
+    rows = saved["CSV"].read_text("utf-8").splitlines()
+    assert len(rows) == 1 + len(given.throttles)
+    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_map_is_a_sentence(open_page: Any, twinned: "Twinned") -> None:
+    opened = open_page(twinned.page(["cold"], "cold_twin"))
+    assert "its limit is above" in opened.show("#twin").inner_text()
+    assert opened.tab.locator("#twin .cooling").count() == 0
+
+
+def test_many_recordings_share_a_fold(open_page: Any, twin_page: Page) -> None:
+    assert twin_page.twin is not None
+    lines = [twin_page.twin.lines[0].model_copy(update={"label": f"run {n}"}) for n in range(60)]
+    twin = twin_page.twin.model_copy(update={"lines": lines})
+    opened = open_page(twin_page.model_copy(update={"twin": twin}))
+    assert opened.tab.locator("#twin > details", has_text="59 more recordings").count() == 1
+    opened.show("#twin .chart")
+    assert opened.canvases("#twin") == 1
+
+
+def test_a_phone_needs_no_scrolling_to_the_side(open_page: Any, twin_page: Page) -> None:
+    opened = open_page(twin_page, viewport={"width": 400, "height": 800}, is_mobile=True)
+    for selector in ("#twin .chart", "#twin .cooling"):
+        opened.show(selector)
+    assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(open_page: Any, twin_page: Page, scheme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not there: npm ci in web/")
+    opened = open_page(twin_page, color_scheme=scheme, bypass_csp=True)
+    for selector in ("#twin .chart", "#twin .cooling"):
+        opened.show(selector)
+    opened.tab.add_script_tag(path=str(AXE))
+    found = opened.tab.evaluate("axe.run('#twin', {resultTypes: ['violations']})")
+    told = [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"]][:3])
+        for fault in found["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+    assert told == []
