@@ -4,7 +4,7 @@ from heatsoak.twin.advise import Advice, advise
 from heatsoak.twin.case import Cooling
 from heatsoak.twin.demand import Demand, demand_of, demand_of_recording
 from heatsoak.twin.fitting import fit
-from heatsoak.twin.named import USUAL_S, protocol_of, step_of, subject_of
+from heatsoak.twin.named import length_s, protocol_of, subject_of, workload_of
 from heatsoak.twin.predict import Prediction, predict
 from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
 
