@@ -10,7 +10,8 @@ from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.report.files import ReportRequest, write_report
 from heatsoak.report.page.contract import CoolingMap, Page, TwinSection
-from heatsoak.twin import Cooling, predict, step_of
+from heatsoak.twin import Cooling, predict
+from heatsoak.twin.named import step_of
 from paged import page_of, series
 
 if TYPE_CHECKING:
