@@ -125,7 +125,9 @@ def _without_keys(recording: Recording) -> str:
     meta = recording.meta
     if (file := _file_of(recording)) is not None:
         return said(file)
-    return label_of(meta.conditions, list(meta.conditions)) or drive_name(meta.drive)
+    # a simulated place implies the others, where there are others
+    keys = [key for key in meta.conditions if key != ENCLOSURE] or list(meta.conditions)
+    return label_of(meta.conditions, keys) or drive_name(meta.drive)
 
 
 def _file_of(recording: Recording) -> str | None:
