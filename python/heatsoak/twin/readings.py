@@ -174,8 +174,13 @@ class Measured:
 def place_of(recording: Recording) -> str:
     """Return a name for where a recording was made, by its conditions about cooling."""
     told = recording.meta.conditions
-    cooling = [f"{key}-{told[key]}" for key in sorted(told) if kind_of_condition(key) == "cooling"]
-    return ",".join([*([str(told["place"])] if "place" in told else []), *cooling]) or "here"
+    place = told.get("place")
+    cooling = [
+        f"{key}-{told[key]}"
+        for key in sorted(told)
+        if kind_of_condition(key) == "cooling" and key != "place" and told[key] != place
+    ]
+    return ",".join([*([str(place)] if place is not None else []), *cooling]) or "here"
 
 
 def measure(recording: Recording, findings: RecordingFindings) -> Measured:
