@@ -91,6 +91,7 @@ class Measured:
         loaded: stretches of one load each, before an onset or after it, whose mean powers are
             compared.
         unexplained: falls of throughput that are not known to be heat: which, and what they are.
+        likely: falls that are taken for heat although the judge leaves their cause open.
         room_c: the room's temperature, if it was recorded.
         neighbours_c: temperatures of what else warms the air, such as ``gpu``, where they moved.
         tmt1_c: where the host told the drive to start to throttle, if it did.
@@ -120,6 +121,7 @@ class Measured:
     free: list[Stretch] = field(default_factory=list)
     loaded: list[Stretch] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
+    likely: list[str] = field(default_factory=list)
     room_c: Array | None = None
     neighbours_c: dict[str, Array] = field(default_factory=dict)
     tmt1_c: float | None = None
@@ -238,6 +240,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         free=_shifted(_free(steps, stretches), -first_s),
         loaded=_shifted(_parted([stretches[step.step] for step in steps], onsets), -first_s),
         unexplained=_unexplained(steps),
+        likely=_likely(steps),
         room_c=room_c,
         neighbours_c=neighbours_c,
         tmt1_c=_tmt1_c(recording),
@@ -510,6 +513,16 @@ def _unexplained(steps: list[StepFindings]) -> list[str]:
         for step in steps
         for episode in step.episodes[:1]
         if not is_heat(episode)
+    ]
+
+
+def _likely(steps: list[StepFindings]) -> list[str]:
+    return [
+        f"whether heat made '{step.step}' fall after {episode.onset_s:.0f} s is left open "
+        f"({episode.likelihoods['thermal']:.0%} likely)"
+        for step in steps
+        for episode in step.episodes[:1]
+        if episode.cause == "unknown" and is_heat(episode)
     ]
 
 

@@ -96,6 +96,11 @@ def told(
         for what in one.unexplained
     ]
     said += [
+        f"{one.path}: {what}; the limit is right only if it did."
+        for one in measured
+        for what in one.likely
+    ]
+    said += [
         f"{one.path} began {one.start_k:.0f} K warmer than at rest."
         for one in recordings
         if one.start_k > _HOT_START_K
