@@ -77,6 +77,7 @@ def test_the_option_sets_a_simulated_drive(tmp_path: Path) -> None:
         (("--on", "sim:samsung-950-pro-512", "--tmt1", "70"), "takes no TMT1 and TMT2"),
         (("--on", DRIVE, "--tmt2", "50"), "TMT1 must be lower"),
         (("--on", DRIVE, "--tmt1", "0", "--tmt2", "0"), "cannot both be off"),
+        (("--on", DRIVE, "--set", "tmt1_c=warm"), "tmt1_c = warm: is no temperature in C"),
     ],
 )
 def test_impossible_thresholds_are_refused(
@@ -85,6 +86,12 @@ def test_impossible_thresholds_are_refused(
     done = heatsoak_here("run", "quick", *words, "-o", "out", cwd=tmp_path)
     assert said in complaint(done, 2)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_copy_has_no_threshold(tmp_path: Path) -> None:
+    words = ("run", "copy", "--on", DRIVE, "--to", "sim:samsung-950-pro-512")
+    done = heatsoak_here(*words, "--set", "tmt1_c=60", "-o", "out", cwd=tmp_path)
+    assert "tmt1_c: applies to one drive, but a copy has two" in complaint(done, 2)
 
 
 def test_where_only_a_host_slowed_it_the_own_limit_is_open(runs: Path) -> None:

@@ -47,7 +47,7 @@ from heatsoak.recording import META, CopyPart, Recording, require_new
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target
-from heatsoak.target.hctm import Thresholds
+from heatsoak.target.hctm import SETTINGS, Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.pair import drives_of
 from heatsoak.target.place import drive_at, found_again
@@ -106,7 +106,7 @@ def plan_session(
         protocol, run = plan_copy(
             place, copy_from, load_protocol, erase_id=erase_id, roots=roots, before_reading=wait
         )
-        for option in options.given:
+        for option in [*options.given, *(key for key in SETTINGS if key in run.conditions)]:
             raise UsageError(f"{option}: applies to one drive, but a copy has two")
         _check_erase(place, erase_id)
         return Session(place, protocol, [run], options, roots)
