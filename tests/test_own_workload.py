@@ -157,8 +157,8 @@ def test_a_trace_is_read_second_by_second(tmp_path: Path) -> None:
 
 
 def test_a_packed_trace_of_a_shape_is_a_workload(tmp_path: Path) -> None:
-    words = ("trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    made = ("trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
+    assert heatsoak_here(*made, cwd=tmp_path).returncode == 0
     words = (DRIVE, "--workload", "light.log.gz", "--format", "json")
     found = json.loads(heatsoak_here("predict", *words, cwd=tmp_path).stdout)
     told = heatsoak_here("trace", "stats", "light.log.gz", "--format", "json", cwd=tmp_path)

@@ -1,5 +1,6 @@
 """What a fit learns from logs of ordinary use: time constants, and what warms a drive's air."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import heatsoak
@@ -14,7 +15,7 @@ Array = NDArray[np.float64]
 pytestmark = pytest.mark.slow
 
 
-def written(path: Path, columns: dict[str, Array]) -> Path:
+def written(path: Path, columns: Mapping[str, Array]) -> Path:
     """Write a table of plain numbers, as a logger would; temperatures are in whole kelvins."""
     rounded = {n: np.round(v) if n.startswith("temp_c") else v for n, v in columns.items()}
     rows = zip(*rounded.values(), strict=True)
@@ -92,7 +93,7 @@ def test_heating_up_and_cooling_down_have_a_time_constant(tmp_path: Path, tau_s:
     is_on = t_s < 4 * tau_s
     columns = {
         "time_s": t_s,
-        "write_bw_mb_s": 1500.0 * is_on,
+        "write_bw_mb_s": np.where(is_on, 1500.0, 0.0),
         "temp_c.composite": following(np.where(is_on, 62.0, 30.0), tau_s, 28.0)
         + noise(len(t_s), 3),
     }
