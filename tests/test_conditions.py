@@ -2,6 +2,7 @@
 
 import pytest
 from heatsoak.protocol import Conditions, Label, cools_better, differing, kind_of_condition
+from heatsoak.protocol.phrases import label_of, phrase
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,9 @@ def test_only_labels_that_both_have_can_differ() -> None:
     here: Conditions = {"heatsink": "none", "hash": "a1", "rw": "read", "note": "x"}
     there: Conditions = {"heatsink": "tower", "hash": "b2", "rw": "read", "slot": 2}
     assert differing(here, there) == {"cooling": ["heatsink"], "repeat": ["hash"]}
+
+
+def test_a_condition_that_ends_in_its_unit_is_said_with_it() -> None:
+    conditions: dict[str, Label] = {"tmt1_c": 60, "ambient_c": 35}
+    assert label_of(conditions, list(conditions)) == "TMT1 60 C, ambient 35 C"
+    assert phrase(conditions, ["tmt1_c"]) == "with TMT1 60 C"

@@ -54,7 +54,16 @@ def short(key: str, value: Label) -> str:
         return plain(key)
     if value is False or str(value).casefold() in _NONE:
         return f"no {plain(key)}"
-    return f"{plain(key)} {said(value)}"
+    return _with_unit(key, value)
+
+
+def _with_unit(key: str, value: Label) -> str:
+    """A key that ends in its unit, as ``tmt1_c`` does: ``TMT1 60 C``."""
+    own = key.removesuffix("_c")
+    if own == key:
+        return f"{plain(key)} {said(value)}"
+    name = own.upper() if own.startswith("tmt") else plain(own)
+    return f"{name} {said(value)} C"
 
 
 def phrase(conditions: Mapping[str, Label], keys: Sequence[str]) -> str:
@@ -78,7 +87,7 @@ def _phrase(key: str, conditions: Mapping[str, Label]) -> str:
         return f"with {plain(key)}"
     if value is False or str(value).casefold() in _NONE:
         return f"without {plain(key)}"
-    return f"with {plain(key)} {said(value)}"
+    return f"with {_with_unit(key, value)}"
 
 
 def cards(value: Label) -> str:
