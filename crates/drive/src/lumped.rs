@@ -489,8 +489,12 @@ impl Lumped {
             sensor_c: Vec::with_capacity(count),
             governed_c: Vec::with_capacity(count),
         };
-        let careful_c =
-            COARSE_STEPS.map(|steps| self.governor.begins_c() - self.most_rise_k(demand, steps));
+        let at_full_speed: Vec<Work> = (0..count)
+            .map(|index| demand.second(index))
+            .filter(|asked| asked.full_s > 0.0)
+            .map(|asked| self.work(1.0, &asked.scaled(1.0 / asked.full_s)))
+            .collect();
+        let careful_c = self.careful_c(&at_full_speed);
         let mut waiting = Amount::default();
         let mut unheated = Amount::default();
         for index in 0..count {
@@ -500,14 +504,7 @@ impl Lumped {
                 self.power.wake();
                 let mut left = COARSE_STEPS[0];
                 while left > 0 {
-                    let is_free =
-                        |careful_c| self.share >= 1.0 && self.heat.governed_c() < careful_c;
-                    let coarse = COARSE_STEPS.iter().zip(careful_c);
-                    let steps = coarse
-                        .filter(|(steps, careful_c)| **steps <= left && is_free(*careful_c))
-                        .map(|(steps, _)| *steps)
-                        .next()
-                        .unwrap_or(1);
+                    let steps = self.steps_at_once(left, careful_c);
                     left -= steps;
                     let step_s = f64::from(steps) * LOADED_STEP_S;
                     let asked = asked.scaled(step_s);
@@ -535,16 +532,30 @@ impl Lumped {
         Ok(served)
     }
 
+    /// How many of the `left` steps of a second can be taken at once, so that the governor does not
+    /// begin to act within them; `careful_c` is what [`Lumped::careful_c`] gave.
+    fn steps_at_once(&self, left: u32, careful_c: [f64; 2]) -> u32 {
+        let is_free = |careful_c| self.share >= 1.0 && self.heat.governed_c() < careful_c;
+        COARSE_STEPS
+            .into_iter()
+            .zip(careful_c)
+            .find(|&(steps, careful_c)| steps <= left && is_free(careful_c))
+            .map_or(1, |(steps, _)| steps)
+    }
+
+    /// How warm the drive may be for each of [`COARSE_STEPS`], by what it does in seconds at full
+    /// speed.
+    fn careful_c(&self, at_full_speed: &[Work]) -> [f64; 2] {
+        COARSE_STEPS.map(|steps| self.governor.begins_c() - self.most_rise_k(at_full_speed, steps))
+    }
+
     /// By how much so many steps warm what the governor acts on, at most: heat adds up, so that
     /// this is the fastest that full load warms a drive from rest, later where the governor lags.
-    fn most_rise_k(&self, demand: &Demand, steps: u32) -> f64 {
+    fn most_rise_k(&self, at_full_speed: &[Work], steps: u32) -> f64 {
         let step_s = f64::from(steps) * LOADED_STEP_S;
-        let at_full_speed = (0..demand.full_share.len())
-            .map(|index| demand.second(index))
-            .filter(|asked| asked.full_s > 0.0)
-            .map(|asked| self.work(step_s, &asked.scaled(step_s / asked.full_s)));
+        let works = at_full_speed.iter().map(|work| work.scaled(step_s));
         let cost_w = |work: &Work| self.heat.expected_w(step_s, work, None);
-        let Some(hottest) = at_full_speed.max_by(|a, b| cost_w(a).total_cmp(&cost_w(b))) else {
+        let Some(hottest) = works.max_by(|a, b| cost_w(a).total_cmp(&cost_w(b))) else {
             return 0.0;
         };
         let (mut heat, mut most_k) = (self.heat.clone(), 0.0_f64);
@@ -568,7 +579,9 @@ impl Lumped {
 
     /// Run a load for a whole number of seconds.
     pub fn load(&mut self, profile: &Profile, duration_s: u32) -> Load {
-        self.run(duration_s, |share, _| profile.at(share))
+        self.run(duration_s, [f64::NEG_INFINITY; 2], |share, _| {
+            profile.at(share)
+        })
     }
 
     /// Run a load whose rate changes as it goes on, for a whole number of seconds.
@@ -585,8 +598,16 @@ impl Lumped {
                 not_negative(&format!("phases[{index}].work.{name}"), value)?;
             }
         }
+        let works: Vec<Work> = phases
+            .iter()
+            .map(|phase| Work {
+                active_s: 1.0,
+                ..phase.work
+            })
+            .collect();
+        let careful_c = self.careful_c(&works);
         let (mut index, mut before_mb) = (0, 0.0);
-        Ok(self.run(duration_s, |share, moved_mb| {
+        Ok(self.run(duration_s, careful_c, |share, moved_mb| {
             while index + 1 < phases.len() && moved_mb >= before_mb + phases[index].mb {
                 before_mb += phases[index].mb;
                 index += 1;
@@ -597,7 +618,14 @@ impl Lumped {
     }
 
     /// Run for a whole number of seconds what `rates` says at a share, once so much was moved.
-    fn run(&mut self, duration_s: u32, mut rates: impl FnMut(f64, f64) -> (f64, Work)) -> Load {
+    ///
+    /// Several steps are taken at once below `careful_c`.
+    fn run(
+        &mut self,
+        duration_s: u32,
+        careful_c: [f64; 2],
+        mut rates: impl FnMut(f64, f64) -> (f64, Work),
+    ) -> Load {
         self.power.wake();
         let mut moved_mb = 0.0;
         let mut load = Load {
@@ -608,19 +636,23 @@ impl Lumped {
             sensor_c: Vec::with_capacity(duration_s as usize),
             governed_c: Vec::with_capacity(duration_s as usize),
         };
-        let steps = (1.0 / LOADED_STEP_S).round() as u32;
         for second in 0..duration_s {
             let (mut mb, mut joules) = (0.0, 0.0);
-            for step in 0..steps {
+            let mut left = COARSE_STEPS[0];
+            while left > 0 {
                 let before_c = self.heat.governed_c();
+                let step = COARSE_STEPS[0] - left;
+                let steps = self.steps_at_once(left, careful_c);
+                left -= steps;
+                let step_s = f64::from(steps) * LOADED_STEP_S;
                 let (mb_s, work) = rates(self.share, moved_mb);
-                let mut work = work.scaled(LOADED_STEP_S);
-                work.active_s = LOADED_STEP_S;
-                mb += mb_s * LOADED_STEP_S;
-                moved_mb += mb_s * LOADED_STEP_S;
-                joules += self.heat.step(LOADED_STEP_S, &work, None) * LOADED_STEP_S;
+                let mut work = work.scaled(step_s);
+                work.active_s = step_s;
+                mb += mb_s * step_s;
+                moved_mb += mb_s * step_s;
+                joules += self.heat.step(step_s, &work, None) * step_s;
                 let after_c = self.heat.governed_c();
-                let permit = self.governor.update(LOADED_STEP_S, after_c);
+                let permit = self.governor.update(step_s, after_c);
                 self.share = if permit.stopped { 0.0 } else { permit.share };
                 if self.share < 1.0 && load.onset_s.is_none() {
                     // within the step, so that a fit sees it move
