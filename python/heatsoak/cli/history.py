@@ -66,8 +66,8 @@ def history_command(
         FailOnTrend | None,
         typer.Option(
             "--fail-on",
-            help="Exit 1 if a drive is slower than it was (slower), if it cannot be told (unknown), "
-            "or for both (any).",
+            help="Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
+            "is (unknown), or for both (any).",
         ),
     ] = None,
 ) -> int:

@@ -138,9 +138,9 @@ class History(BaseModel):
 
 #: The summaries that are asked for; `rate` is what is compared. Of rounds, which are taken until
 #: they are steady, the last one counts. Hashes of 64 bits stand for texts: they are never equal by
-#: chance, and much faster to group by and to fetch.
+#: chance, and much faster to group by and to fetch. A table of it would take longer to make than
+#: all that is asked of it.
 _CHOSEN = """
-CREATE TEMP TABLE chosen AS
 WITH asked AS (
   SELECT * FROM read_parquet($index)
   WHERE step IS NOT NULL
@@ -149,16 +149,20 @@ WITH asked AS (
       OR contains(lower(workload), lower($workload)))
     AND ($since_unix_s IS NULL OR started_unix_s IS NULL OR started_unix_s >= $since_unix_s)
 ),
-last_rounds AS (
-  SELECT path, step, max(round) AS round FROM asked WHERE round IS NOT NULL GROUP BY path, step
+whole AS (
+  SELECT * FROM asked WHERE round IS NULL
+  UNION ALL
+  SELECT * FROM asked WHERE round IS NOT NULL
+  QUALIFY round = max(round) OVER (PARTITION BY path, step)
+),
+chosen AS (
+  SELECT *, coalesce(mean_mb_s, iops) AS rate,
+    CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
+    hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
+    CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
+    is_comparable AND started_unix_s IS NOT NULL AND (rate > 0) IS TRUE AS is_compared
+  FROM whole
 )
-SELECT * EXCLUDE (path, stamp, judged_by, round, mean_mb_s, iops),
-  coalesce(mean_mb_s, iops) AS rate,
-  CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
-  hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
-  CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
-  is_comparable AND started_unix_s IS NOT NULL AND (rate > 0) IS TRUE AS is_compared
-FROM asked WHERE round IS NULL OR (path, step, round) IN (SELECT * FROM last_rounds)
 """
 _LEFT_OUT = """
 SELECT count(*) FILTER (started_unix_s IS NULL) AS without_date,
@@ -187,6 +191,10 @@ FROM chosen WHERE is_compared GROUP BY ALL ORDER BY series, day, min(started_uni
 """
 _SETTINGS = "SELECT setting, any_value(place), any_value(host) FROM chosen GROUP BY setting"
 _VERSIONS = "SELECT version, any_value(firmware) FROM chosen GROUP BY version"
+_COUNT = "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)"
+_KNOWN = """
+SELECT DISTINCT drive, model, step, workload FROM read_parquet($index) WHERE step IS NOT NULL
+"""
 
 
 def history(
@@ -209,19 +217,19 @@ def history(
             since_unix_s = midnight.timestamp()
         # a name may look like a pattern
         name = {"index": glob.escape(str(index.absolute()))}
-        database.execute(_CHOSEN, {**name, **wanted, "since_unix_s": since_unix_s})
-        _require_any(database, name, drive, workload, since)
-        left_out = LeftOut(**_rows(database, _LEFT_OUT)[0])
-        about = _rows(database, _SERIES)
-        days = list(_days(database))
-        settings = database.execute(_SETTINGS).fetchall()
-        names = _Names(
-            {number: (place, host) for number, place, host in settings},
-            {number: text or "" for number, text in database.execute(_VERSIONS).fetchall()},
-        )
-        (count,) = _rows(
-            database, "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)", name
-        )
+        asked = {**name, **wanted, "since_unix_s": since_unix_s}
+        left_out = LeftOut(**_rows(database, _CHOSEN + _LEFT_OUT, asked)[0])
+        about = _rows(database, _CHOSEN + _SERIES, asked)
+        if not about and not any(left_out.model_dump().values()):
+            raise _nothing(_rows(database, _KNOWN, name), drive, workload, since)
+        days = list(_days(database, asked))
+        settings = database.execute(_CHOSEN + _SETTINGS, asked).fetchall()
+        versions = database.execute(_CHOSEN + _VERSIONS, asked).fetchall()
+        (count,) = _rows(database, _COUNT, name)
+    names = _Names(
+        {number: (place, host) for number, place, host in settings},
+        {number: text or "" for number, text in versions},
+    )
     fitted = [_Fitted(one, part) for one, part in zip(about, days, strict=True)]
     _judge_together(fitted)
     series = [one.series(names) for one in fitted]
@@ -252,46 +260,37 @@ def _connected() -> "DuckDBPyConnection":
 
 
 def _rows(
-    database: "DuckDBPyConnection", query: str, values: dict[str, Any] | None = None
+    database: "DuckDBPyConnection", query: str, values: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    found = database.execute(query, values or {})
+    found = database.execute(query, values)
     names = [column[0] for column in found.description or ()]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def _require_any(
-    database: "DuckDBPyConnection",
-    name: dict[str, str],
+def _nothing(
+    known: Sequence[Mapping[str, Any]],
     drive: str | None,
     workload: str | None,
     since: datetime.date | None,
-) -> None:
-    """Raise UsageError, which says what there is, if no summary was chosen."""
-    if _rows(database, "SELECT 1 FROM chosen LIMIT 1"):
-        return
-    known = _rows(
-        database,
-        "SELECT DISTINCT drive, model, step, workload FROM read_parquet($index) "
-        "WHERE step IS NOT NULL",
-        name,
-    )
+) -> UsageError:
+    """Return the error where no summary is as asked for, which says what there is."""
     if not known:
-        raise UsageError("no recording has a step that could be judged")
+        return UsageError("no recording has a step that could be judged")
     if drive is not None and not any(
         drive == one["drive"] or drive.lower() == (one["model"] or "").lower() for one in known
     ):
         drives = sorted({one["drive"] for one in known})
-        raise UsageError(
+        return UsageError(
             f"--drive {drive}: there is no such drive{suggestion(drive, drives)}: there "
             f"{_some(drives)}"
         )
     if workload is not None:
         steps = sorted({f"{one['step']} ({one['workload']})" for one in known})
-        raise UsageError(
+        return UsageError(
             f"--workload {workload}: there is no such workload"
-            f"{' of this drive' if drive else ''}: there {_some(steps)}"
+            f"{' of this drive, or none as new' if drive or since else ''}: there {_some(steps)}"
         )
-    raise UsageError(f"--since {since}: no recording is as new")
+    return UsageError(f"--since {since}: no recording is as new")
 
 
 #: Names in an error.
@@ -323,11 +322,11 @@ class _Days:
     version: Hashes
 
 
-def _days(database: "DuckDBPyConnection") -> Iterator[_Days]:
-    found = database.execute(_DAYS).fetchnumpy()
+def _days(database: "DuckDBPyConnection", asked: Mapping[str, Any]) -> Iterator[_Days]:
+    found = database.execute(_CHOSEN + _DAYS, asked).fetchnumpy()
     series = np.asarray(found["series"])
     numbers = {name: np.asarray(found[name]) for name in ("setting", "version")}
-    values = {
+    values: dict[str, Any] = {
         name: np.ma.filled(np.ma.asarray(found[name], dtype=float), math.nan)
         for name in ("day", "rate", "level")
     }

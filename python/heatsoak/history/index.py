@@ -61,7 +61,7 @@ def update(
     directory has no recordings or the index is not one, ToolError if it cannot be written.
     """
     before = _stamps(read_index(index)) if index.exists() else {}
-    found = {name: place for name, place in _recordings(directory)}
+    found = dict(_recordings(directory))
     if not found:
         raise UsageError(f"{directory}: has no recording in it (a directory with {META})")
     stamps = {name: _stamp(place) for name, place in found.items()}

@@ -10,7 +10,7 @@ import polars as pl
 from heatsoak.analysis import StepFindings, analyze
 from heatsoak.importer import divided
 from heatsoak.output import printable
-from heatsoak.protocol import REPETITIONS, Label
+from heatsoak.protocol import REPETITIONS, Label, Observed
 from heatsoak.protocol.conditions import kind_of_condition
 from heatsoak.recording import Recording
 
@@ -138,7 +138,7 @@ def _alike(step: StepFindings, name: str, recording: Recording) -> str:
 def _is_comparable(step: StepFindings, recording: Recording) -> bool:
     meta = recording.meta
     for one in meta.protocol.workload_steps:
-        if one.name == step.step and one.is_observed and (one.watched or one.rw is None):
+        if one.name == step.step and isinstance(one, Observed) and (one.watched or one.rw is None):
             return False
     ends = [event for event in recording.events if (event.kind, event.step) == _end(step)]
     if ends:

@@ -125,10 +125,7 @@ class Fit:
         value = float(weights @ self._coefficients)
         error = float(np.sqrt(max(0.0, weights @ self._covariance @ weights)))
         reach = error * float(stdtrit(self._spare, 0.975))
-        if error > 0:
-            p = 2 * float(stdtr(self._spare, -abs(value) / error))
-        else:
-            p = float(value == 0)
+        p = 2 * float(stdtr(self._spare, -abs(value) / error)) if error > 0 else float(value == 0)
         return Change(value, value - reach, value + reach, p)
 
 
@@ -139,7 +136,7 @@ def _fitted(axes: Array, logs: Array) -> tuple[Array, float]:
     """
     count, unknowns = axes.shape
     spare = count - unknowns
-    found = axes.T @ logs
+    found: Array = axes.T @ logs
     smallest = float(np.finfo(float).eps * np.abs(logs).max() * count)
     for _ in range(_ROUNDS):
         residuals = logs - axes @ found
@@ -151,7 +148,7 @@ def _fitted(axes: Array, logs: Array) -> tuple[Array, float]:
         weights = np.minimum(1.0, limit / np.maximum(np.abs(residuals), smallest))
         before = found
         weighted = axes * weights[:, None]
-        found = np.linalg.solve(weighted.T @ axes, weighted.T @ logs)
+        found = np.asarray(np.linalg.solve(weighted.T @ axes, weighted.T @ logs), float)
         if np.abs(found - before).max() <= scale / count:
             break
     residuals = logs - axes @ found
