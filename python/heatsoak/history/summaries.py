@@ -13,6 +13,7 @@ from heatsoak.output import printable
 from heatsoak.protocol import REPETITIONS, Label, Observed
 from heatsoak.protocol.conditions import kind_of_condition
 from heatsoak.recording import Recording
+from heatsoak.recording.columns import throttle_counters
 
 #: The columns of the index. `path` is relative to the directory that is indexed; `stamp` tells
 #: whether the recording's files changed, `judged_by` which heatsoak judged it. `alike` is the same
@@ -155,7 +156,7 @@ def _measured(recording: Recording) -> dict[str, dict[str, Any]]:
     columns = recording.meta.columns
     iops = [name for name in ("read_iops", "write_iops", "iops") if name in columns]
     counters = {
-        name: [column for column in columns if column.startswith(prefix)]
+        name: [column for column in throttle_counters(columns) if column.startswith(prefix)]
         for name, prefix in _COUNTERS.items()
     }
     of_counters = [column for found in counters.values() for column in found]
