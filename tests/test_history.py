@@ -280,6 +280,17 @@ def test_what_is_wrong_is_said_in_a_line(runs: Path, words: tuple[str, ...], sai
     assert said in complaint(heatsoak_here("history", *words, cwd=runs.parent), 2)
 
 
+def test_an_index_that_is_damaged_inside_is_one_line(runs: Path) -> None:
+    updated(runs)
+    content = bytearray((runs / NAME).read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    (runs.parent / NAME).write_bytes(content)
+    said = complaint(heatsoak_here("history", NAME, cwd=runs.parent), 2)
+    assert f"{NAME}: cannot be queried: " in said
+    (runs / NAME).write_bytes(content)
+    assert f"{NAME}: is damaged: " in complaint(heatsoak_here("history", ".", cwd=runs), 2)
+
+
 def test_without_duckdb_it_says_what_to_install(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ def history_command(
 ) -> int:
     """Say whether drives are slower than they were, from years of recordings."""
     # these take a while to load, and every command loads this module's neighbours
-    from heatsoak.history import NAME, history, read_index, require_duckdb, update
+    from heatsoak.history import NAME, history, require_duckdb, require_index, update
     from heatsoak.report.history import print_history
 
     require_duckdb()
@@ -86,7 +86,7 @@ def history_command(
         raise UsageError(f"-o {output}: an index is only made of a directory: leave out -o")
     else:
         index = place
-        read_index(index)
+        require_index(index)
     found = history(
         index, drive=drive, workload=workload, since=None if since is None else since.date()
     )

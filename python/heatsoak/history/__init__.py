@@ -5,7 +5,7 @@ and place, and `drives` asks for the series and says what they show.
 """
 
 from heatsoak.history.drives import History, Series, history, require_duckdb
-from heatsoak.history.index import NAME, Updated, read_index, update
+from heatsoak.history.index import NAME, Updated, read_index, require_index, update
 
 __all__ = [
     "NAME",
@@ -15,5 +15,6 @@ __all__ = [
     "history",
     "read_index",
     "require_duckdb",
+    "require_index",
     "update",
 ]

@@ -4,6 +4,7 @@ import datetime
 import glob
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -209,7 +210,7 @@ def history(
     `drive` is a serial or model, `workload` a step's name or words of its description. Raises
     UsageError if nothing is left, ToolError without DuckDB.
     """
-    with _connected() as database:
+    with _connected() as database, _reporting_damage(index):
         wanted = {"drive": drive, "workload": workload}
         since_unix_s = None
         if since is not None:
@@ -257,6 +258,19 @@ def _connected() -> "DuckDBPyConnection":
         raise ToolError(_MISSING) from error
     # nothing is ever fetched from elsewhere
     return duckdb.connect(config={"autoinstall_known_extensions": "false"})
+
+
+@contextmanager
+def _reporting_damage(index: Path) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, UnicodeError) as error:
+        raise UsageError(
+            f"{index}: cannot be queried: {str(error).splitlines()[0]}: delete it, and it is made "
+            "again, or name another file with -o"
+        ) from error
 
 
 def _rows(

@@ -101,18 +101,29 @@ def update(
     return done
 
 
-def read_index(index: Path) -> pl.DataFrame:
-    """Return the rows of an index; raises UsageError if the file is not one."""
+def require_index(index: Path) -> None:
+    """Raise UsageError if the file is not an index, by its columns."""
     try:
         with index.open("rb") as file:
-            frame = pl.read_parquet(file)
+            schema = pl.read_parquet_schema(file)
     except OSError as error:
         raise UsageError(f"{index}: cannot be read: {error.strerror or error}") from error
     except pl.exceptions.PolarsError as error:
         raise _not_an_index(index) from error
-    if frame.schema != pl.Schema(SCHEMA):
+    if schema != SCHEMA:
         raise _not_an_index(index)
-    return frame
+
+
+def read_index(index: Path) -> pl.DataFrame:
+    """Return the rows of an index; raises UsageError if the file is not one."""
+    require_index(index)
+    try:
+        with index.open("rb") as file:
+            return pl.read_parquet(file)
+    except OSError as error:
+        raise UsageError(f"{index}: cannot be read: {error.strerror or error}") from error
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"{index}: is damaged: delete it, and it is made again") from error
 
 
 def _not_an_index(index: Path) -> UsageError:
