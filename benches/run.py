@@ -4,6 +4,7 @@ import platform
 
 import comparison
 import engine
+import history
 import importing
 import judging
 import matrix
@@ -29,6 +30,7 @@ def main() -> None:
         page,
         measuring,
         watching,
+        history,
     )
     for bench in benches:
         print(f"## {bench.__name__}")

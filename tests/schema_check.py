@@ -13,7 +13,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 #: Those that restrict nothing.
-_WORDS = {"$schema", "$defs", "title", "description", "default", "properties", "required"}
+_WORDS = {"$schema", "$defs", "title", "description", "default", "properties", "required", "format"}
 _KNOWN = _WORDS | {
     *("$ref", "anyOf", "const", "enum", "type", "items", "prefixItems", "minItems", "maxItems"),
     *("additionalProperties",),

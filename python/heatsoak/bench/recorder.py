@@ -65,6 +65,10 @@ class Latest:
         """Return the newest value of `column`, if there ever was one."""
         return self._values.get(column)
 
+    def values(self) -> dict[str, float]:
+        """Return the newest values by column."""
+        return dict(self._values)
+
     def temps_c(self) -> dict[str, float]:
         """Return the newest temperatures by sensor."""
         values = dict(self._values)

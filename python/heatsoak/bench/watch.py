@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ from heatsoak.recording import (
 )
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
+from heatsoak.sensor.base import SensorInfo
 from heatsoak.target.base import MonotonicClock
 from heatsoak.target.device import DeviceInfo
 
@@ -42,6 +43,8 @@ _KEPT_S = 1.25 * _JUDGED_S
 _JUDGE_AGAIN_S = 10.0
 _JUDGE_SHARE = 300.0
 _BEAT_S = 0.5
+_WAYS = ("read", "write")
+_MOVED = tuple(f"{way}_{unit}" for way in _WAYS for unit in ("bytes", "operations"))
 #: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
 
@@ -54,6 +57,9 @@ class DriveWatch:
         interval_s: how often the kernel's counters are read.
         latest: the newest readings.
         findings: what the last half hour shows, as far as it has been judged.
+        moved: bytes and I/Os so far: `read_bytes`, `read_operations`, `write_bytes` and
+            `write_operations`.
+        sensors: those that are read, once it has begun.
     """
 
     device: DeviceInfo
@@ -65,6 +71,8 @@ class DriveWatch:
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None
     elapsed_s: float = 0.0
+    moved: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_MOVED, 0.0))
+    sensors: Sequence[SensorInfo] = ()
     _unwritten: ToolError | None = field(default=None, init=False)
 
     def run(self, duration_s: float | None, on_beat: Callable[["DriveWatch"], None]) -> Recording:
@@ -84,6 +92,7 @@ class DriveWatch:
         others = discover(self.device.name, self.roots, power=self.power_sensor)
         # the counters are read ten times as often as that
         sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
+        self.sensors = [sensor.info for sensor in sensors]
         try:
             return self._record(clock, sensors, duration_s, on_beat)
         finally:
@@ -103,6 +112,7 @@ class DriveWatch:
 
             def take(row: dict[str, float]) -> None:
                 self.latest.update(row)
+                self._count(row)
                 with self._keeping():
                     writer.append_row(row)
                 recent.add(row)
@@ -157,6 +167,13 @@ class DriveWatch:
                 spent_s = time.thread_time() - began_s
                 judge_at_s = clock.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
+
+    def _count(self, row: Mapping[str, float]) -> None:
+        """Add what was moved in a row's interval; only one sensor's thread has such rows."""
+        for way in _WAYS if "interval_s" in row else ():
+            bytes_s = 1e6 * row.get(f"{way}_bw_mb_s", 0.0)
+            self.moved[f"{way}_bytes"] += bytes_s * row["interval_s"]
+            self.moved[f"{way}_operations"] += row.get(f"{way}_iops", 0.0) * row["interval_s"]
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:

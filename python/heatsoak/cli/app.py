@@ -31,6 +31,7 @@ _QUESTIONS = (
     "Does my drive throttle?            heatsoak run quick --on DIRECTORY",
     "Does it while I work with it?      heatsoak watch /dev/nvme0n1",
     "Did it in this log, and why?       heatsoak analyze FILE",
+    "Is a drive slower than it was?     heatsoak history DIRECTORY",
     "What does a heatsink change?       heatsoak compare RECORDINGS --by heatsink",
     "What if it were hotter, or cooled? heatsoak predict DRIVE --ambient 35 --heatsink 4",
     "How do I show it to others?        heatsoak report RECORDINGS -o report.html",

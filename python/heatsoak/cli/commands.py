@@ -38,6 +38,10 @@ COMMANDS = {
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
     "compare": ("compare", "Compare recordings that differ in one condition."),
+    "history": (
+        "history",
+        "Say whether drives are slower than they were, from years of recordings.",
+    ),
     "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
     "advise": (
         "advise",

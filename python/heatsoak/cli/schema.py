@@ -23,6 +23,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.analysis.traces import TraceCheck
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
+    from heatsoak.history import History
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
@@ -37,6 +38,7 @@ def _documents() -> dict[str, Any]:
         "drives-restore": list[RestoredRow],
         "export": list[Written],
         "fit": Twin,
+        "history": History,
         "import": list[ImportedRow],
         "places": list[PlaceRow],
         "predict": Prediction,
@@ -59,6 +61,7 @@ NAMES = {
     "drives-restore": "drives --restore",
     "export": "export",
     "fit": "fit",
+    "history": "history",
     "import": "import",
     "places": "places",
     "predict": "predict",

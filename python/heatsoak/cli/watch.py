@@ -1,6 +1,8 @@
 """``heatsoak watch``: a drive that something else loads."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,6 +67,14 @@ def watch_command(
         str | None,
         typer.Option("--power-sensor", metavar="NODE", help="As for run."),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="ADDRESS:PORT",
+            help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+        ),
+    ] = None,
     labels: LabelOption = None,
     output: OutputOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
@@ -90,11 +100,24 @@ def watch_command(
         interval_s=interval_s,
         power_sensor=power_sensor,
     )
-    with _View(watch) as view:
+    with _served(watch, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     print_judged(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return exit_code(findings, fail_on, None)
+
+
+@contextmanager
+def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
+    """Serve metrics, if that is asked for."""
+    if metrics is None:
+        yield
+        return
+    from heatsoak.bench.metrics import Address, served
+
+    with served(watch, Address.parse(metrics)) as url:
+        print_err(f"metrics: {url}")
+        yield
 
 
 def _duration_s(text: str) -> float:

@@ -43,8 +43,8 @@ def _metrics() -> dict[str, tuple[OpenMetricsFamily, list[Column]]]:
     return found
 
 
-def _labels_of(column: str) -> dict[str, str]:
-    """The labels that distinguish a column within its metric."""
+def labels_of(column: str) -> dict[str, str]:
+    """Return the labels that distinguish a column within its metric."""
     metric = column_of(column).metric
     if metric is None or metric.label is None:
         return {}
@@ -71,7 +71,7 @@ def write_openmetrics(
                 if column_of(column) not in members:
                     continue
                 for step, rows in _by_step(recording, column, metric):
-                    labels = {**shared[name], **_labels_of(column)}
+                    labels = {**shared[name], **labels_of(column)}
                     if step is not None:
                         labels["step"] = step
                     if visible:

@@ -44,6 +44,15 @@ def parse_health_log(page: bytes) -> dict[str, float]:
     return values
 
 
+def parse_wear(page: bytes) -> dict[str, float]:
+    """Return how far a drive is used up, in percent, and what was ever written to it, in GB.
+
+    Of a 512-byte log page: Percentage Used, and Data Units Written (of 512,000 bytes).
+    """
+    written = int.from_bytes(page[48:64], "little")
+    return {"used_pct": float(page[5]), "written_gb": written * 512_000 / 1e9}
+
+
 def parse_kelvins(page: bytes) -> dict[str, int]:
     """Return the raw temperatures of a 512-byte log page in kelvin, without the absent (0)."""
     if len(page) != LOG_SIZE:
@@ -109,7 +118,9 @@ class NvmeSensor:
                         thresholds[name] = celsius(kelvin)
         except OSError as error:
             details["thresholds_error"] = str(error)
-        columns = tuple(self._take(admin.health_log()))
+        log = admin.health_log()
+        columns = tuple(self._take(log))
+        details |= parse_wear(log)
         details["reads_313_k_at_start"] = self._watch.at_placeholder
         if "power_w" in columns:
             details |= {"power": "reported", **self._power_quality()}

@@ -1,0 +1,159 @@
+"""What a watch sees as metrics for Prometheus, over HTTP.
+
+Names, units and labels are those of `heatsoak export --to openmetrics`; `recording.columns` defines
+them. A scrape sees the newest reading, so what was moved is also counted: rates between scrapes
+miss nothing.
+"""
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+from heatsoak.analysis.findings import Cause
+from heatsoak.bench.watch import DriveWatch
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.exporter.openmetrics import labels_of
+from heatsoak.output import printable
+from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, is_of_drive
+from heatsoak.units import is_possible_temp
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+_MISSING = "metrics need prometheus-client: pip install 'heatsoak[metrics]'"
+_HERE = "127.0.0.1"
+#: Values with their labels.
+Samples = list[tuple[dict[str, str], float]]
+
+_VERDICTS = (*get_args(Cause), "steady", "unknown")
+_LIMIT = OpenMetricsFamily(
+    "heatsoak_temperature_limit_celsius",
+    "A limit that the drive itself states: warning, critical, tmt1, tmt2.",
+)
+_TEMPERATURE = OpenMetricsFamily(
+    "heatsoak_drive_temperature_celsius",
+    "The drive's own temperature: its composite, or else its hottest sensor.",
+)
+_VERDICT = OpenMetricsFamily(
+    "heatsoak_verdict", "1 for what the newest load in the last half hour shows, 0 for the rest."
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where metrics are served; port 0 is any free one."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read ``127.0.0.1:9101``, ``[::1]:9101`` or a port alone; raises UsageError."""
+        host, _, port = text.rpartition(":")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise UsageError(f"--metrics {text}: is not an address and port, such as {_HERE}:9101")
+        return cls(host or _HERE, int(port))
+
+
+@contextmanager
+def served(watch: DriveWatch, address: Address) -> Iterator[str]:
+    """Serve the metrics of `watch` meanwhile; yield their URL.
+
+    Raises UsageError if the address cannot be listened on, ToolError without prometheus-client.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ImportError as error:
+        raise ToolError(_MISSING) from error
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Metrics(watch))
+    try:
+        server, thread = start_http_server(address.port, address.host, registry)
+    except (OSError, OverflowError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"--metrics {address.host}:{address.port}: cannot listen there: {why}; port 0 takes "
+            "any free one"
+        ) from error
+    host = f"[{address.host}]" if server.socket.family == socket.AF_INET6 else address.host
+    try:
+        yield f"http://{host}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Metrics:
+    """The newest readings of a watch, collected when somebody asks."""
+
+    def __init__(self, watch: DriveWatch) -> None:
+        """Take the watch, which need not have begun."""
+        self._watch = watch
+        device = watch.device
+        known = {"device": device.name, "model": device.model, "serial": device.serial}
+        self._labels = {name: printable(value) for name, value in known.items() if value}
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics that there are readings of, each family once."""
+        # nothing that was not measured is shown as 0
+        families: dict[str, tuple[OpenMetricsFamily, Samples]] = {}
+        latest = self._watch.latest.values()
+        for name, value in latest.items():
+            family = column_of(name).metric
+            if family is None or not _is_of_now(name, latest):
+                continue
+            # several columns are one family, apart by a label
+            _, samples = families.setdefault(family.name, (family, []))
+            samples.append((labels_of(name), value * family.times / family.over))
+        for family, samples in families.values():
+            yield self._metric(family, samples)
+        moved = self._watch.moved.copy()
+        for way, verb in (("read", "read"), ("write", "written")):
+            for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
+                text = f"{what} since the watch began, whoever caused it."
+                counted = OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
+                yield self._metric(counted, [({}, moved[f"{way}_{unit}"])])
+        if (temp_c := self._watch.latest.drive_temp_c()) is not None:
+            yield self._metric(_TEMPERATURE, [({}, temp_c)])
+        if limits := self._limits_c():
+            yield self._metric(_LIMIT, [({"limit": name}, c) for name, c in limits.items()])
+        found = self._watch.findings
+        if found is not None and found.steps:
+            newest = found.steps[-1].verdict
+            states = [({"verdict": one}, float(one == newest)) for one in _VERDICTS]
+            yield self._metric(_VERDICT, states)
+
+    def _limits_c(self) -> dict[str, float]:
+        """The drive's own limits, by name; of several sensors' the lowest."""
+        found: dict[str, float] = {}
+        for sensor in self._watch.sensors:
+            temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
+            if not any(is_of_drive(name) for name in temps):
+                continue
+            for name, limit_c in sensor.thresholds.items():
+                # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
+                short = name.removesuffix("_c")
+                if short in ("warning", "critical", "tmt1", "tmt2") and is_possible_temp(limit_c):
+                    found[short] = min(limit_c, found.get(short, limit_c))
+        return found
+
+    def _metric(self, family: OpenMetricsFamily, samples: Samples) -> "Metric":
+        from prometheus_client.core import Metric
+
+        metric = Metric(family.name, family.help, family.type)
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        for labels, value in samples:
+            metric.add_sample(name, {**self._labels, **labels}, value)
+        return metric
+
+
+def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:
+    """Whether a value is a reading: no placeholder, and no latency of I/O that is long over."""
+    if name.startswith(TEMPERATURES):
+        return is_possible_temp(latest[name])
+    way, _, what = name.partition("_")
+    return what != "lat_us" or latest.get(f"{way}_iops") != 0

@@ -1,0 +1,73 @@
+"""What ``heatsoak history`` prints: the answer, and a row for each drive and workload."""
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from heatsoak.output import Console, Text
+from heatsoak.units import format_number
+
+if TYPE_CHECKING:
+    from heatsoak.history.drives import History, HistoryChange, Interval
+
+_STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}
+
+
+def print_history(found: "History", console: Console) -> None:
+    """Print the answer, all drives and workloads, and what changed besides time."""
+    console.print(Text(found.sentence, style="bold"), soft_wrap=True)
+    if found.series:
+        console.print()
+        console.print(_table(found))
+    shown: dict[str, None] = {}
+    for one in found.series:
+        shown |= dict.fromkeys(_said(one.drive, one.step, change) for change in one.changes)
+    for line in shown:
+        console.print(Text(line), soft_wrap=True)
+    left = found.left_out
+    for count, why in (
+        (left.without_date, "have no date"),
+        (left.not_comparable, "were cut short, or nobody controlled their load"),
+        (left.without_rate, "have no rate"),
+    ):
+        if count:
+            console.print(Text(f"not compared: {count:,} steps that {why}", style="dim"))
+    console.print(
+        Text(f"{found.recordings:,} recordings are summed up in {found.index}", style="dim"),
+        soft_wrap=True,
+    )
+
+
+def _table(found: "History") -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Drive", "Step", "Workload"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("Days", "Since", "Rate", "Change, %", "A year, %"):
+        table.add_column(heading, justify="right")
+    table.add_column("Slower?")
+    for one in found.series:
+        table.add_row(
+            Text(one.drive),
+            Text(one.step),
+            Text(one.workload),
+            f"{one.days:,}",
+            str(one.first),
+            f"{format_number(one.rate)} {one.unit}",
+            _change(one.change),
+            _change(one.per_year),
+            Text(one.verdict.replace("-", " "), style=_STYLES.get(one.verdict, "")),
+        )
+    return table
+
+
+def _change(interval: "Interval | None") -> str:
+    if interval is None:
+        return ""
+    return f"{interval.pct:+.1f} ({interval.low_pct:+.1f} to {interval.high_pct:+.1f})"
+
+
+def _said(drive: str, step: str, change: "HistoryChange") -> str:
+    effect = change.effect
+    did = f"{_change(effect)} %" if effect is not None else "cannot be told from other changes"
+    what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
+    return f"{change.date}: {drive}, {what}; '{step}': {did}"

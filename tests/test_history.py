@@ -1,0 +1,422 @@
+"""``heatsoak history``: whether drives are slower than they were."""
+
+import datetime
+import gc
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import heatsoak
+import numpy as np
+import polars as pl
+import pytest
+import tiny
+from command import complaint, heatsoak_here
+from heatsoak.cli.commands import COMMANDS
+from heatsoak.history import NAME, history, read_index, update
+from heatsoak.history.summaries import SCHEMA
+from heatsoak.history.trend import Fit
+from heatsoak.recording.meta import EVENTS, META, PARQUET
+from made_once import made_once
+from schema_check import complaints
+
+DAY_S = 86400
+BEGAN_UNIX_S = datetime.datetime(2025, 3, 3, tzinfo=datetime.UTC).timestamp()
+RUNS = 10
+DAYS_APART = 30
+#: What the aging drive loses in a year.
+AGEING = 0.2
+
+
+def dated(
+    path: Path,
+    number: int,
+    serial: str = "S1234",
+    firmware: str = "3B2",
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    """Let a recording be of a certain drive, `number` times `DAYS_APART` after the first."""
+    meta = json.loads((path / META).read_text())
+    meta["started_unix_s"] = BEGAN_UNIX_S + number * DAYS_APART * DAY_S
+    meta["drive"] |= {"serial": serial, "model": "Samsung 990 PRO"}
+    meta["drive"]["details"] |= {"firmware": firmware}
+    meta["conditions"] = dict(labels or {})
+    (path / META).write_text(json.dumps(meta))
+
+
+def make_runs(directory: Path, drive: str) -> None:
+    """Run a protocol on simulated drives that read a little slower each time, with some noise."""
+    (directory / "tiny.toml").write_text(f"{tiny.READ}iodepth = 32\n")
+    noise = np.random.default_rng(3).normal(0, 0.004, RUNS)
+    for number in range(RUNS):
+        years = number * DAYS_APART / 365.25
+        mb_s = 2500 * np.exp(np.log(1 - AGEING) * years + noise[number])
+        text = drive.replace("\nread_mb_s = { value = 2500", f"\nread_mb_s = {{ value = {mb_s:.1f}")
+        assert text != drive
+        (directory / "aged.toml").write_text(text)
+        place = f"sim:{directory / 'aged.toml'}"
+        (run,) = heatsoak.run(directory / "tiny.toml", place, output=directory / str(number))
+        dated(run.path, number)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collected() -> Iterator[None]:
+    """Let Python collect DuckDB at its end, which complains otherwise.
+
+    Commands that are run in this process exempt what was imported before.
+    """
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Path:
+    return made_once(
+        tmp_path_factory, "history", lambda directory: make_runs(directory, small_drive_text)
+    )
+
+
+@pytest.fixture
+def runs(made: Path, tmp_path: Path) -> Path:
+    """Recordings of a drive that ages by 20 % a year."""
+    return Path(shutil.copytree(made, tmp_path / "runs"))
+
+
+def updated(directory: Path) -> tuple[int, list[str]]:
+    """How many recordings were judged, and what was said of the damaged ones."""
+    damaged: list[str] = []
+    done = update(
+        directory,
+        directory / NAME,
+        lambda *_: None,
+        lambda error: damaged.append(str(error)),
+    )
+    return done.judged, damaged
+
+
+def test_ageing_is_found_within_its_interval(runs: Path) -> None:
+    done = heatsoak_here("history", "runs", "--fail-on", "slower", cwd=runs.parent)
+    assert done.returncode == 1, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("S1234 (Samsung 990 PRO): sequential read is ")
+    assert "% slower (" in first
+    assert "than in March 2025; gradually" in first
+    (series,) = history(runs / NAME).series
+    assert series.verdict == "slower"
+    assert series.per_year is not None
+    assert series.per_year.low_pct <= -100 * AGEING <= series.per_year.high_pct
+    assert series.per_year.high_pct - series.per_year.low_pct < 5
+    assert series.changes == []
+
+
+def test_what_firmware_did_is_not_called_ageing(runs: Path) -> None:
+    newest = json.loads((runs / str(RUNS - 1) / META).read_text())
+    slow = RUNS - 1
+    for number in range(RUNS):
+        # the slowest recording stands for all with the new firmware, the newest but one for others
+        source = runs / str(slow if number >= RUNS // 2 else 0)
+        shutil.copytree(source, runs.parent / "updated" / str(number))
+    assert newest["drive"]["serial"] == "S1234"
+    for number in range(RUNS):
+        firmware = "4B2" if number >= RUNS // 2 else "3B2"
+        dated(runs.parent / "updated" / str(number), number, firmware=firmware)
+    done = heatsoak_here("history", "updated", "--format", "json", cwd=runs.parent)
+    found = json.loads(done.stdout)
+    (series,) = found["series"]
+    assert series["verdict"] == "slower"
+    assert series["per_year"]["pct"] == pytest.approx(0, abs=0.1)
+    assert series["since"]["after"] == series["firmware"] == "4B2"
+    since = datetime.date(2025, 3, 3) + datetime.timedelta(days=DAYS_APART * RUNS // 2)
+    assert series["since"]["date"] == str(since)
+    assert found["sentence"].endswith(f"; since firmware 4B2 ({since})")
+
+
+def test_another_place_is_not_ageing(runs: Path) -> None:
+    moved = runs.parent / "moved"
+    for number in range(RUNS):
+        shutil.copytree(runs / str(0 if number < 6 else RUNS - 1), moved / str(number))
+        dated(moved / str(number), number, labels={"heatsink": "big" if number < 6 else "none"})
+    updated(moved)
+    (series,) = history(moved / NAME).series
+    assert series.verdict == "same"
+    (change,) = series.changes
+    assert (change.kind, change.before, change.after) == ("place", "heatsink big", "heatsink none")
+    assert change.effect is not None
+    assert change.effect.pct < -10
+
+
+def test_firmware_and_place_that_changed_together_are_not_told_apart(runs: Path) -> None:
+    for number in range(RUNS):
+        late = number >= 5
+        dated(runs / str(number), number, firmware="4B2" if late else "3B2",
+              labels={"slot": "top" if late else "bottom"})  # fmt: skip
+    updated(runs)
+    (series,) = history(runs / NAME).series
+    assert {change.kind for change in series.changes} == {"firmware", "place"}
+    assert all(change.effect is None for change in series.changes)
+    assert "firmware and place or host changed together" in series.text
+    assert series.per_year is not None
+    assert series.per_year.low_pct <= -100 * AGEING <= series.per_year.high_pct
+
+
+def test_only_new_and_changed_recordings_are_judged_again(runs: Path) -> None:
+    assert updated(runs) == (RUNS, [])
+    assert updated(runs) == (0, [])
+    dated(runs / "3", 3, firmware="9")
+    shutil.copytree(runs / "0", runs / "more" / "new")
+    assert updated(runs) == (2, [])
+    rows = read_index(runs / NAME)
+    assert rows.filter(pl.col("path") == "3")["firmware"].to_list() == ["9"]
+    shutil.rmtree(runs / "more")
+    assert updated(runs) == (0, [])
+    assert "more/new" not in read_index(runs / NAME)["path"]
+
+
+def test_an_index_of_another_heatsoak_is_made_again(runs: Path) -> None:
+    updated(runs)
+    rows = read_index(runs / NAME).with_columns(judged_by=pl.lit("0.0.1"))
+    rows.write_parquet(runs / NAME)
+    assert updated(runs) == (RUNS, [])
+
+
+def test_two_processes_at_once_lose_nothing(runs: Path) -> None:
+    words = [sys.executable, "-m", "heatsoak", "history", "runs", "--format", "json"]
+    both = [
+        subprocess.Popen(words, cwd=runs.parent, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        said, _ = process.communicate(timeout=280)
+        assert process.returncode == 0
+        assert json.loads(said)["recordings"] == RUNS
+    assert read_index(runs / NAME)["path"].n_unique() == RUNS == len(read_index(runs / NAME))
+
+
+def test_rows_that_another_process_added_meanwhile_are_kept(runs: Path) -> None:
+    added: list[int] = []
+
+    def meanwhile(_done: float, _text: str) -> None:
+        if not added:
+            added.append(0)
+            added[0] = updated(runs)[0]
+
+    done = update(runs, runs / NAME, meanwhile, lambda _: None)
+    assert added == [RUNS]
+    assert done.judged == RUNS
+    assert len(read_index(runs / NAME)) == RUNS
+
+
+def test_damaged_recordings_get_a_line_each_and_are_left_out(runs: Path) -> None:
+    updated(runs)
+    (runs / "2" / META).write_text("{")
+    (runs / "4" / PARQUET).write_bytes(b"PAR1 no more")
+    done = heatsoak_here("history", "runs", cwd=runs.parent)
+    assert done.returncode == 3
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"heatsoak: left out: {Path('runs', '2', META)}: ")
+    assert lines[1].startswith(f"heatsoak: left out: {Path('runs', '4', PARQUET)}: ")
+    assert done.stdout.startswith("S1234 (Samsung 990 PRO): sequential read is ")
+    assert set(read_index(runs / NAME)["path"]) == {str(n) for n in range(RUNS)} - {"2", "4"}
+
+
+def test_a_step_that_was_cut_short_is_not_compared(runs: Path) -> None:
+    meta = json.loads((runs / "9" / META).read_text())
+    (runs / "9" / META).write_text(json.dumps(meta | {"status": "interrupted"}))
+    lines = (runs / "9" / EVENTS).read_text().splitlines()
+    (runs / "9" / EVENTS).write_text(
+        "".join(f"{line}\n" for line in lines if "step-end" not in line)
+    )
+    updated(runs)
+    found = history(runs / NAME)
+    assert found.left_out.not_comparable == 1
+    assert [one.runs for one in found.series] == [RUNS - 1]
+
+
+def test_the_output_is_as_its_schema_says(runs: Path) -> None:
+    schema = json.loads(heatsoak_here("schema", "history", cwd=runs).stdout)
+    done = heatsoak_here("history", ".", "--format", "json", cwd=runs)
+    assert done.returncode == 0, done.stderr
+    assert complaints(json.loads(done.stdout), schema) == []
+
+
+def test_the_index_may_be_elsewhere_and_be_asked_alone(runs: Path) -> None:
+    made = heatsoak_here("history", "runs", "-o", "years.parquet", cwd=runs.parent)
+    assert made.returncode == 0, made.stderr
+    assert not (runs / NAME).exists()
+    shutil.rmtree(runs)
+    asked = heatsoak_here("history", "years.parquet", cwd=runs.parent)
+    assert asked.stdout == made.stdout
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(runs: Path) -> None:
+    runs.rename(runs.parent / "[1]*")
+    done = heatsoak_here("history", "[1]*", cwd=runs.parent)
+    assert done.returncode == 0, done.stderr
+    assert "10 recordings are summed up" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "nowhere: cannot be read: No such file or directory"),
+        (("empty",), "empty: has no recording in it (a directory with recording.json)"),
+        (("runs", "--drive", "S1243"), "--drive S1243: there is no such drive (did you mean"),
+        (("runs", "--workload", "writes"), "there is read (sequential read, 128k, QD32)"),
+        (("runs", "--since", "2099-01-01"), "--since 2099-01-01: no recording is as new"),
+        (("runs", "--since", "March"), "does not match the formats"),
+        (("text.parquet",), "text.parquet: is not an index of heatsoak history"),
+        (("text.parquet", "-o", "x"), "-o x: an index is only made of a directory"),
+        (("runs", "-o", "text.parquet"), "text.parquet: is not an index of heatsoak history"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(runs: Path, words: tuple[str, ...], said: str) -> None:
+    (runs.parent / "empty").mkdir()
+    (runs.parent / "text.parquet").write_text("text")
+    assert said in complaint(heatsoak_here("history", *words, cwd=runs.parent), 2)
+
+
+def test_an_index_that_is_damaged_inside_is_one_line(runs: Path) -> None:
+    updated(runs)
+    content = bytearray((runs / NAME).read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    (runs.parent / NAME).write_bytes(content)
+    said = complaint(heatsoak_here("history", NAME, cwd=runs.parent), 2)
+    assert f"{NAME}: cannot be queried: " in said
+    (runs / NAME).write_bytes(content)
+    assert f"{NAME}: is damaged: " in complaint(heatsoak_here("history", ".", cwd=runs), 2)
+
+
+def test_without_duckdb_it_says_what_to_install(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    said = complaint(heatsoak_here("history", "runs", cwd=runs.parent), 3)
+    assert said == "heatsoak: history needs DuckDB: pip install 'heatsoak[history]'"
+    assert not (runs / NAME).exists()
+
+
+def test_help_needs_no_duckdb() -> None:
+    words = "import sys; import heatsoak.cli.history; print('duckdb' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert "history" in COMMANDS
+
+
+def summaries(drive: str, rates: np.ndarray[Any, Any], **columns: Any) -> pl.DataFrame:
+    """Rows of one drive's index, ten days apart."""
+    count = len(rates)
+    rows = pl.DataFrame(
+        {
+            "path": [f"{drive}/{number}" for number in range(count)],
+            "started_unix_s": BEGAN_UNIX_S + 10 * DAY_S * np.arange(count),
+            "mean_mb_s": rates,
+            "level": rates,
+        }
+    ).with_columns(
+        drive=pl.lit(drive),
+        host=pl.lit(""),
+        place=pl.lit(""),
+        protocol=pl.lit("x"),
+        step=pl.lit("write"),
+        workload=pl.lit("sequential write, 128k, QD32"),
+        alike=pl.lit("x"),
+        is_comparable=pl.lit(True),
+        verdict=pl.lit("steady"),
+    )
+    rows = rows.with_columns(**columns)
+    missing = {name: pl.lit(None) for name in SCHEMA if name not in rows.columns}
+    return rows.with_columns(**missing).select(
+        pl.col(name).cast(kind) for name, kind in SCHEMA.items()
+    )
+
+
+def drives_of(tmp_path: Path, frames: list[pl.DataFrame]) -> Path:
+    index = tmp_path / NAME
+    pl.concat(frames).write_parquet(index)
+    return index
+
+
+def noisy(seed: int, count: int = 36, sigma: float = 0.02) -> np.ndarray[Any, Any]:
+    return np.asarray(2000 * np.exp(np.random.default_rng(seed).normal(0, sigma, count)))
+
+
+def test_where_nothing_changes_nothing_is_found(tmp_path: Path) -> None:
+    # twenty drives of a year: 2 % of noise from run to run, and one in ten runs disturbed
+    frames = []
+    for seed in range(20):
+        disturbed = np.random.default_rng(100 + seed).random(36) < 0.1
+        frames.append(summaries(f"S{seed}", noisy(seed) * np.where(disturbed, 0.7, 1.0)))
+    found = history(drives_of(tmp_path, frames))
+    verdicts = [one.verdict for one in found.series]
+    assert not {"slower", "faster"} & set(verdicts)
+    assert verdicts.count("same") >= 15  # of the others, 5 % cannot be excluded
+
+
+def test_without_disturbances_a_loss_is_excluded(tmp_path: Path) -> None:
+    frames = [summaries(f"S{seed}", noisy(seed, sigma=0.01)) for seed in range(20)]
+    found = history(drives_of(tmp_path, frames))
+    assert [one.verdict for one in found.series] == ["same"] * 20
+    assert found.slower == "no"
+    assert found.sentence == "None of 20 drives is slower than it was, in 20 workloads"
+
+
+def test_a_loss_is_found_in_every_one_of_twenty(tmp_path: Path) -> None:
+    lost = np.linspace(0, np.log(0.92), 36)
+    frames = [summaries(f"S{seed}", noisy(seed) * np.exp(lost)) for seed in range(20)]
+    found = history(drives_of(tmp_path, frames))
+    assert [one.verdict for one in found.series] == ["slower"] * 20
+    changes = [one.change for one in found.series if one.change is not None]
+    assert len(changes) == 20
+    # 95 % intervals: of 20, fewer than 16 would hold the truth once in 400 times
+    assert sum(one.low_pct <= -8 <= one.high_pct for one in changes) >= 16
+    assert "; 19 more of 20 drives are slower too" in found.sentence
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    held = 0
+    firmware = np.repeat([0, 1], 12)
+    for seed in range(400):
+        days = np.arange(0.0, 240.0, 10.0)
+        logs = np.asarray(np.log(noisy(seed, 24)) - 0.1 * firmware - 0.05 * days / 365.25, float)
+        fit = Fit(days, logs, np.zeros(24, np.int64), firmware)
+        change = fit.of_firmware(0, 1)
+        assert change is not None
+        held += change.low <= -0.1 <= change.high
+    # 95 % of 400 are 380, give or take 4.4
+    assert 365 <= held <= 395
+
+
+def test_too_few_days_are_said_to_be_too_few(tmp_path: Path) -> None:
+    found = history(drives_of(tmp_path, [summaries("S1", noisy(0, 3))]))
+    assert found.slower == "cannot-tell"
+    assert found.sentence.endswith("was recorded on 3 days: too few to tell whether it is slower")
+
+
+def test_a_drive_that_only_throttles_sooner_is_said_to_begin_as_fast(tmp_path: Path) -> None:
+    lost = np.exp(np.linspace(0, np.log(0.9), 36))
+    rows = summaries("S1", noisy(0) * lost, level=pl.Series(noisy(1)))
+    (series,) = history(drives_of(tmp_path, [rows])).series
+    assert series.verdict == "slower"
+    assert series.text.endswith("; it begins as fast as then, and falls sooner or further")
+
+
+def test_of_rounds_the_last_counts(tmp_path: Path) -> None:
+    rows = summaries("S1", noisy(0, 12))
+    early = rows.with_columns(round=pl.lit(1, pl.Int64), mean_mb_s=pl.lit(9000.0))
+    late = rows.with_columns(round=pl.lit(7, pl.Int64))
+    (series,) = history(drives_of(tmp_path, [early, late])).series
+    assert series.runs == 12
+    assert series.rate == pytest.approx(2000, rel=0.05)
+
+
+def test_firmware_that_was_not_recorded_is_no_change(tmp_path: Path) -> None:
+    known = pl.Series([None, "1B", None, "1B", None, "2B", None, "2B", "2B", None, None, "2B"])
+    rows = summaries("S1", noisy(0, 12), firmware=known)
+    (series,) = history(drives_of(tmp_path, [rows])).series
+    (change,) = series.changes
+    assert (change.before, change.after) == ("1B", "2B")

@@ -1,0 +1,292 @@
+"""``heatsoak watch --metrics``: what is watched, for Prometheus."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from shutil import which
+from urllib.request import urlopen
+
+import pytest
+from command import complaint, heatsoak_here
+from heatsoak.analysis import RecordingFindings, StepFindings
+from heatsoak.bench.metrics import Address, Metrics, served
+from heatsoak.bench.watch import DriveWatch
+from heatsoak.errors import UsageError
+from heatsoak.target.device import describe_device
+from machine import Machine
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from waiting import until
+
+CONTRIB = Path(__file__).parents[1] / "contrib" / "prometheus"
+SECTOR = 512
+#: The labels of what a watch of the machine below serves.
+DRIVE = {"device": "nvme0n1", "model": "Samsung SSD 950 PRO 512GB", "serial": "S1"}
+
+needs_promtool = pytest.mark.skipif(
+    which("promtool") is None, reason="promtool (Debian's prometheus) is not installed"
+)
+
+
+class Watched:
+    """A drive with a sensor of its own, whose counters a test moves."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.machine = Machine(tmp_path / "machine")
+        controller, self.disk = self.machine.nvme(0, "0000:01:00.0", "S1")
+        self.machine.hwmon(
+            *(0, controller, "nvme"),
+            temp1_input=61_850,
+            temp1_label="Composite",
+            temp1_max=69_850,
+            temp1_crit=84_850,
+        )
+        self.written = 0
+        self.write(0)
+        self.watch = DriveWatch(
+            device=describe_device("nvme0n1", self.machine.roots),
+            directory=tmp_path / "watched",
+            conditions={},
+            roots=self.machine.roots,
+            interval_s=0.05,
+        )
+
+    def write(self, ios: int) -> None:
+        """Count this many writes of 128 KiB."""
+        self.written += ios
+        counts = [0, 0, 0, 0, self.written, 0, self.written * 256, self.written, 0, 0, 0]
+        file = self.disk / "stat"
+        # in place, as the kernel does: the descriptor stays good
+        with file.open("r+" if file.exists() else "w") as stat:
+            stat.write(" ".join(f"{count:12d}" for count in counts) + "\n")
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+@pytest.fixture
+def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
+    """A watch that runs and serves metrics, and their URL."""
+    over = threading.Event()
+
+    def beat(_: DriveWatch) -> None:
+        watched.write(100)
+        if over.is_set():
+            raise KeyboardInterrupt
+
+    with served(watched.watch, Address("127.0.0.1", 0)) as url:
+        thread = threading.Thread(target=watched.watch.run, args=(None, beat))
+        thread.start()
+        until(lambda: watched.watch.moved["write_bytes"] > 0)
+        yield watched, url
+        over.set()
+        thread.join()
+
+
+Values = dict[str, list[tuple[Mapping[str, str], float]]]
+
+
+def values(text: str) -> Values:
+    """Every sample by name, without the drive's labels, which all must have."""
+    found: Values = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            assert {name: labels.pop(name) for name in DRIVE} == DRIVE
+            found.setdefault(sample.name, []).append((labels, sample.value))
+    return found
+
+
+def scraped(watch: DriveWatch) -> str:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Metrics(watch))
+    return generate_latest(registry).decode()
+
+
+def test_a_running_watch_serves_what_it_reads(running: tuple[Watched, str]) -> None:
+    watched, url = running
+    until(lambda: watched.watch.latest.drive_temp_c() is not None)
+    with urlopen(url) as answer:
+        found = values(answer.read().decode())
+    ((_, temp_c),) = found["heatsoak_drive_temperature_celsius"]
+    ((sensor, same_c),) = found["heatsoak_temperature_celsius"]
+    assert temp_c == same_c == pytest.approx(61.85)
+    assert sensor == {"sensor": "composite"}
+    limits = {labels["limit"]: c for labels, c in found["heatsoak_temperature_limit_celsius"]}
+    assert limits == {"warning": pytest.approx(69.85), "critical": pytest.approx(84.85)}
+    ((_, written),) = found["heatsoak_write_bytes_total"]
+    ((_, operations),) = found["heatsoak_write_operations_total"]
+    assert operations % 100 == pytest.approx(0, abs=1e-3)
+    assert written == pytest.approx(operations * 128 * 1024)
+    assert "heatsoak_verdict" not in found  # nothing was judged so far
+
+
+def test_what_a_sensor_counts_and_the_judge_says_are_served(watched: Watched) -> None:
+    watched.watch.latest.update(
+        {
+            "throttle_count.tmt1": 7.0,
+            "throttle_time_s.tmt1": 90.0,
+            "throttle_time_s.warning": 120.0,
+            "temp_c.sensor1": -273.15,
+            "read_bw_mb_s": 0.0,
+            "read_iops": 0.0,
+            "read_lat_us": 80.0,
+            "power_w": 4.5,
+        }
+    )
+    step = StepFindings(
+        **{"step": "writes 1", "workload": "writes", "duration_s": 60.0, "mean_mb_s": 900.0},
+        **{"start_temp_c": 40.0, "verdict": "thermal", "episodes": [], "consistency": None},
+    )
+    watched.watch.findings = RecordingFindings(
+        path="", drive={}, conditions={}, steps=[step], sensors=[], notes=[]
+    )
+    text = scraped(watched.watch)
+    found = values(text)
+    assert found["heatsoak_throttle_transitions_total"] == [({"counter": "tmt1"}, 7.0)]
+    assert found["heatsoak_throttle_seconds_total"] == [
+        ({"counter": "tmt1"}, 90.0),
+        ({"counter": "warning"}, 120.0),
+    ]
+    assert found["heatsoak_power_watts"] == [({}, 4.5)]
+    states = {labels["verdict"]: value for labels, value in found["heatsoak_verdict"]}
+    assert states.pop("thermal") == 1
+    assert set(states.values()) == {0}
+    assert {"steady", "unknown", "write-cache"} <= set(states)
+    assert "heatsoak_temperature_celsius" not in found  # a placeholder is no reading
+    assert "heatsoak_read_latency_seconds" not in found  # nothing is read now
+    assert "# TYPE heatsoak_throttle_seconds_total counter" in text
+    assert "# TYPE heatsoak_verdict gauge" in text
+
+
+@needs_promtool
+def test_promtool_finds_nothing_wrong(running: tuple[Watched, str]) -> None:
+    _, url = running
+    with urlopen(url) as answer:
+        text = answer.read()
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@needs_promtool
+def test_the_alert_rules_are_whole_and_fire_when_they_should() -> None:
+    for words in (("check", "rules", "rules.yml"), ("test", "rules", "rules.test.yml")):
+        done = subprocess.run(["promtool", *words], cwd=CONTRIB, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def expressions() -> list[str]:
+    """What the dashboard asks for."""
+    dashboard = json.loads((CONTRIB / "dashboard.json").read_text())
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+@needs_promtool
+def test_the_dashboard_asks_in_prometheus_language(tmp_path: Path) -> None:
+    lines = ["groups:", "- name: dashboard", "  rules:"]
+    for number, asked in enumerate(expressions()):
+        plain = asked.replace("$__rate_interval", "1m").replace("$device", ".*")
+        lines += [f"  - record: asked_{number}", f"    expr: {json.dumps(plain)}"]
+    (tmp_path / "rules.yml").write_text("\n".join(lines))
+    done = subprocess.run(
+        ["promtool", "check", "rules", "rules.yml"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_dashboard_and_rules_use_metrics_that_a_watch_has(watched: Watched) -> None:
+    watched.watch.latest.update({"throttle_count.tmt1": 7.0, "throttle_time_s.tmt1": 90.0})
+    watched.watch.latest.update({"temp_c.composite": 60.0})
+    served = set(values(scraped(watched.watch)))
+    served |= {"heatsoak_verdict", "heatsoak_temperature_limit_celsius"}  # of a watch that runs
+    asked = " ".join([*expressions(), (CONTRIB / "rules.yml").read_text()])
+    assert set(re.findall(r"heatsoak_\w+", asked)) <= served
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("prometheus") is None, reason="prometheus is not installed")
+def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path) -> None:
+    _, url = running
+    place = url.removeprefix("http://").removesuffix("/metrics")
+    config = {
+        "global": {"scrape_interval": "1s"},
+        "rule_files": [str(CONTRIB / "rules.yml")],
+        "scrape_configs": [{"job_name": "drives", "static_configs": [{"targets": [place]}]}],
+    }
+    (tmp_path / "prometheus.yml").write_text(json.dumps(config))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
+    words.append(f"--web.listen-address=127.0.0.1:{port}")
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(words, cwd=tmp_path, stdout=log, stderr=log) as server,
+    ):
+        try:
+            address = f"http://127.0.0.1:{port}/api/v1/query?query=heatsoak_write_bytes_total"
+            found: list[dict[str, object]] = []
+
+            def has_scraped() -> bool:
+                try:
+                    with urlopen(address) as answer:
+                        found[:] = json.load(answer)["data"]["result"]
+                except OSError:
+                    time.sleep(0.2)  # it is starting
+                return bool(found)
+
+            until(has_scraped)
+        finally:
+            server.terminate()
+    (series,) = found
+    metric = series["metric"]
+    assert isinstance(metric, dict)
+    assert metric.items() >= DRIVE.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("9101", "127.0.0.1", 9101),
+        (":9101", "127.0.0.1", 9101),
+        ("0.0.0.0:9101", "0.0.0.0", 9101),
+        ("[::1]:0", "::1", 0),
+    ],
+)
+def test_an_address_may_be_a_port_alone(text: str, host: str, port: int) -> None:
+    assert Address.parse(text) == Address(host, port)
+
+
+@pytest.mark.parametrize("text", ["here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"])
+def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(UsageError, match="is not an address and port, such as 127"):
+        Address.parse(text)
+
+
+def test_an_address_in_use_is_one_line(watched: Watched) -> None:
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        address = Address("127.0.0.1", used.getsockname()[1])
+        with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
+            served(watched.watch, address).__enter__()
+
+
+def test_without_the_library_a_watch_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    done = heatsoak_here("watch", ".", "--metrics", "0", "-o", "w", cwd=tmp_path)
+    if done.returncode == 2 and "is not on a drive" in done.stderr:
+        pytest.skip(done.stderr)
+    said = complaint(done, 3)
+    assert said == "heatsoak: metrics need prometheus-client: pip install 'heatsoak[metrics]'"
+    assert not (tmp_path / "w").exists()
