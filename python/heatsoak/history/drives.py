@@ -588,7 +588,9 @@ def _answer(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-tell
         told = len(series) - len(open_ones)
         fewer = all(one.verdict == "too-few" for one in open_ones)
         why = "were run on too few days" if fewer else "have too few days or vary too much"
-        which = f"{told} of {len(series)} workloads are no slower, the others" if told else "all workloads"
+        which = "all workloads"
+        if told:
+            which = f"{told} of {len(series)} workloads are no slower, the others"
         return "cannot-tell", f"Cannot tell whether {what} is slower than it was: {which} {why}"
     subject = drive_text(series[0]) if drives == 1 else f"None of {drives} drives"
     verb = "is no slower" if drives == 1 else "is slower"
