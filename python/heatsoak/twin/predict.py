@@ -206,7 +206,7 @@ def slowed(phases: Sequence[Phase], load: Mapping[str, Array]) -> Slowed | None:
     rates = np.array([phase["mb_s"] for phase in phases])
     moved_mb = np.cumsum(load["mb_s"])
     free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
-    after = slice(int(onset_s), None)
+    after = slice(min(int(onset_s), len(moved_mb) - 1), None)
     shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
     lowest = int(np.argmin(shares))
     # the governor's first act may be too small to see
