@@ -276,4 +276,4 @@ def _keys_at(model: type[BaseModel], path: list[str]) -> set[str]:
             continue
         kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
         here = next((kind for kind in kinds if hasattr(kind, "model_fields")), here)
-    return set(getattr(here, "model_fields", {}))
+    return {field.alias or name for name, field in getattr(here, "model_fields", {}).items()}

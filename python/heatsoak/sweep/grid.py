@@ -68,7 +68,7 @@ def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
     def values(given: Any) -> tuple[Any, ...]:
         found = [meaning(one) for one in _listed(given)]
         if not found:
-            raise ValueError("has no values: leave it out, or list some")
+            raise ValueError("has no values: list at least one")
         twice = next((one for place, one in enumerate(found) if one in found[:place]), None)
         if twice is not None:
             raise ValueError(f"has {twice} twice")

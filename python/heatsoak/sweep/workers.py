@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import statistics
 import threading
@@ -22,6 +23,8 @@ from heatsoak.sweep.work import version
 _T = TypeVar("_T")
 #: Empty tasks that the overhead of a task is the median of.
 _TRIES = 5
+#: As `dask scheduler` prints it, or without the protocol.
+_ADDRESS = re.compile(r"([a-z]+://)?\S+:[0-9]+")
 #: How long to look for a scheduler.
 _CONNECT_S = 10
 
@@ -127,6 +130,8 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
         raise UsageError(
             "--scheduler needs Dask, which is not installed: pip install 'heatsoak[cluster]'"
         ) from None
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
     # what it says of lost connections would stand among our own lines
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
