@@ -7,15 +7,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.sweep import running, work
 from schema_check import complaints
-from twinned import Twinned
 from waiting import until
+
+if TYPE_CHECKING:
+    from twinned import Twinned
 
 pytest_plugins = ["twinned"]
 
@@ -311,7 +313,9 @@ def test_the_example_is_a_grid(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_twin_is_swept_in_its_places_as_it_is_predicted(tmp_path: Path, twinned: Twinned) -> None:
+def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
+    tmp_path: Path, twinned: "Twinned"
+) -> None:
     twin = twinned.directory / "twin.toml"
     grid = f'drives = "{twin}"\nworkloads = "read"\nfor = "3m"\nwarmer_k = [0, 10]\n'
     found = swept(grid, "--draws", "40", "--exact", cwd=tmp_path)
