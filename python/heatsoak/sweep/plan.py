@@ -42,6 +42,15 @@ class Group:
     seed: int
     draws: int
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the exact engine does the same, down to each I/O.
+
+        It would run a twin at its base's speed, not at what was seen, and does not follow what a
+        trace asks for over time.
+        """
+        return isinstance(self.subject, Drive) and isinstance(self.load, WorkloadStep)
+
     def identity(self) -> str:
         """Return a hash of all that its points depend on, apart from their parameters."""
         own = LikelyDrive.middle(self.subject, self.place)
@@ -95,13 +104,8 @@ class Plan:
         }
 
     def sampled(self, count: int | None, seed: int) -> list[Point]:
-        """Return as many points, drawn by chance, that the exact engine can run; None is all.
-
-        What a trace asks for over time only heat and governor follow.
-        """
-        known = [
-            one for one in self.points if isinstance(self.groups[one.group].load, WorkloadStep)
-        ]
+        """Return as many points, drawn by chance, that the exact engine can run; None is all."""
+        known = [one for one in self.points if self.groups[one.group].is_exact]
         if count is None or count >= len(known):
             return known
         drawn = {one.id for one in sorted(known, key=lambda one: _hash(seed, one.id))[:count]}

@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
-from heatsoak.errors import RunInterrupted, ToolError
+from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress
 from heatsoak.sweep.grid import Grid
 from heatsoak.sweep.plan import DRAWS, Plan, plan_of
@@ -87,6 +87,11 @@ def sweep(
     which keeps what is done.
     """
     plan = plan_of(grid, seed=seed, draws=draws)
+    if sample is None and not any(group.is_exact for group in plan.groups):
+        raise UsageError(
+            "--exact: the exact engine runs drives of the catalog, not twins, and loads, not "
+            "traces: the grid has none, so leave it out"
+        )
     require_place(directory)
     tables = _tables(plan, directory, sample, seed)
     sweeping = _Sweeping(plan, tables, progress)

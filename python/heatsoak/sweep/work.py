@@ -143,7 +143,7 @@ def _exact(group: Group, prepared: Prepared, change: Change) -> Row:
         core = Core(
             json.dumps(own.drive), json.dumps(cooled_place(own.place, change.cooling)), group.seed
         )
-        found = run_exact(core, group.before, case.workload, case.seconds, case.simulated)
+        found = run_exact(core, group.before, case.workload, case.seconds, case.phases)
     except ValueError as error:  # such as one that runs away idle in a hotter room
         return {"impossible": f"{group.place}: {error}"}
     return {

@@ -129,7 +129,6 @@ class Case:
         drives: those that are likely, in the place.
         phases: what the workload does with everything permitted.
         seconds: how long it is followed.
-        simulated: `phases` as the simulated drive has them, whatever a twin was seen to do.
     """
 
     subject: Twin | Drive
@@ -139,7 +138,6 @@ class Case:
     seconds: int
     phases: list[Phase]
     _prepared: Sequence[list[Phase] | float]
-    simulated: list[Phase]
 
     @classmethod
     def of(
@@ -165,11 +163,11 @@ class Case:
         prepared = [
             unheated.pause(one) if isinstance(one, Pause) else unheated.run(one) for one in before
         ]
-        phases = simulated = unheated.run(workload, duration_s)
+        phases = unheated.run(workload, duration_s)
         if isinstance(subject, Twin):
             phases = _as_fast(_of_data(phases), workload, subject)
         seconds = max(round(duration_s), 1)
-        return cls(subject, drive, drives, workload, seconds, phases, prepared, simulated)
+        return cls(subject, drive, drives, workload, seconds, phases, prepared)
 
     @property
     def place(self) -> str:
