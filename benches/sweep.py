@@ -96,17 +96,22 @@ def of_a_task(grid: Grid, ways: Mapping[str, Mapping[str, Any]]) -> None:
 def of_a_process(grid: Grid, ways: Mapping[str, Mapping[str, Any]], rounds: int) -> None:
     """Print how long all points take each way, and how much of two processors that is."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
+    own: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
             with tempfile.TemporaryDirectory() as directory:
+                begin = time.process_time()
                 taken[name].append(points_s(grid, Path(directory), way))
+                own[name].append(time.process_time() - begin)
     alone_s = statistics.median(taken["one process"])
     print(f"{grid.size} points, one process: {alone_s:.1f} s")
     for name in list(ways)[1:]:
         shares = [one / two / 2 for one, two in zip(taken["one process"], taken[name], strict=True)]
         print(
             f"{name}: {statistics.median(taken[name]):.1f} s, efficiency "
-            f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%})"
+            f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%}); giving tasks "
+            f"away and writing what comes back takes {statistics.median(own[name]):.2f} s of a "
+            f"processor, of {statistics.median(own['one process']):.1f} s in one process"
         )
 
 
