@@ -39,7 +39,7 @@ def main(rounds: int = ROUNDS) -> None:
     of_a_point()
     local: Callable[..., Any] = distributed.LocalCluster
     with local(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         ways: dict[str, dict[str, Any]] = {
             "one process": {"jobs": 1},
@@ -109,8 +109,8 @@ def of_a_process(grid: Grid, ways: Mapping[str, Mapping[str, Any]], rounds: int)
         shares = [one / two / 2 for one, two in zip(taken["one process"], taken[name], strict=True)]
         print(
             f"{name}: {statistics.median(taken[name]):.1f} s, efficiency "
-            f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%}); giving tasks "
-            f"away and writing what comes back takes {statistics.median(own[name]):.2f} s of a "
+            f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%}); "
+            f"giving tasks away and writing what comes back takes {statistics.median(own[name]):.2f} s of a "
             f"processor, of {statistics.median(own['one process']):.1f} s in one process"
         )
 
