@@ -18,7 +18,7 @@ import distributed
 from heatsoak.sweep import Grid, sweep
 from heatsoak.sweep.plan import plan_of
 from heatsoak.sweep.store import POINTS, Table
-from heatsoak.sweep.work import Prepared, foretell, prepare
+from heatsoak.sweep.work import foretell, prepare
 from heatsoak.sweep.workers import workers
 
 ROUNDS = 5
@@ -60,18 +60,20 @@ def of_a_point() -> None:
         print(f"a point of {draws} likely drives: {each_ms:.1f} ms of a processor")
     with tempfile.TemporaryDirectory() as directory:
         plan = plan_of(Grid.model_validate(GRID), draws=40)
-        named = {point.id: plan.named(point) for point in plan.points[:64]}
-        table = Table(Path(directory), POINTS, named, dict.fromkeys(named, 0), (16, 256))
+        named = {point.id: plan.named(point) for point in plan.points}
+        table = Table(Path(directory), POINTS, named, dict.fromkeys(named, 0), (256, 256))
+        rows = [{**rows[place % len(rows)], "point": name} for place, name in enumerate(named)]
+        by_name = {row["point"]: row for row in rows}
         taken = []
         for part, names in table.missing():
             begin = time.perf_counter()
-            table.add(part, [row for row in rows if row["point"] in names])
+            table.add(part, [by_name[name] for name in names])
             taken.append(time.perf_counter() - begin)
         took_ms = statistics.median(taken) * 1e3
         print(f"a part of {len(table.parts[0].names)} points: {took_ms:.1f} ms to write")
 
 
-def of_grid(grid: Grid, draws: int = 10) -> tuple[Prepared, list[Any]]:
+def of_grid(grid: Grid, draws: int = 10) -> tuple[bytes, list[Any]]:
     """Return the first group after its pass, and its points."""
     plan = plan_of(grid, draws=draws)
     return prepare(plan.groups[0]).found, [(one.id, one.change) for one in plan.points]
@@ -110,7 +112,8 @@ def of_a_process(grid: Grid, ways: Mapping[str, Mapping[str, Any]], rounds: int)
         print(
             f"{name}: {statistics.median(taken[name]):.1f} s, efficiency "
             f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%}); "
-            f"giving tasks away and writing what comes back takes {statistics.median(own[name]):.2f} s of a "
+            "giving tasks away and writing what comes back takes "
+            f"{statistics.median(own[name]):.2f} s of a "
             f"processor, of {statistics.median(own['one process']):.1f} s in one process"
         )
 

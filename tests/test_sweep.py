@@ -150,9 +150,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which each point that is predicted is added, if it is predicted here."""
     predicted: list[str] = []
 
-    def foretell(prepared: work.Prepared, asked: Sequence[work.Asked]) -> Any:
+    def foretell(packed: bytes, asked: Sequence[work.Asked]) -> Any:
         predicted.extend(name for name, _ in asked)
-        return work.foretell(prepared, asked)
+        return work.foretell(packed, asked)
 
     monkeypatch.setattr(running, "foretell", foretell)
     return predicted
@@ -182,6 +182,29 @@ def test_after_a_kill_only_what_is_missing_is_run(
     assert {path: path.stat().st_mtime_ns for path in before} == before
     swept(grid, "--sample", "0", cwd=tmp_path, into="whole")
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done_and_says_so(tmp_path: Path) -> None:
+    grid = GRID.replace("steps = 5", "steps = 60").replace("90s", "10m")
+    (tmp_path / "grid.toml").write_text(grid)
+    words = ("sweep", "grid.toml", "-o", "s", "--sample", "0", "--jobs", "2")
+    with subprocess.Popen(
+        [sys.executable, "-m", "heatsoak", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        points = tmp_path / "s" / "points"
+        assert until(lambda: any(points.glob("part-*.parquet")))
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=200)
+    assert process.returncode == 130, errors
+    assert output == ""
+    kept = len(table(tmp_path / "s"))
+    last = f"heatsoak: stopped by the user: {kept:,} of 360 points are in s, and the same command"
+    assert errors.splitlines()[-1].startswith(last)
 
 
 def test_a_grid_that_grows_keeps_its_points(

@@ -14,7 +14,7 @@ from heatsoak.sweep.grid import Grid
 from heatsoak.sweep.plan import DRAWS, Plan, plan_of
 from heatsoak.sweep.store import TABLES, Part, Table, require_place
 from heatsoak.sweep.summary import Sweep, summary_of
-from heatsoak.sweep.work import Asked, Prepared, Timed, foretell, prepare, simulate
+from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate
 from heatsoak.sweep.workers import Workers, workers
 
 #: A task computes for at least this many times what giving it away takes: 5 % is lost.
@@ -24,7 +24,7 @@ _WAITING = 2
 #: Tasks that each process is to have at least, so that all end at about the same time.
 _SHARES = 4
 #: Points in a part: a predicted one takes 15 ms and a file 5; an exact one takes seconds.
-_SIZES = {"points": (16, 256), "exact": (1, 16)}
+_SIZES = {"points": (16, 1024), "exact": (1, 16)}
 #: Points that the exact engine is run on, unless all are asked for.
 SAMPLE = 20
 
@@ -138,7 +138,7 @@ class _Sweeping:
     _groups: deque[int] = field(default_factory=deque)
     #: Prepared groups' work that is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
-    _prepared: dict[int, Prepared] = field(default_factory=dict)
+    _prepared: dict[int, bytes] = field(default_factory=dict)
     _lacking: dict[int, list[_Task]] = field(default_factory=dict)
     _pace: dict[Kind, _Pace] = field(
         default_factory=lambda: {kind: _Pace(guess) for kind, guess in _FIRST_GUESS_S.items()}
@@ -189,7 +189,9 @@ class _Sweeping:
         parts = list(first.parts)
         pace = self._pace[first.kind]
         fair = ceil(pace.left / (at.count * _SHARES))
-        worth = _WORTH * at.overhead_s / pace.each_s if pace.done else 0
+        # one head gives tasks to all, and each waits until it has served the others
+        times = max(_WORTH, at.count)
+        worth = times * at.overhead_s / pace.each_s if pace.done else 0
         wanted, points = min(worth, fair), first.points
         while (
             points < wanted

@@ -5,6 +5,7 @@ another machine.
 """
 
 import json
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -60,8 +61,12 @@ def version() -> str:
     return heatsoak.__version__
 
 
-def prepare(group: Group) -> Timed[Prepared]:
-    """Make the unheated pass; raises UsageError for what cannot be simulated."""
+def prepare(group: Group) -> Timed[bytes]:
+    """Make the unheated pass; raises UsageError for what cannot be simulated.
+
+    What is returned is pickled, a :class:`Prepared`: it goes along with many tasks, and packing it
+    for each would take longer than giving them away.
+    """
     began = time.perf_counter()
     also = {"enclosure": group.place, "seed": group.seed, "draws": group.draws}
     prepared: Prepared
@@ -71,16 +76,19 @@ def prepare(group: Group) -> Timed[Prepared]:
     else:
         case = Case.of(group.subject, group.load, group.duration_s, before=group.before, **also)  # type: ignore[arg-type]
         prepared = Prepared(case, cliff_of(case))
-    return Timed(prepared, time.perf_counter() - began)
+    packed = pickle.dumps(prepared)
+    return Timed(packed, time.perf_counter() - began)
 
 
-def foretell(prepared: Prepared, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Predict points of a group, each with heat and governor alone."""
+    prepared = pickle.loads(packed)
     return _each(asked, lambda change: _predicted(prepared, change))
 
 
-def simulate(group: Group, prepared: Prepared, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Run the exact engine on points of a group."""
+    prepared = pickle.loads(packed)
     return _each(asked, lambda change: _exact(group, prepared, change))
 
 
