@@ -9,7 +9,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -58,6 +58,8 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
         yield Workers(_Here(), 1, 0.0)
         return
     with _processes(count) as executor:
+        # a pool starts a process when a task finds none idle: all of them start now, at once
+        wait([executor.submit(version) for _ in range(count)])
         yield Workers(executor, count, _overhead_s(executor))
 
 
