@@ -31,14 +31,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import heatsoak
 import numpy as np
 from heatsoak._core import Drive as Core
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
 from heatsoak.catalog import load_drive, load_enclosure, published
 from heatsoak.errors import HeatsoakError
 from heatsoak.protocol import Pause, Protocol, WorkloadStep, load
 from heatsoak.recording import Recording
-from heatsoak.target.simulated import workloads_json
+from heatsoak.sweep.work import run_exact
 from heatsoak.twin import Cooling, Prediction, fit, predict
 from heatsoak.twin.case import Case
+from heatsoak.twin.predict import throttles_in
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -114,40 +114,8 @@ def exact(
 ) -> Exact:
     """Simulate a load of `case`'s length; ValueError for what cannot be."""
     core = Core(json.dumps(drive), json.dumps(place), seed)
-    for one in before:
-        if isinstance(one, Pause):
-            core.advance(one.duration_s, 60.0)
-            continue
-        core.begin(workloads_json(one, core.user_bytes))
-        while not core.done and not core.stopped:
-            core.advance(60.0, 60.0)
-        core.end()
-    if core.stopped:
-        raise ValueError("shuts itself down while it is prepared")
-    core.begin(workloads_json(step, core.user_bytes))
-    found = core.advance(float(case.seconds), 1.0)
-    rates = [np.nan_to_num(found[key]) for key in ("read_bw_mb_s", "write_bw_mb_s")]
-    mb_s = np.zeros(case.seconds)  # that of a drive that shuts itself down
-    moved = np.sum(rates, axis=0)[: case.seconds]
-    mb_s[: len(moved)] = moved
-    return slowed(core.truth()["onset_s"], mb_s, case)
-
-
-def slowed(onset_s: float, mb_s: Array, case: Case) -> Exact:
-    """Return what heat took, beside what the load does at the same place without it."""
-    if not np.isfinite(onset_s):
-        return Exact(None, float("nan"))
-    ends_mb = np.cumsum([phase["mb"] for phase in case.phases])
-    rates = np.array([phase["mb_s"] for phase in case.phases])
-    free = rates[np.minimum(np.searchsorted(ends_mb, np.cumsum(mb_s)), len(rates) - 1)]
-    after = slice(min(int(onset_s), len(mb_s) - 1), None)
-    width = min(int(DEPTH_WINDOW_S), len(mb_s[after]))
-    window = np.ones(width) / width
-    shares = np.convolve(mb_s[after] / free[after], window, "valid")
-    lowest = int(np.argmin(shares))
-    if 1 - shares[lowest] < MIN_DROP:
-        return Exact(None, float("nan"))
-    return Exact(float(onset_s), float(np.convolve(mb_s[after], window, "valid")[lowest]))
+    found = run_exact(core, before, step, case.seconds, case.phases)
+    return Exact(None, float("nan")) if found is None else Exact(found.onset_s, found.mb_s)
 
 
 def another(drive: Spec, place: Spec, chance: np.random.Generator, *, air: bool = True) -> Pair:
@@ -267,9 +235,7 @@ def _edge_c(case: Case, wanted: float) -> float:
     for _ in range(8):
         middle_c = (low_c + high_c) / 2
         try:
-            loads = case.loads(Cooling(middle_c))
-            slow = [slowed(one["onset_s"], one["mb_s"], case).onset_s is not None for one in loads]
-            hit = sum(slow) / len(slow)
+            hit = throttles_in(case, case.loads(Cooling(middle_c)))
         except HeatsoakError:
             hit = 1.0
         low_c, high_c = (middle_c, high_c) if hit < wanted else (low_c, middle_c)

@@ -34,7 +34,7 @@ def load_drive(name: str) -> Drive:
     if name in _drives():
         return _drives()[name]
     text = _own_file(name, "drive", drive_ids())
-    tables = _toml(text, name)
+    tables = toml_tables(text, name)
     if tables.keys() >= _TWIN:
         return _drive_of_twin(tables, name)
     return parse_drive(text, name).model_copy(update={"id": name})
@@ -75,13 +75,13 @@ def load_trace(name: str) -> TraceShape:
     if name in _traces():
         return _traces()[name]
     text = _own_file(name, "trace", trace_ids())
-    shape = _validated(TraceShape, _toml(text, name), name)
+    shape = validated(TraceShape, toml_tables(text, name), name)
     return shape.model_copy(update={"id": name})
 
 
 def parse_drive(text: str, name: str) -> Drive:
     """Return the drive in a TOML text; `name` precedes every error message."""
-    return _validated(Drive, _toml(text, name), name)
+    return validated(Drive, toml_tables(text, name), name)
 
 
 def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
@@ -89,12 +89,12 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
 
     A single enclosure may name any other as its base.
     """
-    tables = {name: _toml(text, name) for name, text in texts.items()}
+    tables = {name: toml_tables(text, name) for name, text in texts.items()}
     singles = {name: data for name, data in tables.items() if "places" not in data}
     families: dict[str, Enclosure] = {}
     for name, data in tables.items():
         if name not in singles:
-            families |= _validated(PlaceFamily, data, name).expand()
+            families |= validated(PlaceFamily, data, name).expand()
 
     def place(name: str, path: tuple[str, ...]) -> Enclosure:
         if name in families:
@@ -109,7 +109,7 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
 
 def read_catalog(name: str) -> dict[str, Any]:
     """Return the tables of one of the catalog's files."""
-    return _toml((_CATALOG / name).read_text("utf-8"), name)
+    return toml_tables((_CATALOG / name).read_text("utf-8"), name)
 
 
 @cache
@@ -123,7 +123,7 @@ def _drives() -> dict[str, Drive]:
 @cache
 def _traces() -> dict[str, TraceShape]:
     return {
-        stem: _validated(TraceShape, _toml(text, stem), stem).model_copy(update={"id": stem})
+        stem: validated(TraceShape, toml_tables(text, stem), stem).model_copy(update={"id": stem})
         for stem, text in _texts("traces")
     }
 
@@ -137,7 +137,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     """A user's own enclosure; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
     file, _, place_of_twin = name.partition("#") if not Path(name).is_file() else (name, "", "")
-    data = _toml(_own_file(file, "enclosure", enclosure_ids()), file)
+    data = toml_tables(_own_file(file, "enclosure", enclosure_ids()), file)
     if data.keys() >= _TWIN:
         return _enclosure_of_twin(data, name, place_of_twin)
     if "places" in data:
@@ -161,7 +161,7 @@ def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
     own = dict(tables["drive"])
     base = load_drive(str(own.pop("base", "")))
     whole = {**base.model_dump(exclude_none=True), **own, "id": name, "enclosure": name}
-    return _validated(Drive, whole, name)
+    return validated(Drive, whole, name)
 
 
 def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosure:
@@ -170,7 +170,7 @@ def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosu
     if chosen not in places:
         known = ", ".join(places)
         raise UsageError(f"{name}: the twin has no place '{chosen}': it has {known}")
-    return _validated(Enclosure, {**places[chosen], "id": name}, name)
+    return validated(Enclosure, {**places[chosen], "id": name}, name)
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -191,7 +191,7 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of an enclosure (is {base!r})")
         tables = _over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
-    return _validated(Enclosure, tables, name).model_copy(update={"id": name})
+    return validated(Enclosure, tables, name).model_copy(update={"id": name})
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -233,14 +233,16 @@ def _own_file(name: str, what: str, known: list[str]) -> str:
         raise UsageError(f"{name}: is not a text file in UTF-8") from error
 
 
-def _toml(text: str, name: str) -> dict[str, Any]:
+def toml_tables(text: str, name: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; UsageError, beginning with `name`, if it is none."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: is not valid TOML: {error}") from error
 
 
-def _validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
+def validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
+    """Return tables as a model; UsageError, beginning with `name`, for the first that is wrong."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -274,4 +276,4 @@ def _keys_at(model: type[BaseModel], path: list[str]) -> set[str]:
             continue
         kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
         here = next((kind for kind in kinds if hasattr(kind, "model_fields")), here)
-    return set(getattr(here, "model_fields", {}))
+    return {field.alias or name for name, field in getattr(here, "model_fields", {}).items()}

@@ -51,6 +51,10 @@ COMMANDS = {
         "predict",
         "Predict whether a drive throttles under a workload: when, how far, how hot.",
     ),
+    "sweep": (
+        "sweep",
+        "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.",
+    ),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",

@@ -1,6 +1,7 @@
 """``heatsoak predict``: what a drive would do under a workload, in a place, with other cooling."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -17,7 +18,10 @@ from heatsoak.cli.foretold import (
 from heatsoak.errors import UsageError
 from heatsoak.report import print_prediction
 from heatsoak.twin import Cooling, predict, subject_of, workload_of
-from heatsoak.units import MB, parse_size
+from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
+from heatsoak.twin.named import heatsink_of, rate_of
+
+_Value = TypeVar("_Value")
 
 
 def predict_command(
@@ -57,9 +61,9 @@ def predict_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Predict whether a drive throttles under a workload: when, how far, how hot."""
-    require(ambient_c, "--ambient", -40, 150, "C")
-    require(warmer_k, "--warmer", -100, 100, "K")
-    require(airflow_m_s, "--airflow", 0, 100, "m/s")
+    require(ambient_c, "--ambient", *AMBIENT_C, "C")
+    require(warmer_k, "--warmer", *WARMING_K, "K")
+    require(airflow_m_s, "--airflow", *AIRFLOW_M_S, "m/s")
     load, before = workload_of(workload)
     duration_s = duration_of(duration, load)
     found = predict(
@@ -68,8 +72,8 @@ def predict_command(
         duration_s,
         before=before,
         enclosure=enclosure,
-        cooling=Cooling(ambient_c, airflow_m_s, _heatsink(heatsink), warmer_k),
-        holds_mb_s=None if holds is None else _rate_mb_s(holds),
+        cooling=Cooling(ambient_c, airflow_m_s, _of("--heatsink", heatsink, heatsink_of), warmer_k),
+        holds_mb_s=_of("--holds", holds, rate_of),
     )
     if output_format is OutputFormat.JSON:
         print_json(found.model_dump(mode="json"))
@@ -79,27 +83,14 @@ def predict_command(
     return 1 if fail_below is not None and kept < fail_below else 0
 
 
-def _heatsink(text: str | None) -> str | float | None:
+def _of(option: str, text: str | None, meaning: Callable[[str], _Value]) -> _Value | None:
+    """What an option's text means; UsageError for what it cannot."""
     if text is None:
         return None
     try:
-        k_per_w = float(text)
-    except ValueError:
-        return text
-    if not 0.01 <= k_per_w <= 1000:
-        raise UsageError(f"--heatsink {text}: is no resistance in K/W: heatsinks have 0.5 to 20")
-    return k_per_w
-
-
-def _rate_mb_s(text: str) -> float:
-    number = text.removesuffix("/s")
-    try:
-        rate = parse_size(number if not number.replace(".", "").isdecimal() else f"{number}MB") / MB
-    except ValueError:
-        raise UsageError(f"--holds {text}: is no rate such as 1490MB/s") from None
-    if rate <= 0:
-        raise UsageError(f"--holds {text}: must be more than 0")
-    return rate
+        return meaning(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
 
 
 def add_to(app: typer.Typer) -> None:

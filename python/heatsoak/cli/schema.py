@@ -27,6 +27,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
+    from heatsoak.sweep import Sweep
     from heatsoak.target.device import DriveRow
     from heatsoak.twin import Advice, Prediction, Twin
 
@@ -46,6 +47,7 @@ def _documents() -> dict[str, Any]:
         "report": Reported,
         "reproduce": list[ReproductionRow],
         "run-dry-run": list[PlannedRow],
+        "sweep": Sweep,
         "trace-check": TraceCheck,
         "trace-stats": TraceStatistics,
     }
@@ -70,6 +72,7 @@ NAMES = {
     "reproduce": "reproduce, and its reproduce.json",
     "run": "run",
     "run-dry-run": "run --dry-run",
+    "sweep": "sweep, and its sweep.json",
     "trace-check": "trace check",
     "trace-stats": "trace stats",
     "watch": "watch",

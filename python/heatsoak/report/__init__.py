@@ -14,6 +14,7 @@ from heatsoak.report.lists import (
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.prediction import print_advice, print_prediction
 from heatsoak.report.reproduction import print_reproduction
+from heatsoak.report.sweep import print_sweep
 from heatsoak.report.trace import print_statistics, print_trace_check
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "print_protocols",
     "print_reproduction",
     "print_statistics",
+    "print_sweep",
     "print_trace_check",
     "print_written",
 ]

@@ -25,6 +25,8 @@ DRAWS = 40
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
 #: dust by a tenth, two samples of a chip by a twentieth, two sensors by a kelvin.
 AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
+#: What can be changed about a place: from where to where, and in what.
+AMBIENT_C, WARMING_K, AIRFLOW_M_S = (-40.0, 150.0), (-100.0, 100.0), (0.0, 100.0)
 #: Air that moves as fast as this halves a bare module's resistance: a light breeze does.
 HALVED_AT_M_S = 1.0
 #: Parts of a workload whose rates differ by less than this are one.
@@ -56,14 +58,23 @@ class Cooling:
 
 
 @dataclass(frozen=True)
-class _Likely:
+class LikelyDrive:
     """A drive and its place as the core takes them."""
 
     drive: dict[str, Any]
     place: dict[str, Any]
 
     def lumped(self) -> Lumped:
+        """Return heat and governor alone of it, at rest; ValueError where it cannot be."""
         return Lumped(json.dumps(self.drive), json.dumps(self.place))
+
+    @classmethod
+    def middle(cls, subject: Twin | Drive, place: str) -> Self:
+        """Return the drive itself in the place itself, at what is likeliest of both."""
+        if not isinstance(subject, Twin):
+            return cls(json.loads(subject.core_json()), _plain(load_enclosure(place)))
+        at = subject.enclosure(place) if place in subject.places else load_enclosure(place)
+        return cls(json.loads(subject.drive().core_json()), _plain(at))
 
 
 @dataclass(frozen=True)
@@ -71,12 +82,17 @@ class LikelyDrives:
     """Drives as likely as what is known of one, and where they are."""
 
     place: str
-    _likely: Sequence[_Likely]
+    _likely: Sequence[LikelyDrive]
 
     @classmethod
-    def of(cls, subject: Twin | Drive, enclosure: str | None, seed: int) -> Self:
-        """Draw them; UsageError for an unknown place."""
-        return cls(*_likely_of(subject, enclosure, seed))
+    def of(
+        cls, subject: Twin | Drive, enclosure: str | None, seed: int, draws: int = DRAWS
+    ) -> Self:
+        """Draw them; UsageError for an unknown place.
+
+        `draws` is even, or 1 for the drive itself.
+        """
+        return cls(*_likely_of(subject, enclosure, seed, draws))
 
     @property
     def enclosure(self) -> dict[str, Any]:
@@ -91,7 +107,7 @@ class LikelyDrives:
         impossible = 0
         for one in self._likely:
             try:
-                lumped = _Likely(one.drive, _cooled(one.place, cooling)).lumped()
+                lumped = LikelyDrive(one.drive, cooled_place(one.place, cooling)).lumped()
             except ValueError as error:  # such as one that runs away idle in a hotter room
                 impossible += 1
                 if 2 * impossible > len(self._likely):
@@ -133,14 +149,16 @@ class Case:
         before: Sequence[WorkloadStep | Pause] = (),
         enclosure: str | None = None,
         seed: int = 0,
+        draws: int = DRAWS,
     ) -> Self:
         """Run the workload without heat, after the loads and pauses `before` it.
 
         `enclosure` is one of the twin's places or of the catalog's; without it, the twin's first or
-        the drive's usual one. Raises UsageError for what is unknown, or cannot be simulated.
+        the drive's usual one. `draws` is even, or 1 for the drive itself. Raises UsageError for
+        what is unknown, or cannot be simulated.
         """
         drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
-        drives = LikelyDrives.of(subject, enclosure, seed)
+        drives = LikelyDrives.of(subject, enclosure, seed, draws)
         unheated = _Unheated(drive, drives.enclosure)
         prepared = [
             unheated.pause(one) if isinstance(one, Pause) else unheated.run(one) for one in before
@@ -168,19 +186,23 @@ class Case:
 
 
 def _likely_of(
-    subject: Twin | Drive, enclosure: str | None, seed: int
-) -> tuple[str, list[_Likely]]:
+    subject: Twin | Drive, enclosure: str | None, seed: int, draws: int
+) -> tuple[str, list[LikelyDrive]]:
     """The place's name, and drives there."""
+    if draws == 1:
+        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        place = enclosure or usual
+        return place, [LikelyDrive.middle(subject, place)]
     if isinstance(subject, Twin):
         own = enclosure is None or enclosure in subject.places
         place = enclosure or subject.places[0]
         found = []
-        for drive, at in subject.specifications(place if own else None, DRAWS, seed):
-            found.append(_Likely(drive, at if own else _plain(load_enclosure(place))))
+        for drive, at in subject.specifications(place if own else None, draws, seed):
+            found.append(LikelyDrive(drive, at if own else _plain(load_enclosure(place))))
         return place, found
     place = enclosure or subject.enclosure
     drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
-    half = np.random.default_rng(seed).standard_normal((DRAWS // 2, 4))
+    half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
     # each with its opposite, so that their middle is the drive itself
     drawn = np.concatenate([half, -half]).tolist()
     return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn]
@@ -198,7 +220,7 @@ def _varied(
     resistance: float,
     power: float,
     limit: float,
-) -> _Likely:
+) -> LikelyDrive:
     """Another drive of the model in another such place, by how many spreads each differs."""
     energy = {
         key: value * np.exp(POWER * power) if key.endswith(("_uj", "_w")) else value
@@ -211,13 +233,14 @@ def _varied(
         else link
         for name, link in place["links"].items()
     }
-    return _Likely(
+    return LikelyDrive(
         {**drive, "energy": energy, "governor": governor},
         {**place, "air_c": place["air_c"] + AIR_K * air, "links": links},
     )
 
 
-def _cooled(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
+def cooled_place(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
+    """Return a place with other cooling, as the core takes both; UsageError for no heatsink."""
     changed = dict(place)
     if cooling.ambient_c is not None:
         changed["air_c"] = cooling.ambient_c

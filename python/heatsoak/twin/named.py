@@ -8,7 +8,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Pause, Protocol, WorkloadStep, bundled, load
 from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.twin.twin import Experiment, Load, Twin
-from heatsoak.units import MB
+from heatsoak.units import MB, parse_size
 
 #: Loads by a word of fio's, as reviewers run them.
 _WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
@@ -38,6 +38,29 @@ def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[WorkloadStep | P
     if is_known or not path.exists():
         return step_of(text)
     return demand_of(path), []
+
+
+def rate_of(text: str) -> float:
+    """Return a rate such as ``1490MB/s`` in MB/s; ValueError says what is wrong."""
+    number = text.removesuffix("/s")
+    try:
+        rate = parse_size(number if not number.replace(".", "").isdecimal() else f"{number}MB") / MB
+    except ValueError:
+        raise ValueError("is no rate such as 1490MB/s") from None
+    if rate <= 0:
+        raise ValueError("must be more than 0")
+    return rate
+
+
+def heatsink_of(text: str) -> str | float:
+    """Return a place of the catalog, or a resistance in K/W; ValueError says what is wrong."""
+    try:
+        k_per_w = float(text)
+    except ValueError:
+        return text
+    if not 0.01 <= k_per_w <= 1000:
+        raise ValueError("is no resistance in K/W: heatsinks have 0.5 to 20")
+    return k_per_w
 
 
 def length_s(workload: WorkloadStep | Demand) -> float:

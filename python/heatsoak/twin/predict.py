@@ -149,13 +149,14 @@ def predict(
             )
         demand = workload.first(duration_s)
         demanded = DemandCase.of(subject, demand, enclosure=enclosure, seed=seed)
-        return _told_of_demand(demanded, cooling or Cooling())
+        return told_of_demand(demanded, cooling or Cooling())
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-    return told(case, cooling or Cooling(), holds_mb_s)
+    return told(case, cooling or Cooling(), holds_mb_s, cliff=cliff_of(case))
 
 
-def _cliff(drive: Drive, phases: list[Phase]) -> Cliff | None:
-    """Where the rate falls with everything permitted."""
+def cliff_of(case: Case) -> Cliff | None:
+    """Return where the rate falls with everything permitted."""
+    drive, phases = case.drive, case.phases
     lengths_s = np.array([one["mb"] / one["mb_s"] for one in phases])
     ends_s = np.cumsum(lengths_s)
     t_s = np.arange(1.0, max(ends_s[-1], 2.0))
@@ -179,8 +180,8 @@ def _cliff(drive: Drive, phases: list[Phase]) -> Cliff | None:
 
 
 @dataclass(frozen=True)
-class _Slowed:
-    """How heat slowed one likely drive: when, and what it moved in its worst minute."""
+class Slowed:
+    """How heat slowed one drive: when, and what it moved in its worst minute."""
 
     onset_s: float
     onset_gb: float
@@ -190,26 +191,29 @@ class _Slowed:
 
 def throttles_in(case: Case, loads: Sequence[Mapping[str, Array]]) -> float:
     """Return the share of likely drives that heat slows, by what :meth:`Case.loads` gave."""
-    return float(np.mean([_slowed(case, load) is not None for load in loads]))
+    return float(np.mean([slowed(case.phases, load) is not None for load in loads]))
 
 
-def _slowed(case: Case, load: Mapping[str, Array]) -> _Slowed | None:
-    """What heat took, beside what the workload does at the same place without heat."""
+def slowed(phases: Sequence[Phase], load: Mapping[str, Array]) -> Slowed | None:
+    """Return what heat took, beside what the workload does at the same place without heat.
+
+    `load` has `onset_s`, not finite where no governor acted, and `mb_s` second by second.
+    """
     onset_s = float(load["onset_s"])
     if not np.isfinite(onset_s):
         return None
-    ends_mb = np.cumsum([phase["mb"] for phase in case.phases])
-    rates = np.array([phase["mb_s"] for phase in case.phases])
+    ends_mb = np.cumsum([phase["mb"] for phase in phases])
+    rates = np.array([phase["mb_s"] for phase in phases])
     moved_mb = np.cumsum(load["mb_s"])
     free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
-    after = slice(int(onset_s), None)
+    after = slice(min(int(onset_s), len(moved_mb) - 1), None)
     shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
     lowest = int(np.argmin(shares))
     # the governor's first act may be too small to see
     if 1 - shares[lowest] < MIN_DROP:
         return None
     onset_mb = float(np.interp(onset_s, np.arange(1, len(moved_mb) + 1), moved_mb))
-    return _Slowed(
+    return Slowed(
         onset_s,
         onset_mb / 1e3,
         100 * float(1 - shares[lowest]),
@@ -217,17 +221,22 @@ def _slowed(case: Case, load: Mapping[str, Array]) -> _Slowed | None:
     )
 
 
-def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
-    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.loads`."""
+def told(
+    case: Case, cooling: Cooling, holds_mb_s: float | None = None, *, cliff: Cliff | None
+) -> Prediction:
+    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.loads`.
+
+    `cliff` is the case's by :func:`cliff_of`, which is the same for any cooling.
+    """
     subject, seconds = case.subject, case.seconds
-    loads, cliff = case.loads(cooling), _cliff(case.drive, case.phases)
-    slowed = [one for load in loads if (one := _slowed(case, load)) is not None]
+    loads = case.loads(cooling)
+    by_heat = [one for load in loads if (one := slowed(case.phases, load)) is not None]
     holds = None
     if holds_mb_s is not None:
         waiting_mb = [_most_waiting_mb(load["mb_s"], holds_mb_s) for load in loads]
         holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * BUFFERED_S)), 3)
-    throttles = len(slowed) / len(loads)
-    onset = _range([one.onset_s for one in slowed])
+    throttles = len(by_heat) / len(loads)
+    onset = _range([one.onset_s for one in by_heat])
     reported = _range([float(np.max(load["sensor_c"])) for load in loads])
     hidden = _range([float(np.max(load["governed_c"])) for load in loads])
     assert reported is not None
@@ -243,9 +252,9 @@ def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Predi
         duration_s=float(seconds),
         throttles=round(throttles, 3),
         onset_s=onset,
-        onset_gb=_range([one.onset_gb for one in slowed]),
-        depth_pct=_range([one.depth_pct for one in slowed]),
-        throttled_mb_s=_range([one.mb_s for one in slowed]),
+        onset_gb=_range([one.onset_gb for one in by_heat]),
+        depth_pct=_range([one.depth_pct for one in by_heat]),
+        throttled_mb_s=_range([one.mb_s for one in by_heat]),
         full_mb_s=round(case.phases[0]["mb_s"], 1),
         max_reported_temp_c=reported,
         hidden_temp_c=hidden,
@@ -257,9 +266,10 @@ def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Predi
     return prediction.model_copy(update={"answer": _answer(prediction, holds_mb_s)})
 
 
-def _told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
+def told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
+    """Return what a demand comes to with some cooling; UsageError as for a load."""
     demand, outcomes = case.demand, list(case.outcomes(cooling))
-    slowed = [one for one in outcomes if one.onset_s is not None]
+    held_back = [one for one in outcomes if one.onset_s is not None]
     throttles = slowed_in(outcomes)
     reported = _range([one.reported_c for one in outcomes])
     hidden = _range([one.hottest_c for one in outcomes])
@@ -267,7 +277,7 @@ def _told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
     assert hidden is not None
 
     def of_slowed(name: str) -> Range | None:
-        return _range([getattr(one, name) for one in slowed])
+        return _range([getattr(one, name) for one in held_back])
 
     prediction = Prediction(
         answer="",

@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsoak._core import Lumped
 from heatsoak.catalog import Drive, load_drive
-from heatsoak.twin.case import Cooling, LikelyDrives
+from heatsoak.twin.case import DRAWS, Cooling, LikelyDrives
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.readings import Array
 from heatsoak.twin.twin import Twin
@@ -92,10 +92,16 @@ class DemandCase:
 
     @classmethod
     def of(
-        cls, subject: Twin | Drive, demand: Demand, *, enclosure: str | None = None, seed: int = 0
+        cls,
+        subject: Twin | Drive,
+        demand: Demand,
+        *,
+        enclosure: str | None = None,
+        seed: int = 0,
+        draws: int = DRAWS,
     ) -> Self:
         """Find out what the demand is to the drive; UsageError for an unknown place."""
-        drives = LikelyDrives.of(subject, enclosure, seed)
+        drives = LikelyDrives.of(subject, enclosure, seed, draws)
         share = _full_share(subject, demand, drives.enclosure.get("link_mb_s"))
         return cls(subject, drives, demand, share)
 

@@ -1,0 +1,104 @@
+"""``heatsoak sweep``: thousands of what-ifs over drives, places, workloads and cooling."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli.common import (
+    FormatOption,
+    OutputFormat,
+    console,
+    print_json,
+    progress_bar,
+    write_json,
+)
+from heatsoak.errors import UsageError
+from heatsoak.report import print_sweep
+from heatsoak.sweep import DRAWS, SAMPLE, load_grid, sweep
+
+
+def sweep_command(
+    grid: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GRID.toml",
+            help="Drives, enclosures, workloads, and what is changed about them.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where the tables are, or go; default: sweeps/ and the grid's name.",
+        ),
+    ] = None,
+    draws: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Likely drives at each point: 40 as predict, 1 is the middle."
+        ),
+    ] = DRAWS,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Run the exact engine on all points too.")
+    ] = False,
+    sample: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Run it on so many, drawn by chance."),
+    ] = SAMPLE,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Processes; default: one a processor."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of drives and sample.")] = 0,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-below",
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Exit 1 if fewer of the points keep full speed.",
+        ),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    """Predict thousands of what-ifs: which throttle, and what cooling is enough for all.
+
+    What is in the directory already is not run again.
+    """
+    if jobs is not None and scheduler is not None:
+        raise UsageError("--jobs is for processes of this machine: leave it out with --scheduler")
+    directory = output or Path("sweeps") / grid.stem
+    with progress_bar(stays=False) as progress:
+        found = sweep(
+            load_grid(grid),
+            directory,
+            seed=seed,
+            draws=draws,
+            sample=None if exact else sample,
+            jobs=jobs,
+            scheduler=scheduler,
+            progress=progress,
+        )
+    document = found.model_dump(mode="json")
+    write_json(document, directory / "sweep.json")
+    if output_format is OutputFormat.JSON:
+        print_json(document)
+    else:
+        print_sweep(found, directory, console())
+    kept = 1 - (found.throttling + found.impossible) / found.points
+    return int(fail_below is not None and kept < fail_below)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sweep")(sweep_command)

@@ -1,0 +1,74 @@
+"""A sweep in the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from heatsoak.output import Console, Text
+from heatsoak.units import format_duration
+
+if TYPE_CHECKING:
+    # predictions take a while to load, and every report would wait for them
+    from heatsoak.sweep import Sweep
+    from heatsoak.sweep.summary import Checked, Off
+
+#: Groups that are shown: what fits a screen.
+_MOST_GROUPS = 20
+
+
+def print_sweep(found: "Sweep", directory: Path, console: Console) -> None:
+    """Print what a sweep comes to, the answer first."""
+    style = "bold red" if found.throttling or found.impossible else "bold green"
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    lengths = len({one.for_s for one in found.groups}) > 1
+    for heading in ("Drive", "Enclosure", "Workload"):
+        table.add_column(heading, overflow="fold")
+    headings = (*(("for",) if lengths else ()), "throttle", "soonest", "deepest", "hottest")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    # the worst first, where not all are shown
+    shown = sorted(found.groups, key=lambda one: -(one.throttling + one.impossible) / one.points)
+    for one in found.groups if len(shown) <= _MOST_GROUPS else shown[:_MOST_GROUPS]:
+        table.add_row(
+            *map(Text, (one.drive, one.enclosure, one.workload)),
+            *((format_duration(one.for_s),) if lengths else ()),
+            f"{one.throttling + one.impossible:,} of {one.points:,}",
+            "" if one.soonest_s is None else format_duration(one.soonest_s),
+            "" if one.deepest_pct is None else f"-{one.deepest_pct:.0f} %",
+            "" if one.hottest_c is None else f"{one.hottest_c:.0f} C",
+        )
+    console.print(table)
+    if len(shown) > _MOST_GROUPS:
+        console.print(f"and {len(shown) - _MOST_GROUPS} more, which throttle at fewer points")
+    if found.checked is not None:
+        console.print()
+        console.print(Text(_checked(found.checked)), soft_wrap=True)
+    console.print(
+        Text(f"tables: {directory}/points, {directory}/exact", style="dim"), soft_wrap=True
+    )
+
+
+def _checked(found: "Checked") -> str:
+    said = (
+        f"The exact engine agrees at {found.agree} of {found.points} points that it was run on "
+        "whether the drive throttles"
+    )
+    if found.onset_pct is None or found.depth_points is None:
+        return f"{said}."
+    return (
+        f"{said}; where both do ({found.both}), predictions are off by, in the median and at the "
+        f"90th percentile: onset {_off(found.onset_pct)} %, depth {_off(found.depth_points)} "
+        "points"
+        + (
+            f", MB/s {_off(found.throttled_mb_s_pct)} %."
+            if found.throttled_mb_s_pct is not None
+            else "."
+        )
+    )
+
+
+def _off(found: "Off") -> str:
+    return f"{found.median:.1f} and {found.p90:.1f}"

@@ -1,0 +1,234 @@
+"""Runs what a sweep lacks, as tasks that are long enough to be worth giving away."""
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal
+
+from heatsoak.errors import RunInterrupted, ToolError, UsageError
+from heatsoak.output import Progress
+from heatsoak.sweep.grid import Grid
+from heatsoak.sweep.plan import DRAWS, Plan, plan_of
+from heatsoak.sweep.store import TABLES, Part, Table, require_place
+from heatsoak.sweep.summary import Sweep, summary_of
+from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate
+from heatsoak.sweep.workers import Workers, workers
+
+#: A task computes for at least this many times what giving it away takes: 5 % is lost.
+_WORTH = 20
+#: Tasks that wait for each process, so that none is idle while a result is on its way.
+_WAITING = 2
+#: Tasks that each process is to have at least, so that all end at about the same time.
+_SHARES = 4
+#: Points in a part: a predicted one takes 15 ms and a file 5; an exact one takes seconds.
+_SIZES = {"points": (16, 1024), "exact": (1, 16)}
+#: Points that the exact engine is run on, unless all are asked for.
+SAMPLE = 20
+
+Kind = Literal["prepare", "points", "exact"]
+#: Until it was measured: seconds of a pass, of a point, of a run of the exact engine.
+_FIRST_GUESS_S: dict[Kind, float] = {"prepare": 2.0, "points": 0.02, "exact": 2.0}
+
+
+@dataclass
+class _Pace:
+    """How long things of a kind take, and how many are left."""
+
+    guess_s: float
+    left: int = 0
+    done: int = 0
+    seconds: float = 0.0
+
+    @property
+    def each_s(self) -> float:
+        return self.seconds / self.done if self.done else self.guess_s
+
+    def add(self, count: int, seconds: float) -> None:
+        self.left -= count
+        self.done += count
+        self.seconds += seconds
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What was given away: parts of one group, with what each of them lacks."""
+
+    kind: Kind
+    group: int
+    parts: Sequence[tuple[Part, list[str]]] = ()
+
+    @property
+    def points(self) -> int:
+        return sum(len(lacking) for _, lacking in self.parts)
+
+
+def sweep(
+    grid: Grid,
+    directory: Path,
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+    sample: int | None = SAMPLE,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Predict every point of a grid, into a directory, and return what they come to.
+
+    What the directory holds of it already is not run again. On `sample` of the points, None for all
+    of them, the exact engine is run too. `jobs` processes of this machine work, by default as many
+    as it has processors, or those of the Dask cluster whose `scheduler` has this address.
+
+    Raises UsageError for what is unknown or cannot be simulated, and for a directory of something
+    else; ToolError where it cannot be written or a process dies; and RunInterrupted on Ctrl-C,
+    which keeps what is done.
+    """
+    plan = plan_of(grid, seed=seed, draws=draws)
+    if sample is None and not any(group.is_exact for group in plan.groups):
+        raise UsageError(
+            "--exact: the exact engine runs drives of the catalog, not twins, and loads, not "
+            "traces: the grid has none, so leave it out"
+        )
+    require_place(directory)
+    tables = _tables(plan, directory, sample, seed)
+    sweeping = _Sweeping(plan, tables, progress)
+    if sweeping.left:
+        try:
+            with workers(jobs, scheduler) as found:
+                sweeping.run(found)
+        except KeyboardInterrupt:
+            raise RunInterrupted(
+                f"stopped by the user: {sweeping.kept:,} of {len(plan.points):,} points are in "
+                f"{directory}, and the same command goes on from there"
+            ) from None
+        except BrokenExecutor as error:
+            raise ToolError(
+                f"a process of the sweep died, perhaps for want of memory: {sweeping.kept:,} "
+                f"points are in {directory}, and the same command goes on from there (--jobs 1 "
+                "takes least)"
+            ) from error
+    points, exact = (tables[name].finish() for name in TABLES)
+    return summary_of(points, exact)
+
+
+def _tables(plan: Plan, directory: Path, sample: int | None, seed: int) -> dict[str, Table]:
+    wanted = {"points": plan.points, "exact": plan.sampled(sample, seed)}
+    return {
+        name: Table(
+            directory / name,
+            schema,
+            {point.id: plan.named(point) for point in wanted[name]},
+            {point.id: point.group for point in wanted[name]},
+            _SIZES[name],
+        )
+        for name, schema in TABLES.items()
+    }
+
+
+@dataclass
+class _Sweeping:
+    """The work of a sweep, group by group: first its pass, then its points."""
+
+    plan: Plan
+    tables: dict[str, Table]
+    progress: Progress | None
+    _groups: deque[int] = field(default_factory=deque)
+    #: Prepared groups' work that is not given away yet.
+    _ready: deque[_Task] = field(default_factory=deque)
+    _prepared: dict[int, bytes] = field(default_factory=dict)
+    _lacking: dict[int, list[_Task]] = field(default_factory=dict)
+    _pace: dict[Kind, _Pace] = field(
+        default_factory=lambda: {kind: _Pace(guess) for kind, guess in _FIRST_GUESS_S.items()}
+    )
+
+    def __post_init__(self) -> None:
+        self._changes = {point.id: point.change for point in self.plan.points}
+        # what takes longest first, so that no process is busy alone at the end
+        kinds: tuple[Literal["exact", "points"], ...] = ("exact", "points")
+        for kind in kinds:
+            for part, lacking in self.tables[kind].missing():
+                task = _Task(kind, part.group, [(part, lacking)])
+                self._lacking.setdefault(part.group, []).append(task)
+                self._pace[kind].left += len(lacking)
+        self._groups.extend(sorted(self._lacking))
+        self._pace["prepare"].left = len(self._groups)
+        self._of_group = {group: len(tasks) for group, tasks in self._lacking.items()}
+
+    @property
+    def left(self) -> int:
+        """How many points are not there."""
+        return self._pace["points"].left + self._pace["exact"].left
+
+    @property
+    def kept(self) -> int:
+        """How many predicted points are there."""
+        return len(self.plan.points) - self._pace["points"].left
+
+    def run(self, at: Workers) -> None:
+        """Run all that is left."""
+        under_way: dict[Future[Timed[Any]], _Task] = {}
+        while self.left:
+            most = at.count * _WAITING if at.count > 1 else 1
+            while len(under_way) < most and (task := self._next(at)) is not None:
+                under_way[self._submit(at, task)] = task
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._take(under_way.pop(future), future.result())
+
+    def _next(self, at: Workers) -> _Task | None:
+        if self._ready:
+            return self._bundled(at)
+        return _Task("prepare", self._groups.popleft()) if self._groups else None
+
+    def _bundled(self, at: Workers) -> _Task:
+        """The next part, with as many more of its group as make it worth a task."""
+        first = self._ready.popleft()
+        parts = list(first.parts)
+        pace = self._pace[first.kind]
+        fair = ceil(pace.left / (at.count * _SHARES))
+        # one head gives tasks to all, and each waits until it has served the others
+        times = max(_WORTH, at.count)
+        worth = times * at.overhead_s / pace.each_s if pace.done else 0
+        wanted, points = min(worth, fair), first.points
+        while (
+            points < wanted
+            and self._ready
+            and (self._ready[0].kind, self._ready[0].group) == (first.kind, first.group)
+        ):
+            more = self._ready.popleft()
+            parts += more.parts
+            points += more.points
+        return _Task(first.kind, first.group, parts)
+
+    def _submit(self, at: Workers, task: _Task) -> Future[Timed[Any]]:
+        group = self.plan.groups[task.group]
+        if task.kind == "prepare":
+            return at.executor.submit(prepare, group)
+        prepared = self._prepared[task.group]
+        asked: list[Asked] = [
+            (name, self._changes[name]) for _, lacking in task.parts for name in lacking
+        ]
+        if task.kind == "exact":
+            return at.executor.submit(simulate, group, prepared, asked)
+        return at.executor.submit(foretell, prepared, asked)
+
+    def _take(self, task: _Task, timed: Timed[Any]) -> None:
+        if task.kind == "prepare":
+            self._prepared[task.group] = timed.found
+            self._ready.extend(self._lacking.pop(task.group))
+        else:
+            rows = {row["point"]: row for row in timed.found}
+            for part, lacking in task.parts:
+                self.tables[task.kind].add(part, [rows[name] for name in lacking])
+            self._of_group[task.group] -= len(task.parts)
+            if not self._of_group[task.group]:
+                del self._prepared[task.group]
+        self._pace[task.kind].add(task.points or 1, timed.seconds)
+        if self.progress is not None:
+            done_s = sum(pace.seconds for pace in self._pace.values())
+            left_s = sum(pace.left * pace.each_s for pace in self._pace.values())
+            text = f"{self.kept:,} of {len(self.plan.points):,} points"
+            self.progress(done_s / (done_s + left_s) if left_s else 1.0, text)

@@ -1,0 +1,191 @@
+"""A sweep's results on disk: tables of points in part files, each written at once or not at all.
+
+A part's file is named for the points in it. So a directory says which parts are done, whatever made
+them, and parts of a smaller grid stay readable while those of a larger one replace them.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.recording.files import (
+    as_system_error,
+    replace_atomically,
+    reporting_write_errors,
+    require_creatable,
+    require_new,
+    require_writable,
+)
+from heatsoak.recording.meta import PARTIAL
+from heatsoak.sweep.work import ENDS, RANGES
+
+_AXES: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("point", "drive", "enclosure", "workload"), pl.String),
+    **dict.fromkeys(("for_s", "ambient_c", "warmer_k", "airflow_m_s"), pl.Float64),
+    "heatsink": pl.String,
+    **dict.fromkeys(("heatsink_k_per_w", "holds_mb_s"), pl.Float64),
+}
+POINTS: dict[str, type[pl.DataType]] = {
+    **_AXES,
+    "throttles": pl.Float64,
+    **{f"{name}_{end}_{unit}": pl.Float64 for name, unit in RANGES for end in ENDS},
+    **dict.fromkeys(("full_mb_s", "holds"), pl.Float64),
+    **dict.fromkeys(("first", "cliff"), pl.String),
+    **dict.fromkeys(("cliff_onset_s", "held_mid_s", "late_mid_pct"), pl.Float64),
+    "impossible": pl.String,
+}
+EXACT: dict[str, type[pl.DataType]] = {
+    **_AXES,
+    "throttled": pl.Boolean,
+    **dict.fromkeys(("onset_s", "depth_pct", "throttled_mb_s"), pl.Float64),
+    "impossible": pl.String,
+}
+#: The tables of a sweep, by their directories.
+TABLES = {"points": POINTS, "exact": EXACT}
+#: Parts of a table: enough that hosts share them, and that little is lost with one.
+_PARTS = 64
+
+
+@dataclass(frozen=True)
+class Part:
+    """Points that are written together.
+
+    Attributes:
+        names: the hashes of its points, in their order.
+        group: the group of all of them.
+    """
+
+    path: Path
+    group: int
+    names: Sequence[str]
+
+
+class Table:
+    """One table of a sweep: what it is to hold, and what it holds already."""
+
+    def __init__(
+        self,
+        directory: Path,
+        schema: Mapping[str, type[pl.DataType]],
+        axes: Mapping[str, Mapping[str, Any]],
+        groups: Mapping[str, int],
+        sizes: tuple[int, int],
+    ) -> None:
+        """Take what it is to hold: each point's axes and group by its hash, in their order.
+
+        `sizes` are the least and most points in a part. Raises UsageError where the directory holds
+        points that it is not to hold, and ToolError for a file that cannot be read.
+        """
+        self.directory = directory
+        self._schema = dict(schema)
+        self._axes = axes
+        self.parts = list(_parts(directory, groups, sizes))
+        self._kept = self._read()
+        self._is_at = {name: place for place, name in enumerate(axes)}
+
+    @property
+    def done(self) -> set[str]:
+        """Hashes of the points that it holds."""
+        return set(self._kept["point"])
+
+    def missing(self) -> Iterator[tuple[Part, list[str]]]:
+        """Yield the parts that lack points, and which; write those that only were cut otherwise."""
+        done = self.done
+        for part in self.parts:
+            lacking = [name for name in part.names if name not in done]
+            if lacking:
+                yield part, lacking
+            elif not part.path.exists():
+                self.add(part, [])
+
+    def add(self, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a part: what it lacked, beside what is there."""
+        frame = self._frame(rows)
+        if len(frame) < len(part.names):
+            frame = pl.concat([self._kept.filter(pl.col("point").is_in(list(part.names))), frame])
+        with reporting_write_errors(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with replace_atomically(part.path) as path, as_system_error(self.directory):
+                self._in_order(frame).write_parquet(path, compression="zstd")
+
+    def finish(self) -> pl.DataFrame:
+        """Remove what other parts have replaced, and return all of it in its order."""
+        wanted = {part.path for part in self.parts}
+        for path in self._files():
+            if path not in wanted:
+                path.unlink()
+        self._kept = self._read()
+        return self._in_order(self._kept)
+
+    def _files(self) -> list[Path]:
+        return sorted(self.directory.glob("part-*.parquet"))
+
+    def _read(self) -> pl.DataFrame:
+        frames = []
+        for path in self._files():
+            try:
+                frames.append(pl.read_parquet(path, glob=False))
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise ToolError(
+                    f"{path}: cannot be read: {str(error).splitlines()[0]}: remove it, and its "
+                    "points are run again"
+                ) from error
+            if frames[-1].schema != pl.Schema(self._schema):
+                raise UsageError(f"{path}: is of another release: name another directory with -o")
+        kept = pl.concat([pl.DataFrame(schema=self._schema), *frames]).unique("point", keep="first")
+        others = kept.filter(~pl.col("point").is_in(list(self._axes)))
+        if len(others):
+            raise UsageError(
+                f"{self.directory.parent}: holds {len(others):,} points that this sweep does not "
+                "have: name another directory with -o"
+            )
+        return kept
+
+    def _frame(self, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+        whole = [{**self._axes[row["point"]], **row} for row in rows]
+        return pl.DataFrame(
+            [{name: row.get(name) for name in self._schema} for row in whole], schema=self._schema
+        )
+
+    def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
+        places = pl.Series([self._is_at[name] for name in frame["point"]], dtype=pl.Int64)
+        return frame[places.arg_sort()].rechunk()
+
+
+def require_place(directory: Path) -> None:
+    """Raise UsageError for a directory that is no sweep's and not empty, or cannot be written.
+
+    What a sweep that was killed was writing is removed.
+    """
+    if not any((directory / name).is_dir() for name in TABLES):
+        require_new(directory)
+        return
+    require_creatable(directory)
+    require_writable(directory)
+    for name in TABLES:
+        for path in (directory / name).glob(f"*{PARTIAL}"):
+            path.unlink()
+
+
+def _parts(directory: Path, groups: Mapping[str, int], sizes: tuple[int, int]) -> Iterator[Part]:
+    """Cut points where their group changes, and into parts of one size."""
+    least, most = sizes
+    size = min(max(len(groups) // _PARTS, least), most)
+    by_group: dict[int, list[str]] = {}
+    for name, group in groups.items():
+        by_group.setdefault(group, []).append(name)
+    number = 0
+    for group, names in by_group.items():
+        for first in range(0, len(names), size):
+            held = names[first : first + size]
+            yield Part(directory / f"part-{number:05d}-{_digest(held)}.parquet", group, held)
+            number += 1
+
+
+def _digest(names: Iterable[str]) -> str:
+    return hashlib.sha256(" ".join(names).encode()).hexdigest()[:12]

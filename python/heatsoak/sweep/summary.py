@@ -1,0 +1,265 @@
+"""What a sweep comes to: how many points throttle, the least cooling that helps, the worst."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from heatsoak.twin.advise import ENOUGH
+from heatsoak.units import format_duration
+
+#: Likelier than not.
+_THROTTLES = 0.5
+#: What is changed about a place, by column.
+_COOLING = ("ambient_c", "warmer_k", "airflow_m_s", "heatsink", "heatsink_k_per_w")
+
+
+class SweptGroup(BaseModel):
+    """A drive in a place under a workload.
+
+    Attributes:
+        throttling: how many of its points throttle, likelier than not; `impossible` are those
+            where the drive would run away without any load.
+        soonest_s: the earliest onset in the middle, `deepest_pct` the most that heat takes there.
+        hottest_c: the highest temperature that it reports, in the middle, at any of its points.
+    """
+
+    drive: str
+    enclosure: str
+    workload: str
+    for_s: float
+    points: int
+    throttling: int
+    impossible: int
+    soonest_s: float | None
+    deepest_pct: float | None
+    hottest_c: float | None
+
+
+class Point(BaseModel):
+    """One point: its axes, and what was predicted in the middle."""
+
+    drive: str
+    enclosure: str
+    workload: str
+    for_s: float
+    ambient_c: float | None
+    warmer_k: float | None
+    airflow_m_s: float | None
+    heatsink: str | None
+    heatsink_k_per_w: float | None
+    throttles: float
+    onset_s: float | None
+    depth_pct: float | None
+    throttled_mb_s: float | None
+    max_reported_temp_c: float
+
+
+class LeastCooling(BaseModel):
+    """The parameters at which every group just keeps its full speed; None is as it is."""
+
+    ambient_c: float | None
+    warmer_k: float | None
+    airflow_m_s: float | None
+    heatsink: str | None
+    heatsink_k_per_w: float | None
+    max_reported_temp_c: float
+
+
+class Off(BaseModel):
+    """How far predictions are off, without sign."""
+
+    median: float
+    p90: float
+
+
+class Checked(BaseModel):
+    """Predictions beside the exact engine.
+
+    Attributes:
+        points: how many it was run on.
+        agree: at how many of them both say that the drive throttles, or that it does not.
+        both: at how many both throttle: those that the following are of, None without any.
+        onset_pct: how far the onset is off, of the exact one; `depth_points` the depth, in
+            percentage points; `throttled_mb_s_pct` the rate in the worst minute.
+    """
+
+    points: int
+    agree: int
+    both: int
+    onset_pct: Off | None
+    depth_points: Off | None
+    throttled_mb_s_pct: Off | None
+
+
+class Sweep(BaseModel):
+    """What a sweep comes to.
+
+    Attributes:
+        answer: in a sentence.
+        throttling: how many points throttle, likelier than not; at `impossible` more the drive
+            would run away without any load.
+        least_cooling: of what keeps every drive at full speed in every place and under every
+            workload, what lets them get hottest; None where nothing in the grid does.
+        worst: where heat takes most; None where it takes nothing.
+        checked: None where the exact engine was run on no point.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    answer: str
+    points: int
+    throttling: int
+    impossible: int
+    least_cooling: LeastCooling | None
+    worst: Point | None
+    groups: list[SweptGroup]
+    checked: Checked | None
+
+
+def summary_of(points: pl.DataFrame, exact: pl.DataFrame) -> Sweep:
+    """Return what the tables of a sweep come to."""
+    throttling = int((points["throttles"] >= _THROTTLES).sum())
+    impossible = points["impossible"].count()
+    least, worst = _least_cooling(points), _worst(points)
+    varied = [name for name in _COOLING if points[name].n_unique() > 1]
+    return Sweep(
+        answer=_answer(len(points), throttling, impossible, least, worst, varied),
+        points=len(points),
+        throttling=throttling,
+        impossible=impossible,
+        least_cooling=least,
+        worst=worst,
+        groups=list(_groups(points)),
+        checked=_checked(points, exact),
+    )
+
+
+def _groups(points: pl.DataFrame) -> Sequence[SweptGroup]:
+    keys = ["drive", "enclosure", "workload", "for_s"]
+    found = points.group_by(keys, maintain_order=True).agg(
+        points=pl.len().cast(pl.Int64),
+        throttling=(pl.col("throttles") >= _THROTTLES).sum().cast(pl.Int64),
+        impossible=pl.col("impossible").count().cast(pl.Int64),
+        soonest_s=pl.col("onset_mid_s").min(),
+        deepest_pct=pl.col("depth_mid_pct").max(),
+        hottest_c=pl.col("max_reported_temp_mid_c").max(),
+    )
+    return [SweptGroup.model_validate(row) for row in found.iter_rows(named=True)]
+
+
+def _least_cooling(points: pl.DataFrame) -> LeastCooling | None:
+    """Of cooling that is enough everywhere, that with which some drive gets hottest."""
+    cool = (
+        points.group_by(_COOLING, maintain_order=True)
+        .agg(
+            is_enough=(pl.col("throttles").fill_null(1.0) < ENOUGH).all(),
+            max_reported_temp_c=pl.col("max_reported_temp_mid_c").max(),
+        )
+        .filter("is_enough")
+        .sort("max_reported_temp_c", descending=True, maintain_order=True)
+    )
+    return LeastCooling.model_validate(cool.row(0, named=True)) if len(cool) else None
+
+
+def _worst(points: pl.DataFrame) -> Point | None:
+    slowed = points.filter(pl.col("throttles") >= _THROTTLES).sort(
+        "depth_mid_pct", "late_mid_pct", descending=True, nulls_last=True, maintain_order=True
+    )
+    if not len(slowed):
+        return None
+    row = slowed.row(0, named=True)
+    middle = {
+        "onset_s": row["onset_mid_s"],
+        "depth_pct": row["depth_mid_pct"],
+        "throttled_mb_s": row["throttled_mid_mb_s"],
+        "max_reported_temp_c": row["max_reported_temp_mid_c"],
+    }
+    return Point.model_validate({**row, **middle})
+
+
+def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
+    if not len(exact):
+        return None
+    beside = exact.filter(pl.col("throttled").is_not_null()).join(
+        points.filter(pl.col("throttles").is_not_null()),
+        on="point",
+        how="inner",
+        suffix="_foretold",
+        maintain_order="left",
+    )
+    foretold = pl.col("throttles") >= _THROTTLES
+    both = beside.filter(foretold & pl.col("throttled"))
+    relative = {"onset_pct": ("onset_mid_s", "onset_s")}
+    relative["throttled_mb_s_pct"] = ("throttled_mid_mb_s", "throttled_mb_s")
+    return Checked(
+        points=len(beside),
+        agree=len(beside.filter(foretold == pl.col("throttled"))),
+        both=len(both),
+        depth_points=_off(both["depth_mid_pct"] - both["depth_pct"]),
+        **{
+            name: _off(100 * (both[mine] / both[true] - 1).replace([float("inf")], [None]))
+            for name, (mine, true) in relative.items()
+        },
+    )
+
+
+def _off(differences: pl.Series) -> Off | None:
+    # a rate of 0, of a drive that shut itself down, has no share
+    known = differences.fill_nan(None).drop_nulls().abs()
+    if not len(known):
+        return None
+    median, p90 = (known.quantile(at, "linear") for at in (0.5, 0.9))
+    assert median is not None
+    assert p90 is not None
+    return Off(median=round(median, 2), p90=round(p90, 2))
+
+
+def _answer(
+    count: int,
+    throttling: int,
+    impossible: int,
+    least: LeastCooling | None,
+    worst: Point | None,
+    varied: Sequence[str],
+) -> str:
+    hot = f", and at {impossible:,} more the drive gets too hot at rest" if impossible else ""
+    if worst is None:
+        return f"None of {count:,} points throttles{hot}."
+    said = f"{throttling:,} of {count:,} points throttle{hot}; "
+    if varied and throttling + impossible < count:
+        said += (
+            "no cooling in the grid keeps full speed everywhere; "
+            if least is None
+            else "the least cooling that keeps full speed everywhere: "
+            f"{cooling_words(least.model_dump(), varied)}; "
+        )
+    where = f"{worst.drive} in {worst.enclosure}, {worst.workload}"
+    cooling = cooling_words(worst.model_dump(), varied)
+    took = "is held back" if worst.depth_pct is None else f"-{worst.depth_pct:.0f} %"
+    assert worst.onset_s is not None
+    return (
+        f"{said}worst: {where}{f', {cooling}' if cooling else ''}: {took} from "
+        f"{format_duration(worst.onset_s)} on."
+    )
+
+
+def cooling_words(row: dict[str, Any], varied: Sequence[str]) -> str:
+    """Return what is changed about a place in words: only what differs in the sweep."""
+    words = []
+    if "ambient_c" in varied and row["ambient_c"] is not None:
+        words.append(f"air of {row['ambient_c']:g} C")
+    if "warmer_k" in varied and row["warmer_k"] is not None:
+        than = "warmer" if row["warmer_k"] >= 0 else "cooler"
+        words.append(f"air {abs(row['warmer_k']):g} K {than}")
+    if "airflow_m_s" in varied and row["airflow_m_s"] is not None:
+        words.append(f"{row['airflow_m_s']:g} m/s")
+    if row["heatsink"] is not None and "heatsink" in varied:
+        words.append(f"heatsink {row['heatsink']}")
+    elif row["heatsink_k_per_w"] is not None and "heatsink_k_per_w" in varied:
+        words.append(f"heatsink of {row['heatsink_k_per_w']:g} K/W")
+    elif {"heatsink", "heatsink_k_per_w"} & set(varied):
+        words.append("no heatsink put on")
+    return ", ".join(words)

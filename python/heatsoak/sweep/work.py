@@ -1,0 +1,197 @@
+"""What a process of a sweep does: passes without heat, predictions, and runs of the exact engine.
+
+Each takes what it needs and returns what it found, with the seconds that took: it may be on
+another machine.
+"""
+
+import json
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+import heatsoak
+from heatsoak._core import Drive as Core
+from heatsoak.errors import UsageError
+from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.sweep.grid import Change
+from heatsoak.sweep.plan import Group
+from heatsoak.target.simulated import workloads_json
+from heatsoak.twin import Demand
+from heatsoak.twin.case import Case, LikelyDrive, cooled_place
+from heatsoak.twin.predict import (
+    Cliff,
+    Prediction,
+    Slowed,
+    cliff_of,
+    slowed,
+    told,
+    told_of_demand,
+)
+from heatsoak.twin.readings import Array
+from heatsoak.twin.served import DemandCase
+
+#: Asked for by its hash, and changed so.
+Asked = tuple[str, Change]
+Row = dict[str, Any]
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True)
+class Timed(Generic[_Found]):
+    """What a task found, and how long it computed."""
+
+    found: _Found
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A group after its unheated pass, on likely drives."""
+
+    case: Case | DemandCase
+    cliff: Cliff | None
+
+
+def version() -> str:
+    """Return heatsoak's version where this is run."""
+    return heatsoak.__version__
+
+
+def prepare(group: Group) -> Timed[bytes]:
+    """Make the unheated pass; raises UsageError for what cannot be simulated.
+
+    What is returned is pickled, a :class:`Prepared`: it goes along with many tasks, and packing it
+    for each would take longer than giving them away.
+    """
+    began = time.perf_counter()
+    also = {"enclosure": group.place, "seed": group.seed, "draws": group.draws}
+    prepared: Prepared
+    if isinstance(group.load, Demand):
+        demand = group.load.first(group.duration_s)
+        prepared = Prepared(DemandCase.of(group.subject, demand, **also), None)  # type: ignore[arg-type]
+    else:
+        case = Case.of(group.subject, group.load, group.duration_s, before=group.before, **also)  # type: ignore[arg-type]
+        prepared = Prepared(case, cliff_of(case))
+    packed = pickle.dumps(prepared)
+    return Timed(packed, time.perf_counter() - began)
+
+
+def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
+    """Predict points of a group, each with heat and governor alone."""
+    prepared = pickle.loads(packed)
+    return _each(asked, lambda change: _predicted(prepared, change))
+
+
+def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
+    """Run the exact engine on points of a group."""
+    prepared = pickle.loads(packed)
+    return _each(asked, lambda change: _exact(group, prepared, change))
+
+
+def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Row]]:
+    began = time.perf_counter()
+    rows = [{"point": name, **row(change)} for name, change in asked]
+    return Timed(rows, time.perf_counter() - began)
+
+
+def _predicted(prepared: Prepared, change: Change) -> Row:
+    case = prepared.case
+    try:
+        if isinstance(case, DemandCase):
+            found = told_of_demand(case, change.cooling)
+        else:
+            found = told(case, change.cooling, change.holds_mb_s, cliff=prepared.cliff)
+    except UsageError as error:  # too hot even at rest
+        return {"impossible": str(error)}
+    return _row_of(found)
+
+
+def _row_of(found: Prediction) -> Row:
+    ranges = {
+        f"{name}_{end}_{unit}": value
+        for name, unit in RANGES
+        for end, value in zip(ENDS, getattr(found, f"{name}_{unit}") or [None] * 3, strict=True)
+    }
+    held = found.held
+    return {
+        "throttles": found.throttles,
+        **ranges,
+        "full_mb_s": found.full_mb_s,
+        "holds": found.holds,
+        "first": found.first,
+        "cliff": None if found.cliff is None else found.cliff.cause,
+        "cliff_onset_s": None if found.cliff is None else found.cliff.onset_s,
+        "held_mid_s": None if held is None or held.held_s is None else held.held_s[1],
+        "late_mid_pct": None if held is None or held.late_pct is None else held.late_pct[1],
+    }
+
+
+#: Ranges of a prediction, and their ends: the columns are such as `onset_low_s`.
+RANGES = (
+    ("onset", "s"),
+    ("onset", "gb"),
+    ("depth", "pct"),
+    ("throttled", "mb_s"),
+    ("max_reported_temp", "c"),
+    ("hidden_temp", "c"),
+)
+ENDS = ("low", "mid", "high")
+
+
+def _exact(group: Group, prepared: Prepared, change: Change) -> Row:
+    """What the simulated drive itself does in the changed place."""
+    case = prepared.case
+    assert isinstance(case, Case)
+    own = LikelyDrive.middle(group.subject, group.place)
+    try:
+        core = Core(
+            json.dumps(own.drive), json.dumps(cooled_place(own.place, change.cooling)), group.seed
+        )
+        found = run_exact(core, group.before, case.workload, case.seconds, case.phases)
+    except ValueError as error:  # such as one that runs away idle in a hotter room
+        return {"impossible": f"{group.place}: {error}"}
+    return {
+        "throttled": found is not None,
+        "onset_s": None if found is None else round(found.onset_s, 2),
+        "depth_pct": None if found is None else round(found.depth_pct, 2),
+        "throttled_mb_s": None if found is None else round(found.mb_s, 2),
+    }
+
+
+def run_exact(
+    core: Core,
+    before: Sequence[WorkloadStep | Pause],
+    step: WorkloadStep,
+    seconds: int,
+    phases: Sequence[dict[str, Any]],
+) -> Slowed | None:
+    """Run a load on the exact engine for so long; return how heat slowed it, if it did.
+
+    `phases` is what the load does there without heat. Raises ValueError for what cannot be.
+    """
+    for one in before:
+        if isinstance(one, Pause):
+            core.advance(max(one.duration_s, 1.0), 60.0)
+            continue
+        core.begin(workloads_json(one, core.user_bytes))
+        while not core.done and not core.stopped:
+            core.advance(60.0, 60.0)
+        core.end()
+    if core.stopped:
+        raise ValueError("shuts itself down while it is prepared")
+    loads = json.loads(workloads_json(step, core.user_bytes))
+    for load in loads:
+        load["io_bytes"], load["runtime_s"] = None, float(seconds)
+    core.begin(json.dumps(loads))
+    found = core.advance(float(seconds), 1.0)
+    # what a drive that shut itself down leaves out stays 0
+    mb_s: Array = np.zeros(seconds)
+    read, written = (
+        np.nan_to_num(found[f"{name}_bw_mb_s"])[:seconds] for name in ("read", "write")
+    )
+    mb_s[: len(read)] = read + written
+    return slowed(phases, {"onset_s": np.array(core.truth()["onset_s"]), "mb_s": mb_s})

@@ -1,0 +1,174 @@
+"""Where a sweep's tasks are run: here, in processes of this machine, or on a Dask cluster."""
+
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from typing_extensions import override
+
+import heatsoak
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.sweep.work import version
+
+_T = TypeVar("_T")
+#: Empty tasks that the overhead of a task is the median of.
+_TRIES = 5
+#: As `dask scheduler` prints it, or without the protocol.
+_ADDRESS = re.compile(r"([a-z]+://)?\S+:[0-9]+")
+#: How long to look for a scheduler.
+_CONNECT_S = 10
+
+
+@dataclass(frozen=True)
+class Workers:
+    """What tasks are given to.
+
+    Attributes:
+        count: how many tasks are run at once.
+        overhead_s: how long a task takes that does nothing.
+    """
+
+    executor: Executor
+    count: int
+    overhead_s: float
+
+
+@contextmanager
+def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[Workers]:
+    """Yield where to run tasks: `jobs` processes, by default one a processor, or a Dask cluster.
+
+    Raises UsageError for a cluster that cannot do it, and ToolError for one that does not answer.
+    """
+    if scheduler is not None:
+        with _cluster(scheduler) as (executor, count):
+            yield Workers(executor, count, _overhead_s(executor))
+        return
+    count = jobs or _processors()
+    if count == 1:
+        yield Workers(_Here(), 1, 0.0)
+        return
+    with _processes(count) as executor:
+        # a pool starts a process when a task finds none idle: all of them start now, at once
+        wait([executor.submit(version) for _ in range(count)])
+        yield Workers(executor, count, _overhead_s(executor))
+
+
+class _Here(Executor):
+    """Runs each task where it is submitted."""
+
+    @override
+    def submit(self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
+def _overhead_s(executor: Executor) -> float:
+    executor.submit(version).result()  # the first waits for a process to start
+    taken = []
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        executor.submit(version).result()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Executor]:
+    before = set(multiprocessing.active_children())
+    # polars and the engine have threads, which a fork does not take along
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_as_worker)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        # a pass may take minutes, and what it finds is lost anyway
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _as_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    try:
+        import distributed
+    except ImportError:
+        raise UsageError(
+            "--scheduler needs Dask, which is not installed: pip install 'heatsoak[cluster]'"
+        ) from None
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
+    # what it says of lost connections would stand among our own lines
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        connect: Callable[..., Any] = distributed.Client
+        client = connect(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ToolError(
+            f"--scheduler {address}: does not answer ({type(error).__name__}): give the address "
+            "that dask scheduler prints, such as tcp://host:8786"
+        ) from error
+    try:
+        count = sum(client.nthreads().values())
+        if count == 0:
+            raise UsageError(
+                f"--scheduler {address}: the cluster has no workers: start some with dask worker "
+                f"{address}"
+            )
+        executor = client.get_executor(pure=False)
+        _require_same_version(executor, address)
+        yield executor, count
+    finally:
+        client.close()
+
+
+def _require_same_version(executor: Executor, address: str) -> None:
+    try:
+        there = executor.submit(version).result()
+    except Exception as error:
+        raise UsageError(
+            f"--scheduler {address}: its workers cannot run heatsoak ({type(error).__name__}: "
+            f"{str(error).splitlines()[0] if str(error) else ''}): install heatsoak "
+            f"{heatsoak.__version__} there"
+        ) from error
+    if there != heatsoak.__version__:
+        raise UsageError(
+            f"--scheduler {address}: its workers have heatsoak {there}, and this is "
+            f"{heatsoak.__version__}: install the same on both"
+        )
