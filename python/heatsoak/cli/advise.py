@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.cli.foretold import (
     AmbientOption,
     EnclosureOption,
@@ -34,15 +34,18 @@ def advise_command(
     """Say how little cooling keeps a workload at full speed, and what heatsinks would bring."""
     require(ambient_c, "--ambient", -40, 150, "C")
     load, before = workload_of(workload)
-    found = advise(
-        subject_of(subject),
-        load,
-        duration_of(duration, load),
-        before=before,
-        enclosure=enclosure,
-        ambient_c=ambient_c,
-        prices=dict(map(_price, prices or [])),
-    )
+    named = dict(map(_price, prices or []))
+    with progress_bar(stays=False) as progress:
+        found = advise(
+            subject_of(subject),
+            load,
+            duration_of(duration, load),
+            before=before,
+            enclosure=enclosure,
+            ambient_c=ambient_c,
+            prices=named,
+            progress=progress,
+        )
     if output_format is OutputFormat.JSON:
         print_json(found.model_dump(mode="json"))
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
 from heatsoak.errors import UsageError
+from heatsoak.output import Progress
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.case import DRAWS, Case, Cooling
 from heatsoak.twin.demand import Demand
@@ -177,6 +179,7 @@ def advise(
     ambient_c: float | None = None,
     prices: Mapping[str, float] | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Advice:
     """Return what cooling a drive needs for a workload, in one of its places.
 
@@ -193,10 +196,18 @@ def advise(
         trial = _OfLoad(
             Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
         )
-    as_is = trial.result(Cooling(ambient_c))
+    parts = 3 + len(_AIRS_C) + len(sinks)
+    done = count(1)
 
-    def needed_m_s(air_c: float | None) -> float | None:
-        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), 0.0, _MOST_M_S)
+    def tell(what: str) -> None:
+        if progress is not None:
+            progress(next(done) / parts, what)
+
+    as_is = trial.result(Cooling(ambient_c))
+    tell("as it is")
+
+    def needed_m_s(air_c: float | None, least_m_s: float = 0.0) -> float | None:
+        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), least_m_s, _MOST_M_S)
 
     sink_k_per_w = None
     airflow_m_s = None
@@ -209,6 +220,19 @@ def advise(
             1 / _K_PER_W[0],
         )
         sink_k_per_w = None if least is None else round(1 / least, 2)
+    tell("the least airflow")
+    tell("the weakest heatsink")
+    curve: list[Need] = []
+    for air_c in _AIRS_C:
+        # warmer air never needs less
+        least_m_s = curve[-1].airflow_m_s if curve else 0.0
+        needed = None if least_m_s is None else needed_m_s(air_c, least_m_s)
+        curve.append(Need(ambient_c=air_c, airflow_m_s=needed))
+        tell(f"air of {air_c} C")
+    offers: list[Offer] = []
+    for name, place in sinks.items():
+        offers += _offer(trial, name, place, ambient_c, as_is.mean_mb_s, prices or {})
+        tell(f"heatsink {name}")
     advice = Advice(
         answer="",
         place=trial.place,
@@ -223,10 +247,9 @@ def advise(
         mean_mb_s=round(as_is.mean_mb_s, 1),
         heatsink_k_per_w=sink_k_per_w,
         airflow_m_s=airflow_m_s,
-        curve=[Need(ambient_c=air_c, airflow_m_s=needed_m_s(air_c)) for air_c in _AIRS_C],
+        curve=curve,
         offers=sorted(
-            _offers(trial, sinks, ambient_c, as_is.mean_mb_s, prices or {}),
-            key=lambda offer: (offer.throttles, offer.held_s or 0.0, -offer.mean_mb_s),
+            offers, key=lambda offer: (offer.throttles, offer.held_s or 0.0, -offer.mean_mb_s)
         ),
         held_s=as_is.held_s,
         hottest_c=as_is.hottest_c,
@@ -252,30 +275,31 @@ def _require_known(prices: Mapping[str, float], sinks: Mapping[str, str]) -> Non
             raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
 
 
-def _offers(
+def _offer(
     trial: _Trial,
-    sinks: Mapping[str, str],
+    name: str,
+    place: str,
     ambient_c: float | None,
     bare_mb_s: float,
     prices: Mapping[str, float],
 ) -> Iterator[Offer]:
-    for name, place in sinks.items():
-        try:
-            found = trial.result(Cooling(ambient_c, None, place))
-        except UsageError:  # it does not fit this drive
-            continue
-        gain_pct = 100 * (found.mean_mb_s / bare_mb_s - 1)
-        price = prices.get(name)
-        yield Offer(
-            heatsink=name,
-            description=load_enclosure(place).description,
-            throttles=round(found.throttles, 3),
-            mean_mb_s=round(found.mean_mb_s, 1),
-            gain_pct=round(gain_pct, 1),
-            price=price,
-            gain_pct_per_price=None if not price else round(gain_pct / price, 3),
-            held_s=found.held_s,
-        )
+    """A heatsink with what it brings; nothing where it does not fit the drive."""
+    try:
+        found = trial.result(Cooling(ambient_c, None, place))
+    except UsageError:
+        return
+    gain_pct = 100 * (found.mean_mb_s / bare_mb_s - 1)
+    price = prices.get(name)
+    yield Offer(
+        heatsink=name,
+        description=load_enclosure(place).description,
+        throttles=round(found.throttles, 3),
+        mean_mb_s=round(found.mean_mb_s, 1),
+        gain_pct=round(gain_pct, 1),
+        price=price,
+        gain_pct_per_price=None if not price else round(gain_pct / price, 3),
+        held_s=found.held_s,
+    )
 
 
 def _is_enough(trial: _Trial, cooling: Cooling) -> bool:
