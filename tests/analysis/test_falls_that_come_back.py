@@ -43,11 +43,11 @@ def found(of: Series) -> list[Drop]:
 @pytest.mark.slow
 @given(
     onset_s=st.floats(60, 150),
-    period_s=st.floats(8, 30),
-    duty=st.floats(0.3, 0.7),
-    # swings of a third and some seconds may pass for noise that lasts: which noise there is, is
+    # swings of a third within some seconds may pass for noise that lasts: which noise there is, is
     # chosen before the falls are told as one cycle
-    low=st.floats(0.3, 0.6),
+    period_s=st.floats(12, 30),
+    duty=st.floats(0.3, 0.7),
+    low=st.floats(0.3, 0.7),
     # stronger noise may make a low of its own just before
     sigma=st.floats(0.01, 0.03),
     seed=st.integers(0, 99),
