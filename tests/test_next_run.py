@@ -7,7 +7,7 @@ import heatsoak
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Recording
+from heatsoak.recording import InMemoryRecording, Recording
 from heatsoak.twin import Twin
 from made_once import made_once
 
@@ -145,8 +145,6 @@ def test_power_is_proposed_where_it_is_what_lacks(soak: Recording) -> None:
     frame = soak.samples().drop("power_w")
     columns = {name: str(dtype) for name, dtype in frame.schema.items()}
     meta = soak.meta.model_copy(update={"columns": columns})
-    from heatsoak.recording import InMemoryRecording
-
     found = heatsoak.fit(InMemoryRecording(Path("bare"), meta, frame, soak.events))
     assert found.experiments[0].has_power
     assert "with its power recorded" in found.experiments[0].answer

@@ -83,8 +83,8 @@ def test_the_first_line_answers_and_the_document_is_as_its_schema(tmp_path: Path
     text = heatsoak_here("sweep", "grid.toml", "-o", "s", "--sample", "0", cwd=tmp_path).stdout
     assert text.splitlines()[0] == found["answer"]
     assert found["answer"].startswith(f"{found['throttling']} of 30 points throttle; ")
-    # the least cooling is enough in each place, and hotter air with the same heatsink is not
-    least = found["least_cooling"]
+    # the minimum cooling is enough in each place, and hotter air with the same heatsink is not
+    least = found["minimum_cooling"]
     same = points.filter(
         pl.col("heatsink").eq_missing(least["heatsink"])
         & pl.col("heatsink_k_per_w").eq_missing(least["heatsink_k_per_w"])

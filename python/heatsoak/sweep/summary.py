@@ -1,4 +1,4 @@
-"""What a sweep comes to: how many points throttle, the least cooling that helps, the worst."""
+"""What a sweep comes to: how many points throttle, the minimum cooling, the worst."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -56,7 +56,7 @@ class Point(BaseModel):
     max_reported_temp_c: float
 
 
-class LeastCooling(BaseModel):
+class MinimumCooling(BaseModel):
     """The parameters at which every group just keeps its full speed; None is as it is."""
 
     ambient_c: float | None
@@ -100,8 +100,8 @@ class Sweep(BaseModel):
         answer: in a sentence.
         throttling: how many points throttle, likelier than not; at `impossible` more the drive
             would run away without any load.
-        least_cooling: of what keeps every drive at full speed in every place and under every
-            workload, what lets them get hottest; None where nothing in the grid does.
+        minimum_cooling: the weakest in the grid at which nothing throttles: the one that lets
+            drives get hottest. None if something throttles at any of them.
         worst: where heat takes most; None where it takes nothing.
         checked: None where the exact engine was run on no point.
     """
@@ -113,7 +113,7 @@ class Sweep(BaseModel):
     points: int
     throttling: int
     impossible: int
-    least_cooling: LeastCooling | None
+    minimum_cooling: MinimumCooling | None
     worst: Point | None
     groups: list[SweptGroup]
     checked: Checked | None
@@ -123,14 +123,14 @@ def summary_of(points: pl.DataFrame, exact: pl.DataFrame) -> Sweep:
     """Return what the tables of a sweep come to."""
     throttling = int((points["throttles"] >= _THROTTLES).sum())
     impossible = points["impossible"].count()
-    least, worst = _least_cooling(points), _worst(points)
+    minimum, worst = _minimum_cooling(points), _worst(points)
     varied = [name for name in _COOLING if points[name].n_unique() > 1]
     return Sweep(
-        answer=_answer(len(points), throttling, impossible, least, worst, varied),
+        answer=_answer(len(points), throttling, impossible, minimum, worst, varied),
         points=len(points),
         throttling=throttling,
         impossible=impossible,
-        least_cooling=least,
+        minimum_cooling=minimum,
         worst=worst,
         groups=list(_groups(points)),
         checked=_checked(points, exact),
@@ -150,7 +150,7 @@ def _groups(points: pl.DataFrame) -> Sequence[SweptGroup]:
     return [SweptGroup.model_validate(row) for row in found.iter_rows(named=True)]
 
 
-def _least_cooling(points: pl.DataFrame) -> LeastCooling | None:
+def _minimum_cooling(points: pl.DataFrame) -> MinimumCooling | None:
     """Of cooling that is enough everywhere, that with which some drive gets hottest."""
     cool = (
         points.group_by(_COOLING, maintain_order=True)
@@ -161,7 +161,7 @@ def _least_cooling(points: pl.DataFrame) -> LeastCooling | None:
         .filter("is_enough")
         .sort("max_reported_temp_c", descending=True, maintain_order=True)
     )
-    return LeastCooling.model_validate(cool.row(0, named=True)) if len(cool) else None
+    return MinimumCooling.model_validate(cool.row(0, named=True)) if len(cool) else None
 
 
 def _worst(points: pl.DataFrame) -> Point | None:
@@ -221,7 +221,7 @@ def _answer(
     count: int,
     throttling: int,
     impossible: int,
-    least: LeastCooling | None,
+    minimum: MinimumCooling | None,
     worst: Point | None,
     varied: Sequence[str],
 ) -> str:
@@ -232,9 +232,9 @@ def _answer(
     if varied and throttling + impossible < count:
         said += (
             "no cooling in the grid keeps full speed everywhere; "
-            if least is None
-            else "the least cooling that keeps full speed everywhere: "
-            f"{cooling_words(least.model_dump(), varied)}; "
+            if minimum is None
+            else "minimum cooling for full speed everywhere: "
+            f"{cooling_words(minimum.model_dump(), varied)}; "
         )
     where = f"{worst.drive} in {worst.enclosure}, {worst.workload}"
     cooling = cooling_words(worst.model_dump(), varied)

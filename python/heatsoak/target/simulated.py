@@ -45,8 +45,8 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
     law = spec["governor"]["law"]
     if law["kind"] != "steps":
         raise UsageError(
-            f"{drive.id}: its governor takes no TMT1 and TMT2: simulated drives of PCIe 4.0 and "
-            "5.0 do"
+            f"{drive.id}: takes no TMT1 and TMT2: its governor has no levels, such as "
+            "pcie4-tlc-1tb has"
         )
     asked = (wanted.tmt1_c, wanted.tmt2_c)
     levels = []

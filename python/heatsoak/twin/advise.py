@@ -206,8 +206,8 @@ def advise(
     as_is = trial.result(Cooling(ambient_c))
     tell("as it is")
 
-    def needed_m_s(air_c: float | None, least_m_s: float = 0.0) -> float | None:
-        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), least_m_s, _MOST_M_S)
+    def needed_m_s(air_c: float | None, from_m_s: float = 0.0) -> float | None:
+        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), from_m_s, _MOST_M_S)
 
     sink_k_per_w = None
     airflow_m_s = None
@@ -225,8 +225,8 @@ def advise(
     curve: list[Need] = []
     for air_c in _AIRS_C:
         # warmer air never needs less
-        least_m_s = curve[-1].airflow_m_s if curve else 0.0
-        needed = None if least_m_s is None else needed_m_s(air_c, least_m_s)
+        from_m_s = curve[-1].airflow_m_s if curve else 0.0
+        needed = None if from_m_s is None else needed_m_s(air_c, from_m_s)
         curve.append(Need(ambient_c=air_c, airflow_m_s=needed))
         tell(f"air of {air_c} C")
     offers: list[Offer] = []
