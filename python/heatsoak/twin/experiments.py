@@ -82,7 +82,7 @@ def _spread(gradients: Array, covariance: Array) -> Array:
 def _experiment(plan: _Plan, bits: float, now: Array, then: Array) -> Experiment:
     halves = (Z90 * np.sqrt(np.diag(one)) for one in (now, then))
     brings = [
-        Brings(quantity=quantity, unit=unit, now=round(factor * x, 2), then=round(factor * y, 2))
+        Brings(quantity=quantity, unit=unit, now=factor * x, then=factor * y)
         for (quantity, unit, factor), x, y in zip(_ASKED, *halves, strict=True)
     ]
     return Experiment(
