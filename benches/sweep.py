@@ -1,10 +1,12 @@
 """What a sweep costs: a point, a second process, and a task that is given to a Dask cluster.
 
-`python benches/sweep.py [ROUNDS]`. One process, two, and a cluster of two on this machine predict
+`python benches/sweep.py [ROUNDS] [STEPS]`, where 31 STEPS of air temperature are 372 points and 834
+are 10,008. One process, two, and a cluster of two on this machine predict
 the same points by turns, so that what others do on the machine falls on all of them. What starting
 the processes takes is measured apart: it is the same for ten points and for a million.
 """
 
+import hashlib
 import statistics
 import sys
 import tempfile
@@ -22,20 +24,22 @@ from heatsoak.sweep.work import foretell, prepare
 from heatsoak.sweep.workers import workers
 
 ROUNDS = 5
+#: Of the air's temperature.
+STEPS = 31
 #: Seven seconds in one process.
 GRID = {
     "drives": "samsung-950-pro-512",
     "enclosures": ["puget-top-2gpu-loaded", "open-bench"],
     "workloads": "read",
     "for": "10m",
-    "ambient_c": {"from": 20, "to": 50, "steps": 31},
+    "ambient_c": {"from": 20, "to": 50, "steps": STEPS},
     "airflow_m_s": {"from": 0, "to": 2, "steps": 6},
 }
 TASKS = 500
 
 
-def main(rounds: int = ROUNDS) -> None:
-    grid = Grid.model_validate(GRID)
+def main(rounds: int = ROUNDS, steps: int = STEPS) -> None:
+    grid = Grid.model_validate({**GRID, "ambient_c": {"from": 20, "to": 50, "steps": steps}})
     of_a_point()
     local: Callable[..., Any] = distributed.LocalCluster
     with local(
@@ -99,12 +103,17 @@ def of_a_process(grid: Grid, ways: Mapping[str, Mapping[str, Any]], rounds: int)
     """Print how long all points take each way, and how much of two processors that is."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     own: dict[str, list[float]] = {name: [] for name in ways}
+    digests: set[str] = set()
     for _ in range(rounds):
         for name, way in ways.items():
             with tempfile.TemporaryDirectory() as directory:
                 begin = time.process_time()
                 taken[name].append(points_s(grid, Path(directory), way))
                 own[name].append(time.process_time() - begin)
+                digests.add(digest(Path(directory)))
+    if len(digests) > 1:
+        sys.exit("not the same bytes everywhere")
+    print("the same bytes each time")
     alone_s = statistics.median(taken["one process"])
     print(f"{grid.size} points, one process: {alone_s:.1f} s")
     for name in list(ways)[1:]:
@@ -116,6 +125,14 @@ def of_a_process(grid: Grid, ways: Mapping[str, Mapping[str, Any]], rounds: int)
             f"{statistics.median(own[name]):.2f} s of a "
             f"processor, of {statistics.median(own['one process']):.1f} s in one process"
         )
+
+
+def digest(directory: Path) -> str:
+    """Return a hash of a sweep's data set."""
+    found = hashlib.sha256()
+    for path in sorted(directory.rglob("*.parquet")):
+        found.update(str(path.relative_to(directory)).encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def points_s(grid: Grid, directory: Path, way: Mapping[str, Any]) -> float:
