@@ -55,6 +55,7 @@ COMMANDS = {
         "sweep",
         "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.",
     ),
+    "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",
