@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,11 +30,13 @@ _SOON = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s",
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
 }
+#: A host's address, its link, and the words before a command that is to run there.
+Where = dict[str, tuple[str, str | None, list[str]]]
 
 
 @dataclass
 class CountingDrive:
-    """An export; `log` has a line for each request."""
+    """An export; `log` has a line for each request of connections that are closed."""
 
     uri: str
     log: Path
@@ -193,7 +195,8 @@ def rack_of_hosts(
 ) -> Iterator[RackOfHosts]:
     """Start a scheduler and hosts, `apart` in network namespaces of their own; needs root then."""
     with ExitStack() as stack:
-        own, where = ("127.0.0.1", {name: ("127.0.0.1", None, []) for name in names})
+        own = "127.0.0.1"
+        where: Where = {name: (own, None, []) for name in names}
         if apart:
             own, where = stack.enter_context(_namespaces(names))
         port = _free_port(own)
@@ -227,7 +230,8 @@ def _kill_tests(home: Path) -> None:
 
 
 def _workers(address: str) -> int:
-    with suppress(OSError), Client(address, timeout=5, set_as_default=False) as client:
+    connect: Callable[..., Any] = Client
+    with suppress(OSError), connect(address, timeout=5, set_as_default=False) as client:
         return len(client.scheduler_info(n_workers=-1)["workers"])
     return 0
 
@@ -237,9 +241,6 @@ def _free_port(ip: str) -> int:
         one.bind((ip, 0))
         port: int = one.getsockname()[1]
         return port
-
-
-Where = dict[str, tuple[str, str | None, list[str]]]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import warnings
 from typing import Any
 
 from heatsoak.errors import UsageError
@@ -25,7 +26,8 @@ def client_class(address: str) -> Any:
         ) from None
     if not _ADDRESS.fullmatch(address):
         raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
-    # what it says of lost connections would stand among our own lines
+    # what it says of lost connections and of others' packages would stand among our own lines
+    warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     return distributed.Client
 

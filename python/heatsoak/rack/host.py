@@ -112,8 +112,9 @@ def go(run: str, attempts: dict[str, int], in_s: float) -> None:
     at_s = time.monotonic() + in_s
     for name, attempt in attempts.items():
         kept = Kept(directory_of(run, name))
-        if kept.path("ready", attempt).exists() and not kept.path("go", attempt).exists():
-            write(kept.path("go", attempt), Go(at_s=at_s))
+        with kept.alone():
+            if kept.path("ready", attempt).exists() and not kept.path("go", attempt).exists():
+                write(kept.path("go", attempt), Go(at_s=at_s))
 
 
 def stop(run: str, names: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ from heatsoak.rack.host import Host
 _ANSWER_S = 600.0
 
 
-class NoAnswerError(Exception):
+class NoAnswerError(ToolError):
     """A host, or the scheduler, has not answered: it may have done what it was asked for."""
 
 
@@ -39,14 +39,11 @@ class Hosts:
         self._changing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        """Connect; raises ToolError if the scheduler does not answer."""
+        """Connect; raises NoAnswerError if the scheduler does not answer."""
         # Dask reports what it cannot reach in a loop's words
         logging.getLogger("tornado").setLevel(logging.CRITICAL)
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        try:
-            await self._connect()
-        except NoAnswerError as error:
-            raise ToolError(str(error)) from error
+        await self._connect()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -88,7 +85,7 @@ class Hosts:
         except (KeyError, NoAnswerError) as error:
             self._workers.pop(host_id, None)  # it may come back with another address
             await self._look_again()
-            raise NoAnswerError(str(error)) from error
+            raise NoAnswerError("a host does not answer: is its worker running?") from error
 
     async def _look_again(self) -> None:
         async with self._changing:

@@ -152,11 +152,22 @@ class Kept:
                 f"{self.directory}: cannot be made: {error.strerror}: set {HOME_VARIABLE} to a "
                 "directory that can be written"
             ) from error
-        before = _read(RackTest, self.directory / "test.json")
-        if before is None:
-            write(self.directory / "test.json", test)
-        elif before != test:
-            raise UsageError(f"{self.directory}: holds another test of that name")
+        with self.alone():
+            before = _read(RackTest, self.directory / "test.json")
+            if before is None:
+                write(self.directory / "test.json", test)
+            elif before != test:
+                raise UsageError(f"{self.directory}: holds another test of that name")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody else looks what is here before writing it."""
+        descriptor = os.open(self.directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def read(self, model: type[_Model], what: str, attempt: int) -> _Model | None:
         """Return what is written of `what`; None if nothing is."""
@@ -199,7 +210,7 @@ class Kept:
             is_ready = self.path("ready", attempt).exists()
             return Status(state=("ready" if is_ready else "starting") if lives else "absent")
         passed_s = time.time() - started.at_unix_s
-        progress = min(max(passed_s / started.planned_s, 0.0), 1.0) if started.planned_s else 0.0
+        progress = min(max(passed_s / started.planned_s, 0.0), 0.99) if started.planned_s else 0.0
         if not lives:
             why = "its process was killed, or its host went down"
             return Status(state="cut", why=why, progress=progress)

@@ -93,7 +93,7 @@ def name_of(host: Host, drive: ListedDrive) -> str:
 
 def plain(text: str) -> str:
     """Return what can be a file's name of a text."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[-60:] or "unnamed"
+    return re.sub(r"[^A-Za-z0-9]+", "-", text)[-60:].strip("-") or "unnamed"
 
 
 def as_toml(hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]) -> str:

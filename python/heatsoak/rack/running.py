@@ -110,7 +110,7 @@ async def _run(asked: Asked) -> Rack:
             require_new(asked.directory)
             rack = _new(asked, await tests_asked_for(hosts, asked.protocol, asked.listed))
         else:
-            await hosts.find()
+            await hosts.find()  # those that do not answer may come back
         if asked.again:
             for row in rack.tests:
                 if row.state != "finished" and Status(state=row.state).has_ended:
@@ -261,6 +261,8 @@ class _Following:
                 test = test_of(self._rack, row, self._asked.protocol)
                 try:
                     row.take(await self._hosts.call(host_id, host.start, test, row.attempt))
+                except NoAnswerError:
+                    raise
                 except HeatsoakError as error:
                     _give_up(row, error)
         await self._begin(host_id, rows)
