@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from heatsoak.protocol import load
@@ -15,6 +16,7 @@ from heatsoak.rack import host
 from heatsoak.rack.kept import RackTest
 from heatsoak.recording import Recording
 from loop_drive import attached
+from prometheus_client.parser import text_string_to_metric_families
 from racked import CountingDrive, RackOfHosts, counting_drive, rack_of_hosts
 from waiting import until
 
@@ -187,6 +189,41 @@ def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Pa
         assert rack.run("run", *words).returncode == 0
         assert drive.starts == 1
         assert drive.is_whole
+
+
+def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
+    with counting_drive(tmp_path / "drive", 8) as drive:
+        listed = rack.list_drives({"b2": [drive]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words, "--metrics", "127.0.0.1:0") as following:
+            assert following.stderr is not None
+            url = following.stderr.readline().removeprefix("heatsoak: ").split()[-1]
+            found: dict[tuple[str, ...], float] = {}
+
+            def has_throughput() -> bool:
+                assert following.poll() is None, following.communicate()
+                with urlopen(url, timeout=30) as answer:
+                    found.update(values(answer.read().decode()))
+                return any("bytes_per_second" in key[0] for key in found)
+
+            assert until(has_throughput)
+            following.communicate(timeout=200)
+        assert following.returncode == 0
+    assert found["heatsoak_rack_test_state", "b2", drive.uri, "running"] == 1
+    assert found["heatsoak_rack_test_state", "b2", drive.uri, "cut"] == 0
+    (written,) = (value for key, value in found.items() if key[0].startswith("heatsoak_write_by"))
+    assert written > 0
+
+
+def values(text: str) -> dict[tuple[str, ...], float]:
+    """Return metrics by their names, hosts, drives, and states where they have one."""
+    return {
+        (one.name, *(one.labels[key] for key in ("host", "drive", "state") if key in one.labels)): (
+            one.value
+        )
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
 
 
 def test_a_dry_run_touches_nothing(

@@ -1,5 +1,7 @@
 """``heatsoak rack``: one protocol on the drives of many hosts."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +10,15 @@ from rich.table import Table
 
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
+from heatsoak.bench.metrics import Address, served
 from heatsoak.cli import completion
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
-from heatsoak.output import Text, announce, print_out
+from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.listed import as_toml
+from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
@@ -110,12 +114,26 @@ def run_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="ADDRESS:PORT",
+            help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+        ),
+    ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Run a protocol once on each drive of a rack, and collect what was recorded."""
     wanted = apply_settings(scaled(load(protocol), scale), settings or [])
     directory = output or default_directory(f"rack-{wanted.name}")
-    with progress_bar(stays=False) as progress:
+    shown = RackMetrics(directory)
+    with progress_bar(stays=False) as progress, _served(shown, metrics):
+
+        def tell(rack: Rack, text: str) -> None:
+            shown.rack = rack
+            progress(rack.progress, text)
+
         asked = Asked(
             protocol=wanted,
             address=scheduler,
@@ -123,7 +141,8 @@ def run_command(
             directory=directory,
             together=together,
             again=resume,
-            tell=lambda rack, text: progress(rack.progress, text),
+            tell=tell,
+            read=None if metrics is None else shown.readings.update,
         )
         if dry_run:
             return _print_previews(asked, output_format)
@@ -170,6 +189,17 @@ def perform_command(
 ) -> int:
     """Run an attempt of a test: what a host starts."""
     return perform(directory, attempt)
+
+
+@contextmanager
+def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
+    """Serve metrics, if that is asked for."""
+    if metrics is None:
+        yield
+        return
+    with served(shown, Address.parse(metrics)) as url:
+        print_err(f"metrics: {url}")
+        yield
 
 
 def _print_tests(rack: Rack, findings: Findings, directory: Path) -> None:

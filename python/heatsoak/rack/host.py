@@ -5,6 +5,7 @@ answer asks once more.
 """
 
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -23,11 +24,15 @@ from heatsoak.bench.rows import planned_row
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.rack.kept import Kept, RackTest, Status, directory_of, home, write
 from heatsoak.rack.perform import Go, planned
+from heatsoak.recording import Recording, SensorMeta
+from heatsoak.recording.meta import JOURNAL
 from heatsoak.tools import find_tool
 
 #: There where systemd is the first process.
 _SYSTEMD = Path("/run/systemd/system")
 _BLOCK = 1 << 20
+#: Of a journal, where each column's newest value is.
+_NEWEST_BYTES = 1 << 16
 
 
 class Host(BaseModel):
@@ -105,6 +110,32 @@ def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
     return {
         name: Kept(directory_of(run, name)).status(attempt) for name, attempt in attempts.items()
     }
+
+
+class Reading(BaseModel):
+    """The newest values of a running test's recording by column, its sensors, and its drive."""
+
+    values: dict[str, float]
+    sensors: list[SensorMeta]
+    drive: dict[str, Any]
+
+
+def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
+    """Return what running tests measure now, by their names; nothing of others."""
+    found = {}
+    for name in names:
+        directory = Kept(directory_of(run, name)).recording
+        try:
+            meta = Recording.open(directory).meta
+            with (directory / JOURNAL).open("rb") as file:
+                file.seek(max(file.seek(0, os.SEEK_END) - _NEWEST_BYTES, 0))
+                lines = file.read().split(b"\n")[1:-1]  # the ends may be parts of lines
+        except (OSError, UsageError):
+            continue  # has not begun, has just ended, or has a recording for each cell
+        values = {key: value for line in lines for key, value in json.loads(line).items()}
+        numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
+        found[name] = Reading(values=numbers, sensors=meta.sensors, drive=meta.drive)
+    return found
 
 
 def go(run: str, attempts: dict[str, int], in_s: float) -> None:

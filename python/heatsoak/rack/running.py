@@ -83,6 +83,7 @@ class Asked:
         listed: the file of the drives; None for all that can be read.
         again: whether tests that were cut are to be resumed.
         tell: gets the rack each time something has changed, and what to say of it.
+        read: gets what running tests measure, by their names; None where nobody wants it.
     """
 
     protocol: Protocol
@@ -92,6 +93,7 @@ class Asked:
     together: Together
     again: bool
     tell: Callable[[Rack, str], None]
+    read: Callable[[dict[str, host.Reading]], None] | None = None
 
 
 def run_rack(asked: Asked) -> Rack:
@@ -266,6 +268,11 @@ class _Following:
                 except HeatsoakError as error:
                     _give_up(row, error)
         await self._begin(host_id, rows)
+        running = [row.name for row in todo if row.state == "running"]
+        if running and self._asked.read is not None:
+            self._asked.read(
+                await self._hosts.call(host_id, host.readings, self._rack.run, running)
+            )
         for row in todo:
             if Status(state=row.state).has_ended and not row.is_collected:
                 await self._collect(host_id, row)
