@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
+from distributed import Client, Security
 from waiting import until
 
+CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
 DASK = str(Path(sys.executable).with_name("dask"))
 _WRITE = re.compile(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)")
 #: Lost connections are noticed within seconds.
@@ -191,20 +192,35 @@ class RackOfHosts:
 
 @contextmanager
 def rack_of_hosts(
-    cwd: Path, names: tuple[str, ...], *, apart: bool = False
+    cwd: Path, names: tuple[str, ...], *, apart: bool = False, keys: Path | None = None
 ) -> Iterator[RackOfHosts]:
-    """Start a scheduler and hosts, `apart` in network namespaces of their own; needs root then."""
+    """Start a scheduler and hosts, `apart` in network namespaces of their own; needs root then.
+
+    With `keys`, the directory of :func:`made_keys`, they only talk to who has one of them.
+    """
+    soon = _SOON if keys is None else {**_SOON, "DASK_CONFIG": str(keys)}
+    protocol = "tcp" if keys is None else "tls"
     with ExitStack() as stack:
         own = "127.0.0.1"
         where: Where = {name: (own, None, []) for name in names}
         if apart:
             own, where = stack.enter_context(_namespaces(names))
         port = _free_port(own)
-        address = f"tcp://{own}:{port}"
+        address = f"{protocol}://{own}:{port}"
         scheduler = Supervised(
-            [DASK, "scheduler", "--host", own, "--port", str(port), "--no-dashboard"],
+            [
+                DASK,
+                "scheduler",
+                "--protocol",
+                protocol,
+                "--host",
+                own,
+                "--port",
+                str(port),
+                "--no-dashboard",
+            ],
             cwd / "scheduler.txt",
-            _SOON,
+            soon,
         )
         stack.callback(scheduler.end)
         hosts = []
@@ -212,13 +228,13 @@ def rack_of_hosts(
             home = cwd / f"home-{name}"
             command = [*enter, DASK, "worker", address, "--name", name, "--host", ip]
             command += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
-            env = {**_SOON, "HEATSOAK_RACK": str(home)}
+            env = {**soon, "HEATSOAK_RACK": str(home)}
             worker = Supervised(command, cwd / f"worker-{name}.txt", env)
             stack.callback(worker.end)
             stack.callback(_kill_tests, home)
             hosts.append(RackHost(name, home, worker, link))
-        rack = RackOfHosts(address, scheduler, hosts, cwd, _SOON)
-        assert until(lambda: _workers(address) == len(names))
+        rack = RackOfHosts(address, scheduler, hosts, cwd, soon)
+        assert until(lambda: _workers(address, keys) == len(names))
         yield rack
 
 
@@ -229,9 +245,29 @@ def _kill_tests(home: Path) -> None:
                 os.kill(int(lock.read_text()), signal.SIGKILL)
 
 
-def _workers(address: str) -> int:
+def made_keys(directory: Path) -> Path:
+    """Make a key, its certificate, and what tells Dask to ask for it; return the directory."""
+    directory.mkdir()
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rack -keyout key.pem -out cert.pem"
+    subprocess.run(["openssl", *words.split()], cwd=directory, check=True, capture_output=True)
+    (directory / "ca.pem").write_bytes((directory / "cert.pem").read_bytes())
+    shipped = (CONTRIB / "dask.yaml").read_text()
+    (directory / "dask.yaml").write_text(shipped.replace("/etc/heatsoak", str(directory)))
+    return directory
+
+
+def _workers(address: str, keys: Path | None) -> int:
     connect: Callable[..., Any] = Client
-    with suppress(OSError), connect(address, timeout=5, set_as_default=False) as client:
+    how: dict[str, Any] = {"timeout": 5, "set_as_default": False}
+    if keys is not None:
+        secure: Callable[..., Any] = Security
+        how["security"] = secure(
+            tls_ca_file=str(keys / "ca.pem"),
+            tls_client_cert=str(keys / "cert.pem"),
+            tls_client_key=str(keys / "key.pem"),
+            require_encryption=True,
+        )
+    with suppress(OSError), connect(address, **how) as client:
         return len(client.scheduler_info(n_workers=-1)["workers"])
     return 0
 

@@ -17,7 +17,15 @@ from heatsoak.rack.kept import RackTest
 from heatsoak.recording import Recording
 from loop_drive import attached
 from prometheus_client.parser import text_string_to_metric_families
-from racked import CountingDrive, RackOfHosts, counting_drive, rack_of_hosts
+from racked import (
+    CONTRIB,
+    DASK,
+    CountingDrive,
+    RackOfHosts,
+    counting_drive,
+    made_keys,
+    rack_of_hosts,
+)
 from waiting import until
 
 pytestmark = [
@@ -296,6 +304,31 @@ def test_a_directory_of_another_run_is_refused(
     assert done.returncode == 2
     assert "holds a run with another protocol or other drives" in done.stderr
     assert drives[0].starts == 1
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_only_who_has_a_key_takes_part(tmp_path: Path) -> None:
+    keys = made_keys(tmp_path / "keys")
+    with rack_of_hosts(tmp_path, ("b1",), keys=keys) as rack:
+        done = rack.run("drives", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert {row["host"] for row in json.loads(done.stdout)} <= {"b1"}
+        rack.env = {}
+        refused = rack.run("drives")
+    assert refused.returncode == 3
+    assert len(refused.stderr.splitlines()) == 1
+    assert "does not answer" in refused.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("name", ["heatsoak-head", "heatsoak-host"])
+def test_units_are_understood(tmp_path: Path, name: str) -> None:
+    unit = tmp_path / f"{name}.service"
+    unit.write_text((CONTRIB / unit.name).read_text().replace("/opt/heatsoak/bin/dask", DASK))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")
