@@ -224,11 +224,12 @@ def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> No
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Return metrics by their names, hosts, drives, and states where they have one."""
+    """Return metrics by their names, hosts, devices, and states where they have one."""
     return {
-        (one.name, *(one.labels[key] for key in ("host", "drive", "state") if key in one.labels)): (
-            one.value
-        )
+        (
+            one.name,
+            *(one.labels[key] for key in ("host", "device", "state") if key in one.labels),
+        ): (one.value)
         for family in text_string_to_metric_families(text)
         for one in family.samples
     }
