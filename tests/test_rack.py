@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from command import heatsoak_here
 from heatsoak.protocol import load
 from heatsoak.rack import host
 from heatsoak.rack.kept import RackTest
@@ -143,7 +144,25 @@ def test_however_often_a_test_is_started_it_runs_once(
         list(pool.map(lambda _: host.start(test, 1), range(8)))
     assert until(lambda: host.statuses("r", {"t": 1})["t"].has_ended)
     assert host.start(test, 1).state == "finished"
+    # nor does a process that comes late, such as one that was started before a power cut
+    late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
+    assert late.returncode == 0
     assert drive.starts == 1
+
+
+def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
+    with counting_drive(tmp_path / "drive", 3) as drive:
+        listed = rack.list_drives({"b1": [drive]})
+        words = ("once.toml", "--drives", listed, "-o")
+        with started_run(rack, *words, str(tmp_path / "first")) as first:
+            wait_for_a_test(rack, first)
+            second = rack.run("run", *words, str(tmp_path / "second"))
+            first.communicate(timeout=200)
+        assert (first.returncode, second.returncode) == (0, 4), second.stdout
+    (test,) = rack.tests(str(tmp_path / "second"))
+    assert "another run is using this drive" in test["why"]
+    assert drive.starts == 1
+    assert max(drive.writes().values()) == 1
 
 
 def test_a_refused_drive_is_not_written(
@@ -225,11 +244,9 @@ def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> No
 
 def values(text: str) -> dict[tuple[str, ...], float]:
     """Return metrics by their names, hosts, devices, and states where they have one."""
+    keys = ("host", "device", "state")
     return {
-        (
-            one.name,
-            *(one.labels[key] for key in ("host", "device", "state") if key in one.labels),
-        ): (one.value)
+        (one.name, *(one.labels[key] for key in keys if key in one.labels)): one.value
         for family in text_string_to_metric_families(text)
         for one in family.samples
     }

@@ -12,7 +12,16 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, served
 from heatsoak.cli import completion
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import (
+    FailBelowOption,
+    FailOnOption,
+    FormatOption,
+    OutputFormat,
+    console,
+    exit_code,
+    print_json,
+    progress_bar,
+)
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
@@ -123,6 +132,8 @@ def run_command(
         ),
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
+    fail_on: FailOnOption = None,
+    fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol once on each drive of a rack, and collect what was recorded."""
     wanted = apply_settings(scaled(load(protocol), scale), settings or [])
@@ -202,10 +213,11 @@ def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
         yield
 
 
-def _print_tests(rack: Rack, findings: Findings, directory: Path) -> None:
+def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
-    answers = {one.path: one.answer.sentence for one in findings.recordings}
+    judged = [] if findings is None else findings.recordings
+    answers = {one.path: one.answer.sentence for one in judged}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("Host", "Drive", "Test", ""):
         table.add_column(heading, overflow="fold")
