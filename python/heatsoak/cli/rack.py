@@ -165,18 +165,15 @@ def run_command(
                 f"{directory} follows them again, heatsoak rack stop {directory} stops them"
             ) from None
     found = [directory / row.directory for row in rack.tests if row.directory is not None]
-    findings = analyze([Recording.open(path) for path in found])
-    document = {
-        **rack.model_dump(mode="json"),
-        "recordings": findings.model_dump(mode="json")["recordings"],
-    }
+    findings = analyze([Recording.open(path) for path in found]) if found else None
     if output_format is OutputFormat.JSON:
-        print_json(document)
+        judged = [] if findings is None else findings.model_dump(mode="json")["recordings"]
+        print_json({**rack.model_dump(mode="json"), "recordings": judged})
     else:
         _print_tests(rack, findings, directory)
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0
+        return 0 if findings is None else exit_code(findings, fail_on, fail_below)
     return 4 if states == {"refused"} else HeatsoakError.exit_code
 
 
