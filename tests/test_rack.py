@@ -152,7 +152,7 @@ def test_however_often_a_test_is_started_it_runs_once(
 
 def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
     # so slow that the first has it until it is stopped
-    with counting_drive(tmp_path / "drive", 0.2) as drive:
+    with counting_drive(tmp_path / "drive", 0.5) as drive:
         listed = rack.list_drives({"b1": [drive]})
         words = ("once.toml", "--drives", listed, "-o")
         with started_run(rack, *words, str(tmp_path / "first")) as first:
