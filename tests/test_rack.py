@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -27,6 +28,7 @@ from racked import (
     made_keys,
     rack_of_hosts,
 )
+from schema_check import complaints
 from waiting import until
 
 pytestmark = [
@@ -74,6 +76,11 @@ def started_run(rack: RackOfHosts, *words: str) -> subprocess.Popen[str]:
     )
 
 
+def schema(name: str, rack: RackOfHosts) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(heatsoak_here("schema", name, cwd=rack.cwd).stdout)
+    return found
+
+
 def wait_for_a_test(rack: RackOfHosts, following: subprocess.Popen[str]) -> None:
     """Wait until a test has begun; fails if the command ends before."""
 
@@ -96,6 +103,7 @@ def test_each_drive_is_tested_once(
     first = rack.run(*words, "--format", "json")
     assert first.returncode == 0, first.stderr
     document = json.loads(first.stdout)
+    assert complaints(document, schema("rack-run", rack)) == []
     assert [test["state"] for test in document["tests"]] == ["finished"] * 3
     conditions = [one["conditions"] for one in document["recordings"]]
     assert [one["host"] for one in conditions] == ["b1", "b1", "b2"]
@@ -267,6 +275,7 @@ def test_a_dry_run_touches_nothing(
     assert not (tmp_path / "out").exists()
     assert [drive.starts for drive in drives] == [0, 0, 0]
     rows = json.loads(rack.run(*words, "--format", "json").stdout)
+    assert complaints(rows, schema("rack-run-dry-run", rack)) == []
     assert [row["runs"][0]["protocol"] for row in rows] == ["once", "once"]
 
 
@@ -275,6 +284,7 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     with attached(tmp_path / "image", 32 << 20) as drive:
         done = rack.run("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
         assert done.returncode == 0, done.stderr
+        assert complaints(json.loads(done.stdout), schema("rack-drives", rack)) == []
         ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
         assert [row["host"] for row in ours] == ["b1", "b2"]  # both are this machine
         listed = (tmp_path / "rack.toml").read_text()

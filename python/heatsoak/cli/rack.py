@@ -25,6 +25,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.rack.host import HostDrive
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.listed import as_toml
 from heatsoak.rack.metrics import RackMetrics
@@ -32,6 +33,7 @@ from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
     Rack,
+    RackFindings,
     Together,
     drives_of_hosts,
     previews,
@@ -69,7 +71,11 @@ def drives_command(
     if output is not None:
         output.write_text(as_toml(hosts, drives), "utf-8")
         announce(f"{output}: take out what must not be erased, and label the others")
-    rows = [{"host": hosts[id_].name, **row} for id_, found in drives.items() for row in found]
+    rows = [
+        HostDrive(host=hosts[id_].name, **row.model_dump()).model_dump(mode="json")
+        for id_, found in drives.items()
+        for row in found
+    ]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
@@ -167,8 +173,9 @@ def run_command(
     found = [directory / row.directory for row in rack.tests if row.directory is not None]
     findings = analyze([Recording.open(path) for path in found]) if found else None
     if output_format is OutputFormat.JSON:
-        judged = [] if findings is None else findings.model_dump(mode="json")["recordings"]
-        print_json({**rack.model_dump(mode="json"), "recordings": judged})
+        judged = [] if findings is None else findings.recordings
+        document = RackFindings(**dict(rack), recordings=judged)
+        print_json(document.model_dump(mode="json"))
     else:
         _print_tests(rack, findings, directory)
     states = {row.state for row in rack.tests} - {"finished"}
@@ -227,22 +234,12 @@ def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None
 def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     found = previews(asked)
     if output_format is OutputFormat.JSON:
-        print_json(
-            [
-                {
-                    "host": row.host,
-                    "on": row.on,
-                    "runs": runs,
-                    "why": None if why is None else str(why),
-                }
-                for row, runs, why in found
-            ]
-        )
+        print_json([test.model_dump(mode="json") for test in found])
     else:
-        for row, runs, why in found:
-            print_out(f"{row.host}, {row.on}{'' if why is None else f': {why}'}")
-            print_preview(runs, console())
-    return max((why.exit_code for *_, why in found if why is not None), default=0)
+        for test in found:
+            print_out(f"{test.host}, {test.on}{'' if test.why is None else f': {test.why}'}")
+            print_preview([run.model_dump(mode="json") for run in test.runs], console())
+    return max((test.exit_code for test in found), default=0)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -24,6 +24,8 @@ def _documents() -> dict[str, Any]:
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
+    from heatsoak.rack.host import HostDrive
+    from heatsoak.rack.running import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
@@ -44,6 +46,9 @@ def _documents() -> dict[str, Any]:
         "places": list[PlaceRow],
         "predict": Prediction,
         "protocols": list[ProtocolRow],
+        "rack-drives": list[HostDrive],
+        "rack-run": RackFindings,
+        "rack-run-dry-run": list[PlannedTest],
         "report": Reported,
         "reproduce": list[ReproductionRow],
         "run-dry-run": list[PlannedRow],
@@ -68,6 +73,9 @@ NAMES = {
     "places": "places",
     "predict": "predict",
     "protocols": "protocols",
+    "rack-drives": "rack drives",
+    "rack-run": "rack run",
+    "rack-run-dry-run": "rack run --dry-run",
     "report": "report",
     "reproduce": "reproduce, and its reproduce.json",
     "run": "run",
