@@ -15,7 +15,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_sweep
-from heatsoak.sweep import DRAWS, SAMPLE, load_grid, sweep
+from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, load_grid, sweep
 
 
 def sweep_command(
@@ -90,7 +90,7 @@ def sweep_command(
             progress=progress,
         )
     document = found.model_dump(mode="json")
-    write_json(document, directory / "sweep.json")
+    write_json(document, directory / SUMMARY)
     if output_format is OutputFormat.JSON:
         print_json(document)
     else:

@@ -103,7 +103,7 @@ class Sweep(BaseModel):
         minimum_cooling: the weakest in the grid at which nothing throttles: the one that lets
             drives get hottest. None if something throttles at any of them.
         worst: where heat takes most; None where it takes nothing.
-        checked: None where the exact engine was run on no point.
+        checked: None where the exact engine was run on no point that is possible.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -190,6 +190,8 @@ def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
         suffix="_foretold",
         maintain_order="left",
     )
+    if not len(beside):  # impossible, all of them
+        return None
     foretold = pl.col("throttles") >= _THROTTLES
     both = beside.filter(foretold & pl.col("throttled"))
     relative = {"onset_pct": ("onset_mid_s", "onset_s")}
