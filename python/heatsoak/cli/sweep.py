@@ -46,7 +46,7 @@ def sweep_command(
     ] = False,
     sample: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Run it on so many, drawn by chance."),
+        typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle."),
     ] = SAMPLE,
     jobs: Annotated[
         int | None,
