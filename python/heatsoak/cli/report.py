@@ -52,7 +52,7 @@ def report_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="File to write: .html page, .png or .svg picture, .csv table, JUnit .xml.",
+            help="File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
         ),
     ],
     by: Annotated[

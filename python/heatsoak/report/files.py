@@ -12,6 +12,7 @@ from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replaci
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.report.junit import write_junit
+from heatsoak.report.ocp import require_ocptv, write_ocp
 from heatsoak.report.table import write_findings
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _KINDS = {
     ".svg": "svg",
     ".csv": "csv",
     ".xml": "junit",
+    ".jsonl": "ocp",
 }
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
@@ -40,7 +42,7 @@ class ReportRequest:
         baseline: the value that others are compared with.
         anyway: whether to compare recordings that were not run alike.
         title: None makes one from drive and protocol.
-        fail_below_mb_s: a step whose mean is lower fails, in JUnit.
+        fail_below_mb_s: a step whose mean is lower fails, in JUnit and OCP.
         twin: is shown beside the recordings, on a page; `progress` is told how far that is.
     """
 
@@ -77,7 +79,7 @@ def kind_of(path: Path) -> str:
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
-        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv or .xml")
+        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv, .xml or .jsonl")
     return kind
 
 
@@ -87,12 +89,14 @@ def check(
     """Return the kind of report that `path` asks for.
 
     Raises, before any work, UsageError if the report cannot be written there or shows no twin where
-    one is to be shown, and ToolError if a page is asked for but its program was not built.
+    one is to be shown, and ToolError if what writes that kind is not installed.
     """
     kind = kind_of(path)
     if has_twin:
         _require_page(path, kind)
     check_free([path], recordings, force=force)
+    if kind == "ocp":
+        require_ocptv()
     if kind == "page":
         from heatsoak.report.page.html import Bundle
 
@@ -127,8 +131,8 @@ def write_report(
             if kind == "csv":
                 write_findings(findings, names, partial)
             else:
-                limit = wanted.fail_below_mb_s
-                write_junit(findings, names, partial, fail_below_mb_s=limit)
+                write = write_ocp if kind == "ocp" else write_junit
+                write(findings, names, partial, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
             _write_page(page, partial)
         else:
