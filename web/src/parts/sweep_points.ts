@@ -99,7 +99,7 @@ export class SweepPoints {
   words(values: Values, named: readonly number[]): string {
     const where = named.map((axis) => this.valueWords(axis, values[axis] ?? 0)).join(", ");
     const at = this.at(values);
-    const isName = named.every((axis) => this.axes[axis]?.prefix === "");
+    const isName = this.axes[named[0] ?? 0]?.prefix === "";
     return `${isName ? where : capital(where)}: ${this.outcome(at)}${this.exactWords(at)}`;
   }
 
