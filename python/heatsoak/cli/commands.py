@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "report": (
         "report",
-        "Write a report on recordings or logs: a page with charts, a picture or a table.",
+        "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
     ),
     "import": (
         "import_logs",
