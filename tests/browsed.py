@@ -17,6 +17,7 @@ from paged import page_of
 
 _DRAWN = "performance.getEntriesByName('heatsoak-drawn').length"
 _PATIENCE_S = 30.0
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def _left_out(why: str) -> NoReturn:
@@ -79,6 +80,18 @@ class Opened:
             """for (const details of document.querySelectorAll("details"))
                 details.dispatchEvent(new Event("unfold"))"""
         )
+
+    def serious_faults(self, within: str) -> list[tuple[str, list[str]]]:
+        """What axe finds in a part of the page that was opened with `bypass_csp`."""
+        if not AXE.exists():
+            pytest.skip("axe-core is not there: npm ci in web/")
+        self.tab.add_script_tag(path=str(AXE))
+        found = self.tab.evaluate(f"axe.run('{within}', {{resultTypes: ['violations']}})")
+        return [
+            (fault["id"], [node["html"][:200] for node in fault["nodes"]][:3])
+            for fault in found["violations"]
+            if fault["impact"] in ("serious", "critical")
+        ]
 
     def canvases(self, within: str) -> int:
         return int(self.tab.locator(f"{within} canvas").count())

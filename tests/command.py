@@ -1,5 +1,6 @@
 """The command line as a user has it: a process, its output and its exit code."""
 
+import gc
 import io
 import signal
 import subprocess
@@ -54,6 +55,9 @@ def code_of(*words: str, cwd: Path) -> int:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        # a command ends its process, and exempts what it imported from the collection at its end,
+        # without which DuckDB takes its classes for leaked
+        gc.unfreeze()
     assert isinstance(code, int)
     return code
 

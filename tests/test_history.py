@@ -1,12 +1,11 @@
 """``heatsoak history``: whether drives are slower than they were."""
 
 import datetime
-import gc
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +60,6 @@ def make_runs(directory: Path, drive: str) -> None:
         place = f"sim:{directory / 'aged.toml'}"
         (run,) = heatsoak.run(directory / "tiny.toml", place, output=directory / str(number))
         dated(run.path, number)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def collected() -> Iterator[None]:
-    """Let Python collect DuckDB at its end, which complains otherwise.
-
-    Commands that are run in this process exempt what was imported before.
-    """
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -18,6 +19,7 @@ from heatsoak.recording import find_recordings
 from heatsoak.report.page import html
 from heatsoak.report.page.contract import Page
 from idle_logs import idle_log
+from ocptv import output as ocptv
 from paged import HOSTILE
 
 #: A program that is no page: these tests are of what goes around it.
@@ -111,7 +113,7 @@ def test_what_is_compared_and_the_title_can_be_chosen(pair: Path) -> None:
 @pytest.mark.parametrize("name", ["x.pdf", "x", "x.", "x.HTM.bak"])
 def test_an_unknown_suffix_is_one_line_with_those_that_are_known(pair: Path, name: str) -> None:
     line = complaint(heatsoak_here("report", "r", "-o", name, cwd=pair), 2)
-    assert line.endswith("use .html, .png, .svg, .csv or .xml")
+    assert line.endswith("use .html, .png, .svg, .csv, .xml or .jsonl")
 
 
 @pytest.mark.slow
@@ -201,8 +203,98 @@ def test_junit_has_the_shape_that_build_servers_read(tmp_path: Path) -> None:
         assert places == sorted(places)
 
 
+def ocp_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the artifacts of OCP's lines, each with its kind, after looking at their frame."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [line.pop("sequenceNumber") for line in lines] == list(range(len(lines)))
+    assert all(line.pop("timestamp").endswith("Z") for line in lines)
+    major, minor = ocptv.__spec_version__.value
+    assert lines.pop(0) == {"schemaVersion": {"major": major, "minor": minor}}
+    found = []
+    for line in lines:
+        ((place, artifact),) = line.items()
+        step = artifact.pop("testStepId", None)
+        assert (place == "testStepArtifact") == (step is not None)
+        ((kind, content),) = artifact.items()
+        found.append({"kind": kind, "step": step, **content})
+    return found
+
+
+def test_ocp_lines_say_what_junit_says(pair: Path) -> None:
+    limit = ("--fail-below", "1500")
+    for name in ("x.jsonl", "x.xml"):
+        assert heatsoak_here("report", "r", "-o", name, *limit, cwd=pair).returncode == 1
+    first, *middle, last = ocp_lines(pair / "x.jsonl")
+    assert (first["kind"], first["name"]) == ("testRunStart", "heatsoak")
+    assert (last["kind"], last["status"], last["result"]) == ("testRunEnd", "COMPLETE", "FAIL")
+    drives = [one["hardwareInfoId"] for one in first["dutInfo"]["hardwareInfos"]]
+    assert len(set(drives)) == 2
+    root = ElementTree.parse(pair / "x.xml").getroot()
+    findings = json.loads(heatsoak_here("analyze", "r", "--format", "json", cwd=pair).stdout)
+    cases = root.findall("testsuite/testcase")
+    assert {one["step"] for one in middle} == {str(number) for number in range(len(cases))}
+    for number, (case, recording) in enumerate(zip(cases, findings["recordings"], strict=True)):
+        of_step = [one for one in middle if one["step"] == str(number)]
+        assert (of_step[0]["kind"], of_step[-1]["kind"]) == ("testStepStart", "testStepEnd")
+        (diagnosis,) = [one for one in of_step if one["kind"] == "diagnosis"]
+        failure = case.find("failure")
+        assert ocptv.DiagnosisType(diagnosis["type"]) is (
+            ocptv.DiagnosisType.PASS if failure is None else ocptv.DiagnosisType.FAIL
+        )
+        if failure is not None:
+            assert (diagnosis["verdict"], diagnosis["message"]) == (
+                failure.get("type"),
+                failure.get("message"),
+            )
+        assert diagnosis["hardwareInfoId"] == drives[number]
+        measured = {one["name"]: one for one in of_step if one["kind"] == "measurement"}
+        (step,) = recording["steps"]
+        assert measured["mean_mb_s"]["value"] == pytest.approx(step["mean_mb_s"], abs=0.001)
+        (validator,) = measured["mean_mb_s"]["validators"]
+        assert ocptv.ValidatorType(validator["type"]) is ocptv.ValidatorType.GREATER_THAN_OR_EQUAL
+        assert validator["value"] == 1500
+        assert ("onset_s" in measured) == bool(step["episodes"])
+        for episode in step["episodes"]:
+            assert measured["depth_pct"]["value"] == pytest.approx(episode["depth_pct"], abs=0.001)
+            assert measured["depth_pct"]["metadata"]["cause"] == "thermal"
+
+
+def test_ocp_lines_name_the_drive_and_the_machine_and_what_went_wrong(tmp_path: Path) -> None:
+    drive = {"model": "M 1", "serial": "S1", "details": {"firmware": "F1"}}
+    recording = run({"n": 1}, steady(2000), status="running", drive=drive)
+    recording.meta.host.update({"system": "Linux", "release": "6.1", "machine": "x86_64"})
+    recording.save(tmp_path / "cut")
+    assert heatsoak_here("report", "cut", "-o", "x.jsonl", cwd=tmp_path).returncode == 0
+    first, *middle, last = ocp_lines(tmp_path / "x.jsonl")
+    (shown,) = first["dutInfo"]["hardwareInfos"]
+    assert (shown["name"], shown["serialNumber"], shown["revision"]) == ("M 1", "S1", "F1")
+    assert first["dutInfo"]["platformInfos"] == [{"info": "Linux 6.1 x86_64"}]
+    (error,) = [one for one in middle if one["kind"] == "error"]
+    assert (error["symptom"], "cut short" in error["message"]) == ("cut", True)
+    ends = [one["status"] for one in middle if one["kind"] == "testStepEnd"]
+    assert ends == ["COMPLETE", "ERROR"]
+    assert (last["status"], last["result"]) == ("ERROR", "NOT_APPLICABLE")
+
+
+def test_ocp_lines_of_what_was_not_judged_are_no_pass(tmp_path: Path) -> None:
+    run({"n": 2}, steady(2000)[:20], seed=2).save(tmp_path / "short")
+    assert heatsoak_here("report", "short", "-o", "x.jsonl", cwd=tmp_path).returncode == 0
+    *_, diagnosis, _, last = ocp_lines(tmp_path / "x.jsonl")
+    assert (diagnosis["type"], "too short" in diagnosis["message"]) == ("UNKNOWN", True)
+    assert (last["status"], last["result"]) == ("SKIP", "NOT_APPLICABLE")
+
+
+def test_ocp_lines_without_their_library_say_how_to_get_it(
+    pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ocptv", None)
+    monkeypatch.setitem(sys.modules, "ocptv.output", None)
+    line = complaint(heatsoak_here("report", "r", "-o", "x.jsonl", cwd=pair), 3)
+    assert "pip install 'heatsoak[ocp]'" in line
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["html", "csv", "xml", "svg", "png"])
+@pytest.mark.parametrize("suffix", ["html", "csv", "xml", "svg", "png", "jsonl"])
 def test_hostile_labels_do_no_harm(tmp_path: Path, suffix: str) -> None:
     for number, text in enumerate(HOSTILE):
         recording = run({"label": text}, falling(60, 0.5), seed=number, drive={"model": text})

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.sweep import running, work
+from heatsoak.sweep import Grid, running, work
+from heatsoak.sweep.plan import plan_of
 from schema_check import complaints
 from waiting import until
 
@@ -107,10 +109,16 @@ def test_the_exact_engine_is_run_on_a_sample_or_on_all(tmp_path: Path) -> None:
     sampled = swept(GRID, "--sample", "4", cwd=tmp_path)
     assert sampled["checked"]["points"] == 4
     few = table(tmp_path / "s", "exact")
+    # half of the sample is predicted to throttle
+    points = table(tmp_path / "s")
+    throttling = set(points.filter(pl.col("throttles") >= 0.5)["point"])
+    assert len(throttling & set(few["point"])) == 2
     found = swept(GRID, "--exact", cwd=tmp_path)
     every = table(tmp_path / "s", "exact")
     assert len(every) == 30
-    # the sample is part of all of it, and was not run anew
+    # the sample is part of all of it, and was not run anew; nor is anything thrown away for it
+    assert swept(GRID, "--sample", "4", cwd=tmp_path) == found
+    assert table(tmp_path / "s", "exact").equals(every)
     assert every.filter(pl.col("point").is_in(list(few["point"]))).equals(few)
     checked = found["checked"]
     assert checked["points"] == 30
@@ -120,6 +128,29 @@ def test_the_exact_engine_is_run_on_a_sample_or_on_all(tmp_path: Path) -> None:
     assert checked["onset_pct"]["median"] < 5
     assert checked["depth_points"]["median"] < 5
     assert checked["throttled_mb_s_pct"]["median"] < 5
+
+
+def test_a_sample_is_half_of_what_throttles_as_far_as_there_is() -> None:
+    plan = plan_of(Grid.model_validate(tomllib.loads(GRID)))
+    names = [point.id for point in plan.points]
+    for hot, count, expected in (
+        (0, 8, 0),
+        (2, 8, 2),
+        (15, 8, 4),
+        (15, 9, 5),
+        (28, 8, 6),
+        (30, 8, 8),
+    ):
+        throttles = {name: place < hot for place, name in enumerate(names)}
+        drawn = [point.id for point in plan.sampled(count, 0, throttles)]
+        assert len(set(drawn)) == count
+        assert sum(throttles[name] for name in drawn) == expected
+        assert drawn == sorted(drawn, key=names.index)
+        assert drawn != [point.id for point in plan.sampled(count, 1, throttles)]
+        larger = {point.id for point in plan.sampled(count + 2, 0, throttles)}
+        assert set(drawn) <= larger or hot > 15
+    # a point that cannot be is not drawn
+    assert len(plan.sampled(8, 0, {names[3]: True})) == 1
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ OUTPUTS = (
     *(NEVER, f"{NEVER}/out", f"{NEVER}/new/out.html", f"{NEVER}/out.csv", "locked/out.csv"),
     *(*THERE, "directory.html", "directory.csv", "new/below/out", "out.html/"),
     *("out", "out.html", "out.csv", "out.xml", "out.om", "out.parquet", "out.svg", "out/", "-"),
+    "out.jsonl",
     *("tiny.toml", "tiny.toml/x.csv", "tiny.toml/x.html", "rec", "folder"),
     *("/dev/null", "/dev/full", "pipe", "loop", "", ".", "a" * 300 + ".html", "\udcff.html"),
     *("\udcff.csv", "é ü.csv", "rec/samples.parquet", "missing/\udcff/x.html", "x.docx"),

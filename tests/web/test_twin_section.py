@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["browsed", "twinned"]
 pytestmark = pytest.mark.slow
 
-AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-
 
 def first_map(page: Page) -> CoolingMap:
     assert page.twin is not None
@@ -60,7 +58,7 @@ def test_the_readout_has_the_band_and_the_limit(open_page: Any, twin_page: Page)
 
 def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_page: Page) -> None:
     opened, given = open_page(twin_page), first_map(twin_page)
-    opened.show("#twin .cooling")
+    opened.show("#twin .maps")
     assert sentence(opened).startswith("As it was, at ")
     cursors = opened.tab.locator("#twin .cursor")
     opened.until(lambda: cursors.count() == 2)
@@ -92,8 +90,8 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
 
 def test_a_click_on_a_map_goes_there(open_page: Any, twin_page: Page) -> None:
     opened, given = open_page(twin_page), first_map(twin_page)
-    opened.show("#twin .cooling")
-    number = opened.tab.locator("#twin .cooling-map svg text", has_text="does not throttle").first
+    opened.show("#twin .maps")
+    number = opened.tab.locator("#twin .cell-map svg text", has_text="does not throttle").first
     number.click()
     assert "does not throttle in" in sentence(opened)
     assert slider(opened, "Air at the drive").input_value() != str(given.own_air)
@@ -102,20 +100,20 @@ def test_a_click_on_a_map_goes_there(open_page: Any, twin_page: Page) -> None:
 def test_another_place_has_another_map(open_page: Any, twin_page: Page) -> None:
     assert twin_page.twin is not None
     opened, other = open_page(twin_page), twin_page.twin.maps[1]
-    opened.show("#twin .cooling")
+    opened.show("#twin .maps")
     opened.tab.get_by_role("combobox", name="Place").select_option("1")
-    assert other.place in opened.tab.locator("#twin .cooling .detail").inner_text()
+    assert other.place in opened.tab.locator("#twin .maps .detail").inner_text()
     assert "does not throttle" in sentence(opened)
-    opened.until(lambda: opened.tab.locator("#twin .cooling-map svg").count() == 2)
+    opened.until(lambda: opened.tab.locator("#twin .cell-map svg").count() == 2)
 
 
 def test_a_map_is_saved_with_its_numbers(open_page: Any, twin_page: Page, tmp_path: Path) -> None:
     opened, given = open_page(twin_page), first_map(twin_page)
-    opened.show("#twin .cooling")
+    opened.show("#twin .maps")
     saved = {}
     for kind in ("CSV", "PNG"):
         with opened.tab.expect_download() as waited:
-            opened.tab.locator("#twin .cooling button", has_text=kind).click()
+            opened.tab.locator("#twin .maps button", has_text=kind).click()
         saved[kind] = tmp_path / kind
         waited.value.save_as(saved[kind])
     rows = saved["CSV"].read_text("utf-8").splitlines()
@@ -126,7 +124,7 @@ def test_a_map_is_saved_with_its_numbers(open_page: Any, twin_page: Page, tmp_pa
 def test_no_map_is_a_sentence(open_page: Any, twinned: "Twinned") -> None:
     opened = open_page(twinned.page(["cold"], "cold_twin"))
     assert "its limit is above" in opened.show("#twin").inner_text()
-    assert opened.tab.locator("#twin .cooling").count() == 0
+    assert opened.tab.locator("#twin .maps").count() == 0
 
 
 def test_many_recordings_share_a_fold(open_page: Any, twin_page: Page) -> None:
@@ -141,23 +139,14 @@ def test_many_recordings_share_a_fold(open_page: Any, twin_page: Page) -> None:
 
 def test_a_phone_needs_no_scrolling_to_the_side(open_page: Any, twin_page: Page) -> None:
     opened = open_page(twin_page, viewport={"width": 400, "height": 800}, is_mobile=True)
-    for selector in ("#twin .chart", "#twin .cooling"):
+    for selector in ("#twin .chart", "#twin .maps"):
         opened.show(selector)
     assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(open_page: Any, twin_page: Page, scheme: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not there: npm ci in web/")
     opened = open_page(twin_page, color_scheme=scheme, bypass_csp=True)
-    for selector in ("#twin .chart", "#twin .cooling"):
+    for selector in ("#twin .chart", "#twin .maps"):
         opened.show(selector)
-    opened.tab.add_script_tag(path=str(AXE))
-    found = opened.tab.evaluate("axe.run('#twin', {resultTypes: ['violations']})")
-    told = [
-        (fault["id"], [node["html"][:200] for node in fault["nodes"]][:3])
-        for fault in found["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
-    assert told == []
+    assert opened.serious_faults("#twin") == []

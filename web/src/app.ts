@@ -2,7 +2,7 @@
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
-import type { Episode, Line, Page, StepFindings, ChartSeries, Unloaded } from "./contract";
+import type { ChartSeries, Episode, Line, Packed, Page, StepFindings, Unloaded } from "./contract";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
 import { type LineStyle, lineStyles } from "./style/lines";
@@ -40,11 +40,16 @@ export class App {
     return this.page.recordings[line.recording]?.findings.unloaded ?? null;
   }
 
+  /** Unpacks a column of numbers. */
+  column(packed: Packed): Float64Array {
+    return column(this.bytes, packed);
+  }
+
   /** A track's samples, unpacked when first needed. */
   series(track: ChartSeries): Series {
     const known = this.unpacked.get(track);
     if (known) return known;
-    const made = new Series(column(this.bytes, track.t), column(this.bytes, track.v), track.gap_s);
+    const made = new Series(this.column(track.t), this.column(track.v), track.gap_s);
     this.unpacked.set(track, made);
     return made;
   }

@@ -25,6 +25,7 @@ export interface Page {
   curves: CurveChart[];
   comparisons: Comparison[];
   twin?: TwinSection | null;
+  sweep?: SweepSection | null;
   notes: string[];
   data: string;
 }
@@ -942,6 +943,63 @@ export interface CoolingMap {
   depth_pct: ([number, number, number] | null)[];
   throttled_mb_s: ([number, number, number] | null)[];
   max_temp_c: (number | null)[];
+}
+/**
+ * A sweep: a table of its groups, and its points as maps.
+ *
+ * Attributes:
+ *     axes: what varies. There is a point for each combination, the last axis fastest.
+ *     fixed: what all points have in common, in words.
+ *     headings: of the table; the first `words` columns are text, the others numbers.
+ *     rows: its cells; `shown` of them at once.
+ *     checked: how far predictions are from the exact engine, in a sentence.
+ *     duration_s: how long the load lasts, if that is the same at all points.
+ *     columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
+ *         point whose `throttles` is not known is impossible: the drive would run away without
+ *         any load.
+ */
+export interface SweepSection {
+  axes: SweepAxis[];
+  fixed: string;
+  headings: string[];
+  words: number;
+  rows: string[][];
+  shown: number;
+  checked: string | null;
+  duration_s: number | null;
+  columns: {
+    [k: string]: SweepColumn;
+  };
+}
+/**
+ * A parameter that a sweep varies.
+ *
+ * Attributes:
+ *     id: its column in the sweep's tables.
+ *     label: what it is, in words.
+ *     prefix: what goes before a value in a sentence; empty where it speaks for itself.
+ *     values: as text.
+ *     numbers: the same as numbers, rising; None for names, which have no scale.
+ *     unit: that of `numbers`.
+ */
+export interface SweepAxis {
+  id: string;
+  label: string;
+  prefix: string;
+  values: string[];
+  numbers: number[] | null;
+  unit: string;
+}
+/**
+ * A quantity at the points of a sweep.
+ *
+ * Attributes:
+ *     known: 1 for each point that has a value, else 0; None if all have.
+ *     values: those of the points that have one.
+ */
+export interface SweepColumn {
+  known: Packed | null;
+  values: Packed;
 }
 /**
  * New samples of one track of a running recording, as plain numbers (server-sent event).

@@ -10,6 +10,7 @@ import { curves } from "./parts/curves";
 import { headline, notes } from "./parts/headline";
 import { matrix } from "./parts/heatmap";
 import { recordings } from "./parts/recordings";
+import { sweep } from "./parts/sweep";
 import { twin } from "./parts/twin";
 import { workload } from "./parts/workload";
 import { shadeButton } from "./style/theme";
@@ -18,6 +19,7 @@ import { shadeButton } from "./style/theme";
 export function sections(app: App, damage: string | null): Node[] {
   const { page } = app;
   const beside = page.twin ?? null;
+  const swept = page.sweep ?? null;
   const charts =
     damage === null
       ? page.workloads.map((given) => guarded(given.title, () => workload(app, given)))
@@ -29,10 +31,11 @@ export function sections(app: App, damage: string | null): Node[] {
     curves(app, page.curves),
     ...charts,
     beside && damage === null ? guarded("Twin", () => twin(app, beside)) : null,
+    swept && damage === null ? guarded("Sweep", () => sweep(app, swept)) : null,
     bars(app, page.bars),
     comparisons(app, page.comparisons),
     notes(page),
-    recordings(app),
+    page.recordings.length ? recordings(app) : null,
     h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),
   ].filter((part) => part !== null);
   return [navigation(app, damage === null), ...parts];
@@ -58,9 +61,10 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
     ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
     ...workloads.map(({ id, title }): [string, string] => [id, title]),
     ...(page.twin && hasCharts ? [["twin", "Twin"] as [string, string]] : []),
+    ...(page.sweep && hasCharts ? [["sweep", "Sweep"] as [string, string]] : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
-    ["recordings", "How it was measured"],
+    ...(page.recordings.length ? [["recordings", "How it was measured"] as [string, string]] : []),
   ];
   return h(
     "nav",

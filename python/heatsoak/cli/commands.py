@@ -58,7 +58,7 @@ COMMANDS = {
     "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "report": (
         "report",
-        "Write a report on recordings or logs: a page with charts, a picture or a table.",
+        "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
     ),
     "import": (
         "import_logs",

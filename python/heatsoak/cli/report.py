@@ -1,5 +1,6 @@
 """``heatsoak report``: write findings to a file for people or machines."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,18 +29,21 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Text, utf8_text
+from heatsoak.recording.meta import META
 from heatsoak.units import format_bytes
 
 if TYPE_CHECKING:
+    from heatsoak.report.files import Reported
     from heatsoak.twin import Twin
 
 
 def report_command(
+    context: typer.Context,
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RECORDING|FILE...",
-            help="Recordings, directories of recordings, or logs of other tools.",
+            metavar="RECORDING|FILE|SWEEP...",
+            help="Recordings, directories of recordings, logs of other tools, or one sweep.",
         ),
     ],
     output: Annotated[
@@ -48,7 +52,7 @@ def report_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="File to write: .html page, .png or .svg picture, .csv table, JUnit .xml.",
+            help="File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
         ),
     ],
     by: Annotated[
@@ -101,10 +105,23 @@ def report_command(
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Write a report on recordings or logs: a page with charts, a picture or a table."""
+    """Write a report on recordings, logs or a sweep: a page with charts, a picture or a table."""
     # these take a while to load, and every command loads this module
     from heatsoak.report.files import ReportRequest, check, write_report
 
+    def say(written: "Reported") -> None:
+        if output_format is OutputFormat.JSON:
+            print_json(asdict(written))
+            return
+        for sentence in filter(None, (written.headline, written.answer)):
+            console().print(Text(sentence))
+        size = format_bytes(written.bytes)
+        console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
+
+    if any(map(_is_sweep, paths)):
+        _require_for_sweep(context, paths)
+        say(_of_sweep(paths[0], output, title, force=force))
+        return 0
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
@@ -117,14 +134,37 @@ def report_command(
     wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)
     with progress_bar(stays=False) if loaded is not None else nullcontext() as progress:
         written = write_report(recordings, findings, output, replace(wanted, progress=progress))
-    if output_format is OutputFormat.JSON:
-        print_json(asdict(written))
-    else:
-        for sentence in filter(None, (written.headline, written.answer)):
-            console().print(Text(sentence))
-        size = format_bytes(written.bytes)
-        console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
+    say(written)
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
+
+
+#: What also applies to a sweep.
+_OF_SWEEPS = {"paths", "output", "title", "force", "output_format"}
+
+
+def _is_sweep(path: Path) -> bool:
+    # a look at a directory is quick, and what reads a sweep is not
+    return any(path.glob("points/part-*.parquet")) and not (path / META).exists()
+
+
+def _require_for_sweep(context: typer.Context, paths: Sequence[Path]) -> None:
+    """Raise UsageError for what cannot be said of a sweep."""
+    if len(paths) > 1:
+        path = next(filter(_is_sweep, paths))
+        raise UsageError(f"{path}: is a sweep: report it without recordings, one at a time")
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and name not in _OF_SWEEPS:
+            raise UsageError(f"{option.opts[0]}: is for recordings, and {paths[0]} is a sweep")
+
+
+def _of_sweep(path: Path, output: Path, title: str | None, *, force: bool) -> "Reported":
+    from heatsoak.report.files import check_sweep, write_sweep
+    from heatsoak.sweep import FinishedSweep
+
+    check_sweep(output, force=force)
+    return write_sweep(FinishedSweep.load(path), output, title and utf8_text(title))
 
 
 def _loaded(path: Path) -> "Twin":

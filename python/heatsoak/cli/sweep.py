@@ -15,7 +15,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.report import print_sweep
-from heatsoak.sweep import DRAWS, SAMPLE, load_grid, sweep
+from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, load_grid, sweep
 
 
 def sweep_command(
@@ -46,7 +46,7 @@ def sweep_command(
     ] = False,
     sample: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Run it on so many, drawn by chance."),
+        typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle."),
     ] = SAMPLE,
     jobs: Annotated[
         int | None,
@@ -90,7 +90,7 @@ def sweep_command(
             progress=progress,
         )
     document = found.model_dump(mode="json")
-    write_json(document, directory / "sweep.json")
+    write_json(document, directory / SUMMARY)
     if output_format is OutputFormat.JSON:
         print_json(document)
     else:

@@ -1,11 +1,14 @@
 """Years of recordings as summaries in a Parquet file, and whether their drives became slower.
 
-`summaries` makes the rows of a recording, `index` keeps them, `trend` tells ageing from firmware
-and place, and `drives` asks for the series and says what they show.
+`summaries` makes the rows of a recording, `index` keeps them, `queries` asks DuckDB for the days of
+each drive, `trend` tells ageing from firmware and place, `verdicts` what is beyond chance,
+`sentences` says it, and `drives` puts it together.
 """
 
-from heatsoak.history.drives import History, Series, history, require_duckdb
+from heatsoak.history.drives import history
+from heatsoak.history.findings import History, Series
 from heatsoak.history.index import NAME, Updated, read_index, require_index, update
+from heatsoak.history.queries import require_duckdb
 
 __all__ = [
     "NAME",

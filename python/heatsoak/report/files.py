@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak.analysis import Findings
 from heatsoak.analysis.names import names_of
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import check_free, replacing
+from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replacing
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.report.junit import write_junit
+from heatsoak.report.ocp import require_ocptv, write_ocp
 from heatsoak.report.table import write_findings
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
+    from heatsoak.sweep import FinishedSweep
     from heatsoak.twin import Twin
 
 _KINDS = {
@@ -25,6 +27,7 @@ _KINDS = {
     ".svg": "svg",
     ".csv": "csv",
     ".xml": "junit",
+    ".jsonl": "ocp",
 }
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
@@ -39,7 +42,7 @@ class ReportRequest:
         baseline: the value that others are compared with.
         anyway: whether to compare recordings that were not run alike.
         title: None makes one from drive and protocol.
-        fail_below_mb_s: a step whose mean is lower fails, in JUnit.
+        fail_below_mb_s: a step whose mean is lower fails, in JUnit and OCP.
         twin: is shown beside the recordings, on a page; `progress` is told how far that is.
     """
 
@@ -76,7 +79,7 @@ def kind_of(path: Path) -> str:
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
-        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv or .xml")
+        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv, .xml or .jsonl")
     return kind
 
 
@@ -86,12 +89,14 @@ def check(
     """Return the kind of report that `path` asks for.
 
     Raises, before any work, UsageError if the report cannot be written there or shows no twin where
-    one is to be shown, and ToolError if a page is asked for but its program was not built.
+    one is to be shown, and ToolError if what writes that kind is not installed.
     """
     kind = kind_of(path)
     if has_twin:
         _require_page(path, kind)
     check_free([path], recordings, force=force)
+    if kind == "ocp":
+        require_ocptv()
     if kind == "page":
         from heatsoak.report.page.html import Bundle
 
@@ -126,12 +131,10 @@ def write_report(
             if kind == "csv":
                 write_findings(findings, names, partial)
             else:
-                limit = wanted.fail_below_mb_s
-                write_junit(findings, names, partial, fail_below_mb_s=limit)
+                write = write_ocp if kind == "ocp" else write_junit
+                write(findings, names, partial, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
-            from heatsoak.report.page.html import Bundle, render
-
-            partial.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
+            _write_page(page, partial)
         else:
             from heatsoak.report.picture import draw
 
@@ -143,6 +146,39 @@ def write_report(
     is_difference = any(page.headline.text == one.summary.text for one in page.comparisons)
     answer = findings.answer.sentence if is_difference else None
     return replace(reported, headline=page.headline.text, answer=answer)
+
+
+def check_sweep(path: Path, *, force: bool) -> str:
+    """Return the kind of report on a sweep that `path` asks for; raises as :func:`check` does."""
+    kind = kind_of(path)
+    if kind not in ("page", "csv"):
+        raise UsageError(f"{path}: a sweep is shown as a page or a table: use .html or .csv")
+    return check(path, [], force=force)
+
+
+def write_sweep(found: "FinishedSweep", path: Path, title: str | None = None) -> Reported:
+    """Write a sweep as a page with maps, or its points as a table; see :func:`check_sweep`.
+
+    Raises UsageError if a page cannot show it, and ToolError if writing fails.
+    """
+    with replacing(path) as partial:
+        kind = kind_of(path)
+        if kind == "page":
+            from heatsoak.report.page.sweep import sweep_page
+
+            _write_page(sweep_page(found, title), partial)
+        else:
+            table = for_spreadsheets(found.table.lazy(), visible=False).collect()
+            with partial.open("wb") as file:  # polars takes a path that looks like a URL for one
+                table.write_csv(file)
+        size = partial.stat().st_size
+    return Reported(str(path), kind, size, 0, headline=found.summary.answer)
+
+
+def _write_page(page: "Page", path: Path) -> None:
+    from heatsoak.report.page.html import Bundle, render
+
+    path.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
 
 
 def _page(

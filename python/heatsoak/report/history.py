@@ -8,7 +8,7 @@ from heatsoak.output import Console, Text
 from heatsoak.units import format_number
 
 if TYPE_CHECKING:
-    from heatsoak.history.drives import History, HistoryChange, Interval
+    from heatsoak.history.findings import History, HistoryChange, Interval
 
 _STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}
 

@@ -1,8 +1,7 @@
 """Findings as JUnit XML for build servers: a suite per recording, a case per step.
 
-A step that throttles is a failure, that is, one with an episode caused by heat. So is one whose
-mean is below a given limit. A step that could not be judged is skipped, and a run that failed or
-was interrupted is an error. Episodes with another cause are in the output of a case.
+`outcome` says what fails. A step that could not be judged is skipped. Episodes with another cause
+than heat are in the output of a case.
 """
 
 from collections.abc import Sequence
@@ -12,11 +11,7 @@ from xml.etree import ElementTree
 
 from heatsoak.analysis import Findings, StepFindings
 from heatsoak.analysis.names import Named, Names
-from heatsoak.output import printable
-from heatsoak.recording import RecordingMeta
-from heatsoak.report.findings import sentence
-
-_WHOLE_RUN = "the run as a whole"
+from heatsoak.report.outcome import WHOLE_RUN, outcome_of, printable_lines, unfinished
 
 
 def write_junit(
@@ -36,13 +31,14 @@ def _suite(
     named: Named, steps: Sequence[StepFindings], fail_below_mb_s: float | None
 ) -> ElementTree.Element:
     meta = named.recording.meta
-    group = _legal(f"{meta.protocol.name}.{named.label}")
+    group = printable_lines(f"{meta.protocol.name}.{named.label}")
     cases = [_case(step, group, fail_below_mb_s) for step in steps]
-    if meta.status != "finished":
-        cases.append(_unfinished(meta, group))
+    wrong = unfinished(meta)
+    if wrong is not None:
+        cases.append(_unfinished(*wrong, group))
     suite = ElementTree.Element(
         "testsuite",
-        name=_legal(named.label),
+        name=printable_lines(named.label),
         tests=str(len(cases)),
         failures=_count(cases, "failure"),
         errors=_count(cases, "error"),
@@ -55,40 +51,29 @@ def _suite(
     properties = ElementTree.SubElement(suite, "properties")
     known = {"drive": meta.drive.get("model") or meta.drive.get("path"), **meta.conditions}
     for name, value in known.items():
-        ElementTree.SubElement(properties, "property", name=_legal(name), value=_legal(str(value)))
+        ElementTree.SubElement(
+            properties, "property", name=printable_lines(name), value=printable_lines(str(value))
+        )
     suite.extend(cases)
     return suite
 
 
 def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> ElementTree.Element:
     case = ElementTree.Element(
-        "testcase", classname=group, name=_legal(step.step), time=f"{step.duration_s:.3f}"
+        "testcase", classname=group, name=printable_lines(step.step), time=f"{step.duration_s:.3f}"
     )
-    too_slow = (
-        fail_below_mb_s is not None
-        and step.mean_mb_s is not None
-        and step.mean_mb_s < fail_below_mb_s
-    )
-    said = _legal(sentence(step) or step.verdict)
-    if step.throttles:
-        _child(case, "failure", "throttles", said, _evidence(step))
-    elif too_slow:
-        message = f"mean of {step.mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
-        _child(case, "failure", "too-slow", message, _evidence(step))
-    elif step.why_unknown is not None:
-        ElementTree.SubElement(case, "skipped", message=_legal(step.why_unknown))
-    ElementTree.SubElement(case, "system-out").text = f"{step.verdict}: {said}"
+    outcome = outcome_of(step, fail_below_mb_s)
+    if outcome.result == "fail":
+        _child(case, "failure", outcome.kind, outcome.message, outcome.evidence)
+    elif outcome.result == "not-judged":
+        ElementTree.SubElement(case, "skipped", message=outcome.message)
+    ElementTree.SubElement(case, "system-out").text = f"{step.verdict}: {outcome.said}"
     return case
 
 
-def _unfinished(meta: RecordingMeta, group: str) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=group, name=_WHOLE_RUN, time="0.000")
-    cut = meta.status == "running"
-    why = (
-        "the recording was cut short, or is still running" if cut else f"the run was {meta.status}"
-    )
-    message = _legal(f"{why}: {meta.reason}" if meta.reason else why)
-    _child(case, "error", "cut" if cut else meta.status, message, message)
+def _unfinished(kind: str, message: str, group: str) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=group, name=WHOLE_RUN, time="0.000")
+    _child(case, "error", kind, message, message)
     return case
 
 
@@ -96,15 +81,5 @@ def _child(case: ElementTree.Element, tag: str, kind: str, message: str, text: s
     ElementTree.SubElement(case, tag, type=kind, message=message).text = text
 
 
-def _evidence(step: StepFindings) -> str:
-    lines = (line for episode in step.episodes for line in episode.evidence)
-    return _legal("\n".join([*step.why, *lines]))
-
-
 def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
     return str(sum(case.find(tag) is not None for case in cases))
-
-
-def _legal(text: str) -> str:
-    """The text without control characters, most of which XML forbids, but with line ends."""
-    return "\n".join(map(printable, text.split("\n")))

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from heatsoak.sweep.summary import Checked, Off
 
 #: Groups that are shown: what fits a screen.
-_MOST_GROUPS = 20
+MOST_GROUPS = 20
+#: How many of the table's columns are words; the others are numbers.
+WORDS = 3
 
 
 def print_sweep(found: "Sweep", directory: Path, console: Console) -> None:
@@ -23,35 +25,46 @@ def print_sweep(found: "Sweep", directory: Path, console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    lengths = len({one.for_s for one in found.groups}) > 1
-    for heading in ("Drive", "Enclosure", "Workload"):
+    headings, rows = group_table(found)
+    for heading in headings[:WORDS]:
         table.add_column(heading, overflow="fold")
-    headings = (*(("for",) if lengths else ()), "throttle", "soonest", "deepest", "hottest")
-    for heading in headings:
+    for heading in headings[WORDS:]:
         table.add_column(heading, justify="right", no_wrap=True)
-    # the worst first, where not all are shown
-    shown = sorted(found.groups, key=lambda one: -(one.throttling + one.impossible) / one.points)
-    for one in found.groups if len(shown) <= _MOST_GROUPS else shown[:_MOST_GROUPS]:
-        table.add_row(
-            *map(Text, (one.drive, one.enclosure, one.workload)),
-            *((format_duration(one.for_s),) if lengths else ()),
-            f"{one.throttling + one.impossible:,} of {one.points:,}",
-            "" if one.soonest_s is None else format_duration(one.soonest_s),
-            "" if one.deepest_pct is None else f"-{one.deepest_pct:.0f} %",
-            "" if one.hottest_c is None else f"{one.hottest_c:.0f} C",
-        )
+    for row in rows[:MOST_GROUPS]:
+        table.add_row(*map(Text, row))
     console.print(table)
-    if len(shown) > _MOST_GROUPS:
-        console.print(f"and {len(shown) - _MOST_GROUPS} more, which throttle at fewer points")
+    if len(rows) > MOST_GROUPS:
+        console.print(f"and {len(rows) - MOST_GROUPS} more, which throttle at fewer points")
     if found.checked is not None:
         console.print()
-        console.print(Text(_checked(found.checked)), soft_wrap=True)
+        console.print(Text(checked_words(found.checked)), soft_wrap=True)
     console.print(
         Text(f"tables: {directory}/points, {directory}/exact", style="dim"), soft_wrap=True
     )
 
 
-def _checked(found: "Checked") -> str:
+def group_table(found: "Sweep") -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of groups, the worst first if there are many."""
+    lengths = len({one.for_s for one in found.groups}) > 1
+    groups = found.groups
+    if len(groups) > MOST_GROUPS:
+        groups = sorted(groups, key=lambda one: -(one.throttling + one.impossible) / one.points)
+    headings = ["Drive", "Enclosure", "Workload", *(["for"] if lengths else [])]
+    return [*headings, "throttle", "soonest", "deepest", "hottest"], [
+        [
+            *(one.drive, one.enclosure, one.workload),
+            *([format_duration(one.for_s)] if lengths else []),
+            f"{one.throttling + one.impossible:,} of {one.points:,}",
+            "" if one.soonest_s is None else format_duration(one.soonest_s),
+            "" if one.deepest_pct is None else f"-{one.deepest_pct:.0f} %",
+            "" if one.hottest_c is None else f"{one.hottest_c:.0f} C",
+        ]
+        for one in groups
+    ]
+
+
+def checked_words(found: "Checked") -> str:
+    """Return how far predictions are from the exact engine, in a sentence."""
     said = (
         f"The exact engine agrees at {found.agree} of {found.points} points that it was run on "
         "whether the drive throttles"

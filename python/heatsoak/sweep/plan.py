@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,24 @@ class Plan:
             "holds_mb_s": change.holds_mb_s,
         }
 
-    def sampled(self, count: int | None, seed: int) -> list[Point]:
-        """Return as many points, drawn by chance, that the exact engine can run; None is all."""
-        known = [one for one in self.points if self.groups[one.group].is_exact]
-        if count is None or count >= len(known):
-            return known
-        drawn = {one.id for one in sorted(known, key=lambda one: _hash(seed, one.id))[:count]}
-        return [one for one in known if one.id in drawn]
+    @property
+    def exact(self) -> list[Point]:
+        """The points that the exact engine can run."""
+        return [one for one in self.points if self.groups[one.group].is_exact]
+
+    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[Point]:
+        """Return as many of `exact`, drawn by chance: half of those that throttle, if there are.
+
+        `throttles` says which do, by their ids; points that it does not have are left out. Those
+        that hold tell nothing of how far onset and depth are off.
+        """
+        known = [one.id for one in self.exact if one.id in throttles]
+        drawn = sorted(known, key=lambda name: _hash(seed, name))
+        hot = [name for name in drawn if throttles[name]]
+        cool = [name for name in drawn if not throttles[name]]
+        hot = hot[: max(ceil(count / 2), count - len(cool))]
+        chosen = {*hot, *cool[: max(0, count - len(hot))]}
+        return [one for one in self.points if one.id in chosen]
 
 
 def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:

@@ -3,18 +3,21 @@
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress
 from heatsoak.sweep.grid import Grid
-from heatsoak.sweep.plan import DRAWS, Plan, plan_of
-from heatsoak.sweep.store import TABLES, Part, Table, require_place
-from heatsoak.sweep.summary import Sweep, summary_of
-from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate
+from heatsoak.sweep.plan import DRAWS, Plan, Point, plan_of
+from heatsoak.sweep.store import EXACT, TABLES, Part, Table, read_parts, require_place
+from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
+from heatsoak.sweep.work import Asked, Timed, Unheated, foretell, prepare, simulate
 from heatsoak.sweep.workers import Workers, workers
 
 #: A task computes for at least this many times what giving it away takes: 5 % is lost.
@@ -23,12 +26,15 @@ _WORTH = 20
 _WAITING = 2
 #: Tasks that each process is to have at least, so that all end at about the same time.
 _SHARES = 4
-#: Points in a part: a predicted one takes 15 ms and a file 5; an exact one takes seconds.
-_SIZES = {"points": (16, 1024), "exact": (1, 16)}
 #: Points that the exact engine is run on, unless all are asked for.
 SAMPLE = 20
 
-Kind = Literal["prepare", "points", "exact"]
+TableKind = Literal["points", "exact"]
+Kind = Literal["prepare"] | TableKind
+#: Which points the exact engine is run on depends on what was predicted.
+_ORDER: tuple[TableKind, ...] = ("points", "exact")
+#: Points in a part: a predicted one takes 7 ms and a file 14; an exact one takes seconds.
+_SIZES: dict[TableKind, tuple[int, int]] = {"points": (16, 1024), "exact": (1, 16)}
 #: Until it was measured: seconds of a pass, of a point, of a run of the exact engine.
 _FIRST_GUESS_S: dict[Kind, float] = {"prepare": 2.0, "points": 0.02, "exact": 2.0}
 
@@ -93,69 +99,96 @@ def sweep(
             "traces: the grid has none, so leave it out"
         )
     require_place(directory)
-    tables = _tables(plan, directory, sample, seed)
-    sweeping = _Sweeping(plan, tables, progress)
-    if sweeping.left:
-        try:
-            with workers(jobs, scheduler) as found:
-                sweeping.run(found)
-        except KeyboardInterrupt:
-            raise RunInterrupted(
-                f"stopped by the user: {sweeping.kept:,} of {len(plan.points):,} points are in "
-                f"{directory}, and the same command goes on from there"
-            ) from None
-        except BrokenExecutor as error:
-            raise ToolError(
-                f"a process of the sweep died, perhaps for want of memory: {sweeping.kept:,} "
-                f"points are in {directory}, and the same command goes on from there (--jobs 1 "
-                "takes least)"
-            ) from error
-    points, exact = (tables[name].finish() for name in TABLES)
-    return summary_of(points, exact)
+    before = set(read_parts(directory / "exact", EXACT)["point"])
+    sweeping = _Sweeping(plan, progress)
+    frames: dict[TableKind, pl.DataFrame] = {}
+    try:
+        with ExitStack() as until_done:
+            at = None
+            for kind in _ORDER:
+                wanted = (
+                    plan.points
+                    if kind == "points"
+                    else _wanted_exact(plan, sample, seed, frames["points"], before)
+                )
+                table = _table(plan, kind, directory, wanted)
+                sweeping.add(kind, table)
+                if sweeping.left:
+                    at = at or until_done.enter_context(workers(jobs, scheduler))
+                    sweeping.run(at)
+                frames[kind] = table.finish()
+    except KeyboardInterrupt:
+        raise RunInterrupted(
+            f"stopped by the user: {sweeping.kept:,} of {len(plan.points):,} points are in "
+            f"{directory}, and the same command goes on from there"
+        ) from None
+    except BrokenExecutor as error:
+        raise ToolError(
+            f"a process of the sweep died, perhaps for want of memory: {sweeping.kept:,} "
+            f"points are in {directory}, and the same command goes on from there (--jobs 1 "
+            "takes least)"
+        ) from error
+    return summary_of(frames["points"], frames["exact"])
 
 
-def _tables(plan: Plan, directory: Path, sample: int | None, seed: int) -> dict[str, Table]:
-    wanted = {"points": plan.points, "exact": plan.sampled(sample, seed)}
-    return {
-        name: Table(
-            directory / name,
-            schema,
-            {point.id: plan.named(point) for point in wanted[name]},
-            {point.id: point.group for point in wanted[name]},
-            _SIZES[name],
-        )
-        for name, schema in TABLES.items()
-    }
+def _wanted_exact(
+    plan: Plan, sample: int | None, seed: int, points: pl.DataFrame, before: set[str]
+) -> list[Point]:
+    """What the exact engine is run on: a sample, or all, and what it was run on before."""
+    if sample is None:
+        return plan.exact
+    can_be = points.filter(pl.col("throttles").is_not_null())
+    throttles = dict(zip(can_be["point"], can_be["throttles"] >= THROTTLES, strict=True))
+    drawn = {one.id for one in plan.sampled(sample, seed, throttles)}
+    return [one for one in plan.points if one.id in drawn | before]
+
+
+def _table(plan: Plan, kind: TableKind, directory: Path, wanted: Sequence[Point]) -> Table:
+    return Table(
+        directory / kind,
+        TABLES[kind],
+        {point.id: plan.named(point) for point in wanted},
+        {point.id: point.group for point in wanted},
+        _SIZES[kind],
+    )
 
 
 @dataclass
 class _Sweeping:
-    """The work of a sweep, group by group: first its pass, then its points."""
+    """The work of a sweep, table by table, group by group: first its pass, then its points."""
 
     plan: Plan
-    tables: dict[str, Table]
     progress: Progress | None
+    tables: dict[TableKind, Table] = field(default_factory=dict)
     _groups: deque[int] = field(default_factory=deque)
-    #: Prepared groups' work that is not given away yet.
+    #: Work of groups that had their pass, which is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
     _prepared: dict[int, bytes] = field(default_factory=dict)
+    #: Kept for the exact engine, whose points are known when all are predicted.
+    _unheated: dict[int, Unheated] = field(default_factory=dict)
     _lacking: dict[int, list[_Task]] = field(default_factory=dict)
+    _of_group: dict[int, int] = field(default_factory=dict)
     _pace: dict[Kind, _Pace] = field(
         default_factory=lambda: {kind: _Pace(guess) for kind, guess in _FIRST_GUESS_S.items()}
     )
 
     def __post_init__(self) -> None:
         self._changes = {point.id: point.change for point in self.plan.points}
-        # what takes longest first, so that no process is busy alone at the end
-        kinds: tuple[Literal["exact", "points"], ...] = ("exact", "points")
-        for kind in kinds:
-            for part, lacking in self.tables[kind].missing():
-                task = _Task(kind, part.group, [(part, lacking)])
-                self._lacking.setdefault(part.group, []).append(task)
-                self._pace[kind].left += len(lacking)
-        self._groups.extend(sorted(self._lacking))
-        self._pace["prepare"].left = len(self._groups)
+
+    def add(self, kind: TableKind, table: Table) -> None:
+        """Take a table whose missing points are to be run."""
+        self.tables[kind] = table
+        for part, lacking in table.missing():
+            task = _Task(kind, part.group, [(part, lacking)])
+            self._pace[kind].left += len(lacking)
+            self._lacking.setdefault(part.group, []).append(task)
         self._of_group = {group: len(tasks) for group, tasks in self._lacking.items()}
+        for group in sorted(self._lacking):
+            if kind == "exact" and group in self._unheated:
+                self._ready.extend(self._lacking.pop(group))
+            else:
+                self._groups.append(group)
+        self._pace["prepare"].left = len(self._groups)
 
     @property
     def left(self) -> int:
@@ -207,17 +240,18 @@ class _Sweeping:
         group = self.plan.groups[task.group]
         if task.kind == "prepare":
             return at.executor.submit(prepare, group)
-        prepared = self._prepared[task.group]
         asked: list[Asked] = [
             (name, self._changes[name]) for _, lacking in task.parts for name in lacking
         ]
         if task.kind == "exact":
-            return at.executor.submit(simulate, group, prepared, asked)
-        return at.executor.submit(foretell, prepared, asked)
+            return at.executor.submit(simulate, group, self._unheated[task.group], asked)
+        return at.executor.submit(foretell, self._prepared[task.group], asked)
 
     def _take(self, task: _Task, timed: Timed[Any]) -> None:
         if task.kind == "prepare":
-            self._prepared[task.group] = timed.found
+            self._prepared[task.group] = timed.found.prepared
+            if timed.found.unheated is not None:
+                self._unheated[task.group] = timed.found.unheated
             self._ready.extend(self._lacking.pop(task.group))
         else:
             rows = {row["point"]: row for row in timed.found}
@@ -225,10 +259,12 @@ class _Sweeping:
                 self.tables[task.kind].add(part, [rows[name] for name in lacking])
             self._of_group[task.group] -= len(task.parts)
             if not self._of_group[task.group]:
-                del self._prepared[task.group]
+                self._prepared.pop(task.group, None)
         self._pace[task.kind].add(task.points or 1, timed.seconds)
         if self.progress is not None:
             done_s = sum(pace.seconds for pace in self._pace.values())
             left_s = sum(pace.left * pace.each_s for pace in self._pace.values())
             text = f"{self.kept:,} of {len(self.plan.points):,} points"
+            if "exact" in self.tables:
+                text = f"exact engine, {self._pace['exact'].left:,} points left"
             self.progress(done_s / (done_s + left_s) if left_s else 1.0, text)

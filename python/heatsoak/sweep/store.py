@@ -116,28 +116,14 @@ class Table:
     def finish(self) -> pl.DataFrame:
         """Remove what other parts have replaced, and return all of it in its order."""
         wanted = {part.path for part in self.parts}
-        for path in self._files():
+        for path in _part_files(self.directory):
             if path not in wanted:
                 path.unlink()
         self._kept = self._read()
         return self._in_order(self._kept)
 
-    def _files(self) -> list[Path]:
-        return sorted(self.directory.glob("part-*.parquet"))
-
     def _read(self) -> pl.DataFrame:
-        frames = []
-        for path in self._files():
-            try:
-                frames.append(pl.read_parquet(path, glob=False))
-            except (OSError, pl.exceptions.PolarsError) as error:
-                raise ToolError(
-                    f"{path}: cannot be read: {str(error).splitlines()[0]}: remove it, and its "
-                    "points are run again"
-                ) from error
-            if frames[-1].schema != pl.Schema(self._schema):
-                raise UsageError(f"{path}: is of another release: name another directory with -o")
-        kept = pl.concat([pl.DataFrame(schema=self._schema), *frames]).unique("point", keep="first")
+        kept = read_parts(self.directory, self._schema)
         others = kept.filter(~pl.col("point").is_in(list(self._axes)))
         if len(others):
             raise UsageError(
@@ -155,6 +141,29 @@ class Table:
     def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
         places = pl.Series([self._is_at[name] for name in frame["point"]], dtype=pl.Int64)
         return frame[places.arg_sort()].rechunk()
+
+
+def read_parts(directory: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Return the rows of a table's parts, each point once.
+
+    Raises ToolError for a file that cannot be read, UsageError for one with other columns.
+    """
+    frames = [pl.DataFrame(schema=schema)]
+    for path in _part_files(directory):
+        try:
+            frames.append(pl.read_parquet(path, glob=False))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise ToolError(
+                f"{path}: cannot be read: {str(error).splitlines()[0]}: remove it, and its "
+                "points are run again"
+            ) from error
+        if frames[-1].schema != pl.Schema(schema):
+            raise UsageError(f"{path}: is of another release: name another directory with -o")
+    return pl.concat(frames).unique("point", keep="first", maintain_order=True)
+
+
+def _part_files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("part-*.parquet"))
 
 
 def require_place(directory: Path) -> None:

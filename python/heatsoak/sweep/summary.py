@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.twin.advise import ENOUGH
 from heatsoak.units import format_duration
 
-#: Likelier than not.
-_THROTTLES = 0.5
+#: A point throttles if that is likelier than not.
+THROTTLES = 0.5
 #: What is changed about a place, by column.
 _COOLING = ("ambient_c", "warmer_k", "airflow_m_s", "heatsink", "heatsink_k_per_w")
 
@@ -103,7 +103,7 @@ class Sweep(BaseModel):
         minimum_cooling: the weakest in the grid at which nothing throttles: the one that lets
             drives get hottest. None if something throttles at any of them.
         worst: where heat takes most; None where it takes nothing.
-        checked: None where the exact engine was run on no point.
+        checked: None where the exact engine was run on no point that is possible.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -121,7 +121,7 @@ class Sweep(BaseModel):
 
 def summary_of(points: pl.DataFrame, exact: pl.DataFrame) -> Sweep:
     """Return what the tables of a sweep come to."""
-    throttling = int((points["throttles"] >= _THROTTLES).sum())
+    throttling = int((points["throttles"] >= THROTTLES).sum())
     impossible = points["impossible"].count()
     minimum, worst = _minimum_cooling(points), _worst(points)
     varied = [name for name in _COOLING if points[name].n_unique() > 1]
@@ -141,7 +141,7 @@ def _groups(points: pl.DataFrame) -> Sequence[SweptGroup]:
     keys = ["drive", "enclosure", "workload", "for_s"]
     found = points.group_by(keys, maintain_order=True).agg(
         points=pl.len().cast(pl.Int64),
-        throttling=(pl.col("throttles") >= _THROTTLES).sum().cast(pl.Int64),
+        throttling=(pl.col("throttles") >= THROTTLES).sum().cast(pl.Int64),
         impossible=pl.col("impossible").count().cast(pl.Int64),
         soonest_s=pl.col("onset_mid_s").min(),
         deepest_pct=pl.col("depth_mid_pct").max(),
@@ -165,7 +165,7 @@ def _minimum_cooling(points: pl.DataFrame) -> MinimumCooling | None:
 
 
 def _worst(points: pl.DataFrame) -> Point | None:
-    slowed = points.filter(pl.col("throttles") >= _THROTTLES).sort(
+    slowed = points.filter(pl.col("throttles") >= THROTTLES).sort(
         "depth_mid_pct", "late_mid_pct", descending=True, nulls_last=True, maintain_order=True
     )
     if not len(slowed):
@@ -190,7 +190,9 @@ def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
         suffix="_foretold",
         maintain_order="left",
     )
-    foretold = pl.col("throttles") >= _THROTTLES
+    if not len(beside):  # impossible, all of them
+        return None
+    foretold = pl.col("throttles") >= THROTTLES
     both = beside.filter(foretold & pl.col("throttled"))
     relative = {"onset_pct": ("onset_mid_s", "onset_s")}
     relative["throttled_mb_s_pct"] = ("throttled_mid_mb_s", "throttled_mb_s")

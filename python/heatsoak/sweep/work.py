@@ -56,28 +56,49 @@ class Prepared:
     cliff: Cliff | None
 
 
+@dataclass(frozen=True)
+class Unheated:
+    """What a load does without heat, on the drive itself: what a run of the exact engine needs."""
+
+    workload: WorkloadStep
+    seconds: int
+    phases: Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A group's unheated pass.
+
+    Attributes:
+        prepared: a pickled :class:`Prepared`: it goes along with many tasks, and packing it for
+            each would take longer than giving them away.
+        unheated: None for what the exact engine cannot run.
+    """
+
+    prepared: bytes
+    unheated: Unheated | None
+
+
 def version() -> str:
     """Return heatsoak's version where this is run."""
     return heatsoak.__version__
 
 
-def prepare(group: Group) -> Timed[bytes]:
-    """Make the unheated pass; raises UsageError for what cannot be simulated.
-
-    What is returned is pickled, a :class:`Prepared`: it goes along with many tasks, and packing it
-    for each would take longer than giving them away.
-    """
+def prepare(group: Group) -> Timed[Passed]:
+    """Make the unheated pass; raises UsageError for what cannot be simulated."""
     began = time.perf_counter()
     also = {"enclosure": group.place, "seed": group.seed, "draws": group.draws}
-    prepared: Prepared
+    unheated = None
     if isinstance(group.load, Demand):
         demand = group.load.first(group.duration_s)
         prepared = Prepared(DemandCase.of(group.subject, demand, **also), None)  # type: ignore[arg-type]
     else:
         case = Case.of(group.subject, group.load, group.duration_s, before=group.before, **also)  # type: ignore[arg-type]
         prepared = Prepared(case, cliff_of(case))
-    packed = pickle.dumps(prepared)
-    return Timed(packed, time.perf_counter() - began)
+        if group.is_exact:
+            unheated = Unheated(case.workload, case.seconds, case.phases)
+    passed = Passed(pickle.dumps(prepared), unheated)
+    return Timed(passed, time.perf_counter() - began)
 
 
 def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
@@ -86,10 +107,9 @@ def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     return _each(asked, lambda change: _predicted(prepared, change))
 
 
-def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def simulate(group: Group, unheated: Unheated, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Run the exact engine on points of a group."""
-    prepared = pickle.loads(packed)
-    return _each(asked, lambda change: _exact(group, prepared, change))
+    return _each(asked, lambda change: _exact(group, unheated, change))
 
 
 def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Row]]:
@@ -142,16 +162,14 @@ RANGES = (
 ENDS = ("low", "mid", "high")
 
 
-def _exact(group: Group, prepared: Prepared, change: Change) -> Row:
+def _exact(group: Group, unheated: Unheated, change: Change) -> Row:
     """What the simulated drive itself does in the changed place."""
-    case = prepared.case
-    assert isinstance(case, Case)
     own = LikelyDrive.middle(group.subject, group.place)
     try:
         core = Core(
             json.dumps(own.drive), json.dumps(cooled_place(own.place, change.cooling)), group.seed
         )
-        found = run_exact(core, group.before, case.workload, case.seconds, case.phases)
+        found = run_exact(core, group.before, unheated.workload, unheated.seconds, unheated.phases)
     except ValueError as error:  # such as one that runs away idle in a hotter room
         return {"impossible": f"{group.place}: {error}"}
     return {

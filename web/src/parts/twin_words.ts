@@ -2,9 +2,7 @@
 
 import type { CoolingMap } from "../contract";
 import { duration, number, value } from "../data/format";
-
-/** Below and above these probabilities it is as good as sure. */
-const SURE = { no: 0.05, yes: 0.95 };
+import { onsetWords, surelyHolds } from "./throttling";
 
 const AS_IT_WAS = "as it was";
 
@@ -49,14 +47,11 @@ function outcome(given: CoolingMap, at: number): string {
   const probability = given.throttles[at] ?? null;
   if (probability === null) return "so hot that the drive cannot be there even at rest.";
   const [onset, depth, left] = [given.onset_s[at], given.depth_pct[at], given.throttled_mb_s[at]];
-  if (probability < SURE.no || !onset || !depth || !left) {
+  if (surelyHolds(probability) || !onset || !depth || !left) {
     const hottest = value(Math.round(given.max_temp_c[at] ?? 0), "C");
     return `does not throttle in ${duration(given.duration_s)}; ${hottest} by its own sensor at most.`;
   }
-  const likely = probability > SURE.yes ? "" : `, ${Math.round(100 * probability)} % likely,`;
-  const [low, middle, high] = onset;
-  const when = `throttles${likely} after ${duration(middle)} (${duration(low)} to ${duration(high)})`;
-  return `${when}: ${loss(given, left[1], depth[1])}.`;
+  return `${onsetWords(probability, onset)}: ${loss(given, left[1], depth[1])}.`;
 }
 
 function loss({ full_mb_s, cliff }: CoolingMap, left: number, depth: number): string {

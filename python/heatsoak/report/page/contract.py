@@ -387,6 +387,64 @@ class TwinSection(_Strict):
     no_map: str | None
 
 
+class SweepAxis(_Strict):
+    """A parameter that a sweep varies.
+
+    Attributes:
+        id: its column in the sweep's tables.
+        label: what it is, in words.
+        prefix: what goes before a value in a sentence; empty where it speaks for itself.
+        values: as text.
+        numbers: the same as numbers, rising; None for names, which have no scale.
+        unit: that of `numbers`.
+    """
+
+    id: str
+    label: str
+    prefix: str
+    values: list[str]
+    numbers: list[float] | None
+    unit: str
+
+
+class SweepColumn(_Strict):
+    """A quantity at the points of a sweep.
+
+    Attributes:
+        known: 1 for each point that has a value, else 0; None if all have.
+        values: those of the points that have one.
+    """
+
+    known: Packed | None
+    values: Packed
+
+
+class SweepSection(_Strict):
+    """A sweep: a table of its groups, and its points as maps.
+
+    Attributes:
+        axes: what varies. There is a point for each combination, the last axis fastest.
+        fixed: what all points have in common, in words.
+        headings: of the table; the first `words` columns are text, the others numbers.
+        rows: its cells; `shown` of them at once.
+        checked: how far predictions are from the exact engine, in a sentence.
+        duration_s: how long the load lasts, if that is the same at all points.
+        columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
+            point whose `throttles` is not known is impossible: the drive would run away without
+            any load.
+    """
+
+    axes: list[SweepAxis]
+    fixed: str
+    headings: list[str]
+    words: int
+    rows: list[list[str]]
+    shown: int
+    checked: str | None
+    duration_s: float | None
+    columns: dict[str, SweepColumn]
+
+
 class Headline(_Strict):
     """The answer at the top of the page.
 
@@ -424,6 +482,7 @@ class Page(_Strict):
     curves: list[CurveChart]
     comparisons: list[Comparison]
     twin: TwinSection | None = None
+    sweep: SweepSection | None = None
     notes: list[str]
     data: str
 

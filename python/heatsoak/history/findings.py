@@ -1,0 +1,109 @@
+"""What an index of summaries shows of drives."""
+
+import datetime
+from typing import Literal
+
+from pydantic import BaseModel
+
+#: ``same``: a loss of 5 % or more is excluded. ``too-few``: there are too few days to tell.
+TrendVerdict = Literal["slower", "faster", "same", "cannot-tell", "too-few"]
+
+
+class Interval(BaseModel):
+    """A change in percent, and the 95 % interval around it; negative is slower."""
+
+    pct: float
+    low_pct: float
+    high_pct: float
+
+
+class HistoryChange(BaseModel):
+    """What changed besides time.
+
+    Attributes:
+        date: the first day (UTC) after it.
+        effect: what it did to the rate; None where that cannot be told from other changes.
+    """
+
+    date: datetime.date
+    kind: Literal["firmware", "place", "host"]
+    before: str
+    after: str
+    effect: Interval | None
+
+
+class Series(BaseModel):
+    """A drive under one workload over time.
+
+    Attributes:
+        drive: its serial, else its model and path.
+        protocol: whose step it is; only the same step after the same steps is compared.
+        unit: of `rate`: MB/s, or IOPS where no bytes were logged.
+        runs: how many recordings have it, on `days` days; of a day, the (geometric) mean counts.
+        rate: the median of all days.
+        change: the drive's own, from the first day to the last: ageing and firmware, without
+            places and hosts; None with too few days. If firmware and place changed together it is
+            the ageing alone.
+        per_year: the ageing alone: runs in one place with one firmware are compared.
+        level_change: as `change`, for the rate before the first episode.
+        since: the firmware that accounts for most of the change; None if that is gradual.
+        changes: the first time of each other firmware, place and host.
+        used_pct: what the drive says of its life, last; `throttle_count` and `throttle_s` are how
+            far its own counters rose from the first run to the last.
+        text: the answer for this series, in a sentence.
+    """
+
+    drive: str
+    serial: str | None
+    model: str | None
+    size_bytes: int | None
+    firmware: str | None
+    protocol: str
+    step: str
+    workload: str
+    unit: Literal["MB/s", "IOPS"]
+    runs: int
+    days: int
+    first: datetime.date
+    last: datetime.date
+    rate: float
+    verdict: TrendVerdict
+    change: Interval | None
+    per_year: Interval | None
+    level_change: Interval | None
+    since: HistoryChange | None
+    changes: list[HistoryChange]
+    max_temp_c: float | None
+    thermal_runs: int
+    used_pct: float | None
+    throttle_count: float | None
+    throttle_s: float | None
+    text: str
+
+
+class LeftOut(BaseModel):
+    """How many steps are not compared, and why: each is counted once."""
+
+    without_date: int
+    not_comparable: int
+    without_rate: int
+
+
+class History(BaseModel):
+    """Whether drives are slower than they were.
+
+    Attributes:
+        slower: ``no``: none is; ``cannot-tell``: none is known to be, and some may be.
+        sentence: the answer.
+        recordings: how many the index holds.
+        index: the Parquet file with all summaries.
+        series: the slower ones first.
+    """
+
+    schema_version: Literal[1] = 1
+    slower: Literal["yes", "no", "cannot-tell"]
+    sentence: str
+    recordings: int
+    index: str
+    series: list[Series]
+    left_out: LeftOut

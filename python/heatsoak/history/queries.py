@@ -1,0 +1,247 @@
+"""Queries of an index of summaries, by DuckDB."""
+
+import datetime
+import glob
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.errors import ToolError, UsageError, suggestion
+from heatsoak.history.findings import LeftOut
+from heatsoak.history.trend import Array
+from heatsoak.protocol.phrases import listed
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MISSING = "history needs DuckDB: pip install 'heatsoak[history]'"
+#: Of texts, by DuckDB.
+Hashes = NDArray[np.uint64]
+
+#: The summaries that are asked for; `rate` is what is compared. Of rounds, which are taken until
+#: they are steady, the last one counts. Hashes of 64 bits stand for texts: they are never equal by
+#: chance, and much faster to group by and to fetch. A table of it would take longer to make than
+#: all that is asked of it.
+_CHOSEN = """
+WITH asked AS (
+  SELECT * FROM read_parquet($index)
+  WHERE step IS NOT NULL
+    AND ($drive IS NULL OR drive = $drive OR lower(model) = lower($drive))
+    AND ($workload IS NULL OR lower(step) = lower($workload)
+      OR contains(lower(workload), lower($workload)))
+    AND ($since_unix_s IS NULL OR started_unix_s IS NULL OR started_unix_s >= $since_unix_s)
+),
+whole AS (
+  SELECT * FROM asked WHERE round IS NULL
+  UNION ALL
+  SELECT * FROM asked WHERE round IS NOT NULL
+  QUALIFY round = max(round) OVER (PARTITION BY path, step)
+),
+chosen AS (
+  SELECT *, coalesce(mean_mb_s, iops) AS rate,
+    CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
+    hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
+    CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
+    is_comparable AND started_unix_s IS NOT NULL AND (rate > 0) IS TRUE AS is_compared
+  FROM whole
+)
+"""
+_LEFT_OUT = """
+SELECT count(*) FILTER (started_unix_s IS NULL) AS without_date,
+  count(*) FILTER (started_unix_s IS NOT NULL AND NOT is_comparable) AS not_comparable,
+  count(*) FILTER (started_unix_s IS NOT NULL AND is_comparable AND NOT is_compared)
+    AS without_rate
+FROM chosen
+"""
+_SERIES = """
+SELECT series, any_value(drive) AS drive, any_value(serial) AS serial,
+  arg_max(model, started_unix_s) AS model, arg_max(size_bytes, started_unix_s) AS size_bytes,
+  arg_max(firmware, started_unix_s) AS firmware, any_value(protocol) AS protocol,
+  any_value(step) AS step, any_value(workload) AS workload, any_value(unit) AS unit,
+  count(*) AS runs, max(max_temp_c) AS max_temp_c,
+  count(*) FILTER (verdict = 'thermal') AS thermal_runs,
+  arg_max(used_pct, started_unix_s) AS used_pct,
+  arg_max(throttle_count, started_unix_s) - arg_min(throttle_count, started_unix_s)
+    AS throttle_count,
+  arg_max(throttle_s, started_unix_s) - arg_min(throttle_s, started_unix_s) AS throttle_s
+FROM chosen WHERE is_compared GROUP BY series ORDER BY series
+"""
+_DAYS = """
+SELECT series, floor(started_unix_s / 86400) AS day, setting, version,
+  avg(ln(rate)) AS rate, avg(CASE WHEN level > 0 THEN ln(level) END) AS level
+FROM chosen WHERE is_compared GROUP BY ALL ORDER BY series, day, min(started_unix_s)
+"""
+_SETTINGS = "SELECT setting, any_value(place), any_value(host) FROM chosen GROUP BY setting"
+_VERSIONS = "SELECT version, any_value(firmware) FROM chosen GROUP BY version"
+_COUNT = "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)"
+_KNOWN = """
+SELECT DISTINCT drive, model, step, workload FROM read_parquet($index) WHERE step IS NOT NULL
+"""
+
+
+@dataclass(frozen=True)
+class Days:
+    """The days of a series, ascending: means of logarithms, and hashes of what it ran in."""
+
+    day: Array
+    rate: Array
+    level: Array
+    setting: Hashes
+    version: Hashes
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the numbers of settings (place and host) and firmwares stand for."""
+
+    settings: Mapping[int, tuple[str, str]]
+    firmwares: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The summaries that were asked for.
+
+    Attributes:
+        about: what is known of each series besides its days.
+        days: the days of each series.
+        recordings: how many the index holds.
+    """
+
+    left_out: LeftOut
+    about: list[dict[str, Any]]
+    days: list[Days]
+    names: Names
+    recordings: int
+
+
+def chosen_from(
+    index: Path, drive: str | None, workload: str | None, since: datetime.date | None
+) -> Chosen:
+    """Return the summaries of one drive, workload and time if given.
+
+    Raises UsageError if nothing is left, ToolError without DuckDB.
+    """
+    with _connected() as database, _reporting_damage(index):
+        wanted = {"drive": drive, "workload": workload}
+        since_unix_s = None
+        if since is not None:
+            midnight = datetime.datetime.combine(since, datetime.time(), datetime.UTC)
+            since_unix_s = midnight.timestamp()
+        # a name may look like a pattern
+        name = {"index": glob.escape(str(index.absolute()))}
+        asked = {**name, **wanted, "since_unix_s": since_unix_s}
+        left_out = LeftOut(**_rows(database, _CHOSEN + _LEFT_OUT, asked)[0])
+        about = _rows(database, _CHOSEN + _SERIES, asked)
+        if not about and not any(left_out.model_dump().values()):
+            raise _nothing(_rows(database, _KNOWN, name), drive, workload, since)
+        days = list(_days(database, asked))
+        settings = database.execute(_CHOSEN + _SETTINGS, asked).fetchall()
+        versions = database.execute(_CHOSEN + _VERSIONS, asked).fetchall()
+        (count,) = _rows(database, _COUNT, name)
+    names = Names(
+        {number: (place, host) for number, place, host in settings},
+        {number: text or "" for number, text in versions},
+    )
+    return Chosen(left_out, about, days, names, count["paths"])
+
+
+def require_duckdb() -> None:
+    """Raise ToolError without DuckDB, before anything takes long."""
+    _connected().close()
+
+
+def _connected() -> "DuckDBPyConnection":
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ToolError(_MISSING) from error
+    # nothing is ever fetched from elsewhere
+    return duckdb.connect(config={"autoinstall_known_extensions": "false"})
+
+
+@contextmanager
+def _reporting_damage(index: Path) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, UnicodeError) as error:
+        raise UsageError(
+            f"{index}: cannot be queried: {str(error).splitlines()[0]}: delete it, and it is made "
+            "again, or name another file with -o"
+        ) from error
+
+
+def _rows(
+    database: "DuckDBPyConnection", query: str, values: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    found = database.execute(query, values)
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _nothing(
+    known: Sequence[Mapping[str, Any]],
+    drive: str | None,
+    workload: str | None,
+    since: datetime.date | None,
+) -> UsageError:
+    """Return the error where no summary is as asked for, which says what there is."""
+    if not known:
+        return UsageError("no recording has a step that could be judged")
+    if drive is not None and not any(
+        drive == one["drive"] or drive.lower() == (one["model"] or "").lower() for one in known
+    ):
+        drives = sorted({one["drive"] for one in known})
+        return UsageError(
+            f"--drive {drive}: there is no such drive{suggestion(drive, drives)}: there "
+            f"{_some(drives)}"
+        )
+    if workload is not None:
+        steps = sorted({f"{one['step']} ({one['workload']})" for one in known})
+        return UsageError(
+            f"--workload {workload}: there is no such workload"
+            f"{' of this drive, or none as new' if drive or since else ''}: there {_some(steps)}"
+        )
+    return UsageError(f"--since {since}: no recording is as new")
+
+
+#: Names in an error.
+_MOST_NAMED = 8
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    shown = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return f"{'is' if len(names) == 1 else 'are'} {listed(shown)}"
+
+
+def _days(database: "DuckDBPyConnection", asked: Mapping[str, Any]) -> Iterator[Days]:
+    found = database.execute(_CHOSEN + _DAYS, asked).fetchnumpy()
+    series = np.asarray(found["series"])
+    numbers = {name: np.asarray(found[name]) for name in ("setting", "version")}
+    values: dict[str, Any] = {
+        name: np.ma.filled(np.ma.asarray(found[name], dtype=float), math.nan)
+        for name in ("day", "rate", "level")
+    }
+    cuts = [0, *(np.flatnonzero(series[1:] != series[:-1]) + 1).tolist(), len(series)]
+    for begin, end in pairwise(cuts if len(series) else ()):
+        part = {name: of[begin:end] for name, of in (values | numbers).items()}
+        yield Days(**part | {"version": _known(part["version"])})
+
+
+def _known(versions: Hashes) -> Hashes:
+    """Versions with what was not recorded, 0, taken for the one before, or else the first known."""
+    known = np.flatnonzero(versions)
+    if not len(known):
+        return versions
+    before = np.searchsorted(known, np.arange(len(versions)), side="right") - 1
+    return versions[known[np.maximum(before, 0)]]

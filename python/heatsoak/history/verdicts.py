@@ -1,0 +1,162 @@
+"""What was fitted to the days of each drive, and whether that is beyond chance."""
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
+from heatsoak.history.findings import HistoryChange, Interval, Series, TrendVerdict
+from heatsoak.history.queries import Days, Hashes, Names
+from heatsoak.history.sentences import text_of
+from heatsoak.history.trend import Change as LogChange
+from heatsoak.history.trend import Fit, Numbers
+
+_DAY_S = 86400.0
+#: A factor of a billion: no drive changes as much.
+_LARGEST = math.log(1e9)
+#: The share of drives called slower or faster that may be so by chance: a fleet has many.
+_FALSE_SHARE = 0.05
+
+
+class FittedSeries:
+    """A series, and what was fitted to its days.
+
+    Attributes:
+        own: the drive's own change, which `is_whole` if it includes that of firmware.
+        is_known: whether `own` is beyond chance, among all series that are looked at.
+    """
+
+    def __init__(self, about: dict[str, Any], days: Days) -> None:
+        self._about = about
+        self._days = days
+        self._numbers = _numbered(days.setting), _numbered(days.version)
+        self._fit = Fit(days.day, days.rate, *self._numbers)
+        own = self._fit.own()
+        self.own = own or self._fit.aged()
+        self.is_whole = own is not None
+        self.is_known = False
+
+    @property
+    def verdict(self) -> TrendVerdict:
+        """Whether the drive is slower than it was."""
+        if self.own is None:
+            return "too-few"
+        if self.is_known and self.own.value <= math.log(1 - ONSET_LOSS):
+            return "slower"
+        if self.is_known and self.own.value >= -math.log(1 - ONSET_LOSS):
+            return "faster"
+        return "same" if self.own.low > math.log(1 - MIN_DROP) else "cannot-tell"
+
+    def series(self, names: Names) -> Series:
+        """Return what the series shows."""
+        about = {name: value for name, value in self._about.items() if name != "series"}
+        verdict = self.verdict
+        changes = self._changes(names)
+        found = Series(
+            **about,
+            days=len(np.unique(self._days.day)),
+            first=_date(self._days.day[0]),
+            last=_date(self._days.day[-1]),
+            rate=math.exp(float(np.median(self._days.rate))),
+            verdict=verdict,
+            change=_interval(self.own),
+            per_year=_interval(self._fit.slope()),
+            level_change=_interval(self._level()) if verdict == "slower" else None,
+            since=self._since(changes) if verdict in ("slower", "faster") else None,
+            changes=changes,
+            text="",
+        )
+        return found.model_copy(update={"text": text_of(found, is_whole=self.is_whole)})
+
+    def _level(self) -> LogChange | None:
+        """The change of the level before the first episode."""
+        days = self._days
+        if not np.isfinite(days.level).all():
+            return None
+        fit = Fit(days.day, days.level, *self._numbers)
+        return fit.own() if self.is_whole else fit.aged()
+
+    def _since(self, changes: Sequence[HistoryChange]) -> HistoryChange | None:
+        """The firmware that accounts for more than half of the change."""
+        total = _interval(self.own)
+        if total is None or not self.is_whole:
+            return None
+        found = [
+            (abs(effect.pct), number)
+            for number, change in enumerate(changes)
+            if change.kind == "firmware"
+            and (effect := change.effect) is not None
+            and (effect.low_pct > 0 or effect.high_pct < 0)
+            and effect.pct * total.pct > 0
+            and abs(effect.pct) > abs(total.pct) / 2
+        ]
+        return changes[max(found)[1]] if found else None
+
+    def _changes(self, names: Names) -> list[HistoryChange]:
+        """The first day of each other setting and firmware."""
+        days = self._days
+        found = []
+        for at in _first_days(self._numbers[0]):
+            effect = _interval(self._fit.of_setting(*self._numbers[0][at - 1 : at + 1].tolist()))
+            before, after = (names.settings[int(days.setting[one])] for one in (at - 1, at))
+            if before[0] != after[0]:
+                found.append(_change(days.day[at], "place", before[0], after[0], effect))
+            if before[1] != after[1]:
+                found.append(_change(days.day[at], "host", before[1], after[1], effect))
+        for at in _first_days(self._numbers[1]):
+            effect = _interval(self._fit.of_firmware(*self._numbers[1][at - 1 : at + 1].tolist()))
+            one, two = (names.firmwares[int(days.version[one])] for one in (at - 1, at))
+            found.append(_change(days.day[at], "firmware", one, two, effect))
+        return sorted(found, key=lambda change: change.date)
+
+
+def _numbered(values: Hashes) -> Numbers:
+    """The values numbered from 0 in the order of their first appearance."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _first_days(numbers: Numbers) -> list[int]:
+    """Where each number but the first appears first."""
+    _, first = np.unique(numbers, return_index=True)
+    return sorted(first.tolist())[1:]
+
+
+def _change(
+    day: float,
+    kind: Literal["firmware", "place", "host"],
+    before: str,
+    after: str,
+    effect: Interval | None,
+) -> HistoryChange:
+    return HistoryChange(date=_date(day), kind=kind, before=before, after=after, effect=effect)
+
+
+def _interval(change: LogChange | None) -> Interval | None:
+    if change is None:
+        return None
+    ends = (change.value, change.low, change.high)
+    # an interval of few days may end beyond all numbers
+    # rounded to what anybody can mean; adding 0 makes -0 positive
+    value, low, high = (round(100 * math.expm1(min(end, _LARGEST)), 4) + 0.0 for end in ends)
+    return Interval(pct=value, low_pct=low, high_pct=high)
+
+
+def _date(day: float) -> datetime.date:
+    return datetime.datetime.fromtimestamp(day * _DAY_S, datetime.UTC).date()
+
+
+def judge_together(fitted: Sequence[FittedSeries]) -> None:
+    """Decide which changes are beyond chance: Benjamini and Hochberg's procedure, 1995."""
+    known = sorted(
+        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None),
+    )
+    passed = 0
+    for rank, (p, _) in enumerate(known, 1):
+        if p <= _FALSE_SHARE * rank / len(known):
+            passed = rank
+    for _, number in known[:passed]:
+        fitted[number].is_known = True

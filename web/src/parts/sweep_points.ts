@@ -1,0 +1,143 @@
+// The points of a sweep: their numbers, and each in words.
+
+import type { App } from "../app";
+import type { SweepAxis, SweepColumn, SweepSection } from "../contract";
+import { capital, duration, number, value } from "../data/format";
+import { onsetWords, surelyHolds, THROTTLES } from "./throttling";
+
+/** For each axis, the number of a value. */
+export type Values = readonly number[];
+
+export class SweepPoints {
+  readonly axes: readonly SweepAxis[];
+  private readonly columns = new Map<string, Float64Array>();
+
+  constructor(
+    app: App,
+    readonly given: SweepSection,
+  ) {
+    this.axes = given.axes;
+    const unpack = ({ known, values }: SweepColumn): Float64Array => {
+      const found = app.column(values);
+      if (!known) return found;
+      let next = 0;
+      return app.column(known).map((is) => (is ? (found[next++] ?? Number.NaN) : Number.NaN));
+    };
+    for (const [name, column] of Object.entries(given.columns)) {
+      this.columns.set(name, unpack(column));
+    }
+  }
+
+  get names(): string[] {
+    return [...this.columns.keys()];
+  }
+
+  /** The number of a point among all. */
+  at(values: Values): number {
+    return this.axes.reduce((at, axis, i) => at * axis.values.length + (values[i] ?? 0), 0);
+  }
+
+  /** A quantity of a point; null if it has none. */
+  get(name: string, at: number): number | null {
+    const found = this.columns.get(name)?.[at];
+    return found === undefined || Number.isNaN(found) ? null : found;
+  }
+
+  throttles(at: number): boolean {
+    return (this.get("throttles", at) ?? 1) >= THROTTLES;
+  }
+
+  /** The least and the most that a quantity is at any point. */
+  extent(name: string): [number, number] {
+    let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const one of this.columns.get(name) ?? []) {
+      if (one < low) low = one;
+      if (one > high) high = one;
+    }
+    return low <= high ? [low, high] : [0, 0];
+  }
+
+  get hasImpossible(): boolean {
+    return this.columns.get("throttles")?.some(Number.isNaN) ?? false;
+  }
+
+  /** What the exact engine made of the points that it was run on. */
+  get checked(): ("agrees" | "differs")[] {
+    const points = this.columns.get("throttles") ?? new Float64Array();
+    const found = new Set(Array.from(points, (_, at) => this.exact(at)));
+    return (["agrees", "differs"] as const).filter((one) => found.has(one));
+  }
+
+  /** Where heat takes most. */
+  get worst(): Values {
+    let [worst, most] = [0, Number.NEGATIVE_INFINITY];
+    this.columns.get("depth_mid_pct")?.forEach((depth, at) => {
+      if (depth > most && this.throttles(at)) [worst, most] = [at, depth];
+    });
+    const values: number[] = [];
+    for (const { values: all } of [...this.axes].reverse()) {
+      values.unshift(worst % all.length);
+      worst = Math.floor(worst / all.length);
+    }
+    return values;
+  }
+
+  /** Whether the exact engine agrees that a point throttles; null if it was not run there. */
+  exact(at: number): "agrees" | "differs" | null {
+    const throttled = this.get("exact_throttled", at);
+    if (throttled === null || this.get("throttles", at) === null) return null;
+    return (throttled === 1) === this.throttles(at) ? "agrees" : "differs";
+  }
+
+  /** A value of an axis in a sentence. */
+  valueWords(axis: number, i: number): string {
+    const { prefix, values } = this.axes[axis] ?? { prefix: "", values: [] };
+    return `${prefix}${values[i] ?? ""}`;
+  }
+
+  /** A point in a sentence that names its values on some axes. */
+  words(values: Values, named: readonly number[]): string {
+    const where = named.map((axis) => this.valueWords(axis, values[axis] ?? 0)).join(", ");
+    const at = this.at(values);
+    const isName = this.axes[named[0] ?? 0]?.prefix === "";
+    return `${isName ? where : capital(where)}: ${this.outcome(at)}${this.exactWords(at)}`;
+  }
+
+  private outcome(at: number): string {
+    const probability = this.get("throttles", at);
+    if (probability === null) return "so hot that the drive cannot be there even at rest.";
+    const [low, hottest, high] = this.range("max_reported_temp", "c", at) ?? [0, 0, 0];
+    const temperature = `${value(Math.round(hottest), "C")} at most (${Math.round(low)} to ${Math.round(high)})`;
+    const onset = this.range("onset", "s", at);
+    if (surelyHolds(probability) || !onset) return `holds its full speed; ${temperature}.`;
+    const depth = this.range("depth", "pct", at);
+    const left = this.range("throttled", "mb_s", at);
+    const loss =
+      depth && left
+        ? `: −${value(Math.round(depth[1]), "%")} in the worst minute (${Math.round(depth[0])} to ` +
+          `${Math.round(depth[2])}), ${number(Math.round(left[1]))} MB/s left ` +
+          `(${number(Math.round(left[0]))} to ${number(Math.round(left[2]))})`
+        : "";
+    return `${onsetWords(probability, onset)}${loss}; ${temperature}.`;
+  }
+
+  private exactWords(at: number): string {
+    const verdict = this.exact(at);
+    if (verdict === null) return "";
+    const [onset, depth] = [this.get("exact_onset_s", at), this.get("exact_depth_pct", at)];
+    const found =
+      onset === null
+        ? "does not throttle"
+        : `throttles after ${duration(Math.round(onset))}` +
+          (depth === null ? "" : `, −${value(Math.round(depth), "%")}`);
+    return ` The exact engine ${verdict === "agrees" ? "agrees" : "does not agree"}: ${found}.`;
+  }
+
+  /** Low, middle and high. */
+  private range(name: string, unit: string, at: number): [number, number, number] | null {
+    const [low, middle, high] = ["low", "mid", "high"].map((end) =>
+      this.get(`${name}_${end}_${unit}`, at),
+    );
+    return low == null || middle == null || high == null ? null : [low, middle, high];
+  }
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { App } from "../src/app";
+import type { Packed, SweepAxis, SweepSection } from "../src/contract";
+import { SweepPoints } from "../src/parts/sweep_points";
+
+// no column of bytes: a packed column is here the number of its values
+const COLUMNS: number[][] = [];
+const app = {
+  column: (packed: Packed) => Float64Array.from(COLUMNS[packed.at] ?? []),
+} as unknown as App;
+
+function packed(values: number[]): Packed {
+  COLUMNS.push(values);
+  return { at: COLUMNS.length - 1, count: values.length, width: 1, per_unit: 1 };
+}
+
+function column(values: (number | null)[]) {
+  const known = values.map((one) => Number(one !== null));
+  return { known: packed(known), values: packed(values.filter((one) => one !== null)) };
+}
+
+const axis = (id: string, prefix: string, values: string[]): SweepAxis => ({
+  id,
+  label: id,
+  prefix,
+  values,
+  numbers: null,
+  unit: "",
+});
+const range = (name: string, unit: string, values: (number | null)[]) =>
+  Object.fromEntries(
+    ["low", "mid", "high"].map((end, i) => [
+      `${name}_${end}_${unit}`,
+      column(values.map((one) => (one === null ? null : one + i))),
+    ]),
+  );
+
+const SECTION: SweepSection = {
+  axes: [axis("drive", "", ["one", "two"]), axis("heatsink", "heatsink ", ["none", "large"])],
+  fixed: "",
+  headings: [],
+  words: 0,
+  rows: [],
+  shown: 0,
+  checked: null,
+  duration_s: 600,
+  columns: {
+    throttles: column([1, 0, null, 0.6]),
+    ...range("onset", "s", [60, null, null, 300]),
+    ...range("depth", "pct", [40, null, null, null]),
+    ...range("throttled", "mb_s", [900, null, null, null]),
+    ...range("max_reported_temp", "c", [80, 50, null, 70]),
+    exact_throttled: column([1, 1, null, null]),
+    exact_onset_s: column([63, 500, null, null]),
+    exact_depth_pct: column([41, 5, null, null]),
+  },
+};
+
+const points = new SweepPoints(app, SECTION);
+const words = (values: number[]) => points.words(values, [0, 1]).replaceAll("\u202f", " ");
+
+test("a point says when it throttles, what is lost and left, and what the exact engine found", () => {
+  assert.equal(
+    words([0, 0]),
+    "one, heatsink none: throttles after 61 s (60 s to 62 s): −41 % in the worst minute (40 to 42), " +
+      "901 MB/s left (900 to 902); 81 °C at most (80 to 82). " +
+      "The exact engine agrees: throttles after 63 s, −41 %.",
+  );
+});
+
+test("a point that holds says so, and that the exact engine says something else", () => {
+  assert.match(words([0, 1]), /holds its full speed; 51 °C at most \(50 to 52\)\. /);
+  assert.match(
+    words([0, 1]),
+    /The exact engine does not agree: throttles after 8 min 20 s, −5 %\.$/,
+  );
+});
+
+test("a point that cannot be says nothing else", () => {
+  assert.match(words([1, 0]), /: so hot that the drive cannot be there even at rest\.$/);
+});
+
+test("of a recorded workload it is known when it is held back, not how far", () => {
+  assert.match(
+    words([1, 1]),
+    /throttles, 60 % likely, after 5 min 1 s \(5 min to 5 min 2 s\); 71 °C/,
+  );
+});
+
+test("the worst point is where heat takes most", () => {
+  assert.deepEqual(points.worst, [0, 0]);
+  assert.deepEqual(points.checked, ["agrees", "differs"]);
+});
