@@ -42,6 +42,10 @@ COMMANDS = {
         "history",
         "Say whether drives are slower than they were, from years of recordings.",
     ),
+    "rack": (
+        "rack",
+        "Judge a rack of drives: which pass, and whether it is the place or the drive.",
+    ),
     "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
     "advise": (
         "advise",

@@ -24,6 +24,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
+    from heatsoak.rack.findings import RackReport
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
@@ -44,6 +45,7 @@ def _documents() -> dict[str, Any]:
         "places": list[PlaceRow],
         "predict": Prediction,
         "protocols": list[ProtocolRow],
+        "rack-report": RackReport,
         "report": Reported,
         "reproduce": list[ReproductionRow],
         "run-dry-run": list[PlannedRow],
@@ -68,6 +70,7 @@ NAMES = {
     "places": "places",
     "predict": "predict",
     "protocols": "protocols",
+    "rack-report": "rack report",
     "report": "report",
     "reproduce": "reproduce, and its reproduce.json",
     "run": "run",

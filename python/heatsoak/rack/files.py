@@ -1,0 +1,3 @@
+def check(*a, **k): ...
+def write(*a):
+    return 0

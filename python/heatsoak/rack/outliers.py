@@ -1,0 +1,106 @@
+"""Drives that are unlike others of their model, wherever they ran.
+
+The drive that deviates most is set aside, and the others say what to expect of it: its deviation
+over their spread is the externally studentised one. Then the next, up to a third of a model's
+drives, since two drives that are slow hide each other; all up to the last that deviates beyond
+chance are unlike the others. That is the generalised test for extreme studentised deviates (Rosner
+1983). As all drives and all measures are looked at, probabilities are multiplied by how many there
+are (Bonferroni): a drive is named in 5 of 100 racks without an outlier at most.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from heatsoak.protocol.phrases import plain
+from heatsoak.rack.compared import UNIT_WORDS, Compared, deviation, interval, number, shown
+from heatsoak.rack.effects import LEVEL, Fit
+from heatsoak.rack.findings import RackEffect, RackOutlier
+
+#: Of fewer drives, nobody can say which one is unlike the others.
+MIN_DRIVES = 4
+#: Of a model, one drive in so many may be unlike the others.
+_ONE_IN = 3
+
+_WORDS = {
+    "mean_mb_s": ("slower", "faster"),
+    "mean_iops": ("slower", "faster"),
+    "throttled_mb_s": ("slower while throttled", "faster while throttled"),
+    "depth_pct": ("deeper in its fall", "less deep in its fall"),
+    "max_temp_c": ("hotter", "cooler"),
+    "onset_s": ("earlier to throttle", "later to throttle"),
+}
+
+
+def set_aside(found: Sequence[Compared]) -> list[Compared]:
+    """Return the same with drives set aside that deviate beyond chance, far enough to matter."""
+    return [_without_unlike(one, len(found)) for one in found]
+
+
+def _without_unlike(one: Compared, looked_at: int) -> Compared:
+    seen = one.seen
+    model_of = dict(zip(seen.drives, seen.models, strict=True))
+    count = Counter(model_of.values())
+    may_go = {model: n // _ONE_IN for model, n in count.items() if n >= MIN_DRIVES}
+    tried: list[tuple[str, float]] = []
+    fit, unlike = one.fit, 0
+    while fit.knows_drives:
+        gone = [drive for drive, _ in tried]
+        left = [drive for drive in model_of if drive not in gone and may_go.get(model_of[drive])]
+        drive = fit.most_unlike(left)
+        if drive is None:
+            break
+        others = Fit(seen.without([*gone, drive]))
+        shift = others.shift(seen.only(drive))
+        may_go[model_of[drive]] -= 1
+        if shift is None:
+            break
+        below = float(shift.below(np.zeros(1))[0])
+        tried.append((drive, min(1.0, 2 * min(below, 1 - below) * len(left) * looked_at)))
+        if tried[-1][1] < 1 - LEVEL:
+            unlike = len(tried)
+        fit = others
+    named = dict(tried[:unlike])
+    if not named:
+        return one
+    aside = replace(one, fit=Fit(seen.without(named)), unlike=named)
+    # a spread of next to nothing makes much of next to nothing
+    far = {
+        drive: probability
+        for drive, probability in named.items()
+        if abs(deviation(aside, drive).value) >= one.measure.smallest
+    }
+    return replace(one, fit=Fit(seen.without(far)), unlike=far) if far else one
+
+
+def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutlier]:
+    """Return the drives that were set aside, with what they deviate by; likeliest first."""
+    named = [_named(one, drive, where) for one in found for drive in one.unlike]
+    return sorted(named, key=lambda one: one.probability)
+
+
+def _named(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
+    seen, measure = one.seen, one.measure
+    own = deviation(one, drive)
+    effect = shown(measure, own)
+    is_worse = (own.value < 0) == (measure.worse == "low")
+    return RackOutlier(
+        drive=drive,
+        model=seen.models[list(seen.drives).index(drive)],
+        where=where.get(drive, ""),
+        step=one.row.step,
+        measure=measure.id,
+        unit=measure.unit,
+        deviation=effect,
+        probability=one.unlike[drive],
+        is_worse=is_worse,
+        sentence=_sentence(one, effect, is_worse=is_worse),
+    )
+
+
+def _sentence(one: Compared, effect: RackEffect, *, is_worse: bool) -> str:
+    word = _WORDS[one.measure.id][0 if is_worse else 1]
+    amount = f"{number(effect.value)} {UNIT_WORDS[one.measure.unit]} {word}"
+    return f"{amount} than others of its model in {plain(one.row.step)} ({interval(effect)})"

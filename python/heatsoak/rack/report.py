@@ -1,0 +1,189 @@
+"""Which drives of a rack pass, and what to say of it in a sentence."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from heatsoak.analysis.limits import what_happened, why_failed
+from heatsoak.protocol.phrases import listed
+from heatsoak.rack.compared import Compared, compare, natural, told
+from heatsoak.rack.findings import RackDrive, RackOutlier, RackReport, RackTest
+from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Rack, Tested
+from heatsoak.rack.outliers import MIN_DRIVES, outliers, set_aside
+from heatsoak.rack.places import place_labels, where
+
+#: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
+Forbidden = Literal["throttle", "unknown", "outlier", "any"]
+
+#: Drives that do not pass, in the first sentence.
+_MOST_NAMED = 3
+#: What decides whether drives are told apart in the first lines: their speed.
+_FIRST = ("mean_mb_s", "mean_iops")
+
+
+def report(
+    rack: Rack,
+    *,
+    by_place: Sequence[str] = (),
+    forbidden: Forbidden | None = None,
+    fail_below_mb_s: float | None = None,
+) -> RackReport:
+    """Return which drives pass, which are unlike others of their model, and what places do.
+
+    Raises UsageError for a label in `by_place` that no test has.
+    """
+    tests = rack.tests
+    labels = place_labels(tests, by_place)
+    of_drive: dict[str, list[Tested]] = {}
+    for test in tests:
+        of_drive.setdefault(test.drive, []).append(test)
+    place_of = {drive: where(of, labels) for drive, of in of_drive.items()}
+    found = set_aside(compare(tests, labels))
+    unlike = outliers(found, place_of)
+    broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
+    drives = [
+        _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike)
+        for drive in sorted(of_drive, key=lambda one: natural(place_of[one] + " " + one))
+    ]
+    asked = forbidden is not None or fail_below_mb_s is not None
+    all_finished = all(test.is_finished for test in tests)
+    worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
+    measures = [told(one) for one in found]
+    return RackReport(
+        sentence=_sentence(drives),
+        told=[one.sentence for one in measures if one.measure in _FIRST],
+        run=rack.run,
+        protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
+        place_labels=labels,
+        passed=sum(one.passes for one in drives),
+        limits_hold=not asked or (all_finished and not any(broken) and not worse),
+        drives=drives,
+        outliers=unlike,
+        measures=measures,
+        tests=[_test(one, why) for one, why in zip(tests, broken, strict=True)],
+        not_compared=_not_compared(found),
+    )
+
+
+def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None) -> list[str]:
+    """The limits that a test does not keep."""
+    if test.findings is None:
+        return []
+    word = None if forbidden == "outlier" else forbidden
+    return why_failed(test.findings, word, fail_below_mb_s)
+
+
+def _unfinished(test: Tested) -> list[str]:
+    if test.is_finished:
+        return []
+    return [f"{test.state}: {test.why}" if test.why else f"{test.state}, no reason was given"]
+
+
+def _drive(
+    drive: str,
+    of: Sequence[Tested],
+    place: str,
+    tests: Sequence[Tested],
+    broken: Sequence[list[str]],
+    unlike: Sequence[RackOutlier],
+) -> RackDrive:
+    limits = [
+        why
+        for test, reasons in zip(tests, broken, strict=True)
+        if test.drive == drive
+        for why in reasons
+    ]
+    unfinished = [why for test in of for why in _unfinished(test)]
+    worse = [one for one in unlike if one.drive == drive and one.is_worse]
+    why = [*unfinished, *limits, *_throttling(of, worse), *_worse(worse)]
+    return RackDrive(
+        drive=drive,
+        serial=next((one.serial for one in of if one.serial), None),
+        model=next((one.model for one in of if one.model), None),
+        firmware=next((one.firmware for one in of if one.firmware), None),
+        where=place,
+        tests=len(of),
+        passes=not why,
+        why=list(dict.fromkeys(why)),
+    )
+
+
+def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]:
+    """How a drive throttles whose fall is deeper or earlier than those of others of its model."""
+    steps = {one.step for one in worse if one.measure in ("depth_pct", *OF_THROTTLING)}
+    return [
+        f"{step.step} {what_happened(step)}"
+        for test in of
+        if test.findings is not None
+        for step in test.findings.steps
+        if step.step in steps and step.throttles
+    ]
+
+
+def _worse(worse: Sequence[RackOutlier]) -> list[str]:
+    order = [measure.id for measure in MEASURES]
+    return [one.sentence for one in sorted(worse, key=lambda one: order.index(one.measure))]
+
+
+def _test(test: Tested, broken: Sequence[str]) -> RackTest:
+    values: dict[str, dict[str, float]] = {}
+    for row in test.rows:
+        values.setdefault(row.step, {}).update(row.values)
+    return RackTest(
+        host=test.host,
+        drive=test.drive,
+        serial=test.serial,
+        model=test.model,
+        firmware=test.firmware,
+        labels=dict(test.labels),
+        recording=test.recording,
+        state=test.state,
+        why=[*_unfinished(test), *broken],
+        values=values,
+    )
+
+
+def _sentence(drives: Sequence[RackDrive]) -> str:
+    failed = [one for one in drives if not one.passes]
+    passed = len(drives) - len(failed)
+    if not failed:
+        return {1: "The drive passes.", 2: "Both drives pass."}.get(
+            len(drives), f"All {len(drives)} drives pass."
+        )
+    if len(drives) == 1:
+        begin = "The drive does not pass"
+    else:
+        begin = f"{passed or 'None'} of {len(drives)} drives {'pass' if passed != 1 else 'passes'}"
+    said = [f"{named(one)}: {one.why[0]}" for one in failed[:_MOST_NAMED]]
+    more = len(failed) - _MOST_NAMED
+    return "; ".join([begin, *said, *([f"and {more} more"] if more > 0 else [])]) + "."
+
+
+def named(drive: RackDrive) -> str:
+    """Return a drive's name, and where it is."""
+    return f"{drive.drive} ({drive.where})" if drive.where else drive.drive
+
+
+def _not_compared(found: Sequence[Compared]) -> list[str]:
+    if not found:
+        return ["no two runs share a step, so there is nothing to compare"]
+    said = []
+    first = found[0]
+    counts = Counter(dict(zip(first.seen.drives, first.seen.models, strict=True)).values())
+    few = [f"{model} ({count})" for model, count in counts.items() if count < MIN_DRIVES]
+    if few:
+        said.append(
+            f"too few drives to say which is unlike the others, {MIN_DRIVES} of a model are "
+            f"needed: {listed(few)}"
+        )
+    if len(few) < len(counts) and first.fit.drive_sd is None:
+        said.append(
+            "no drive is called unlike the others: what is due to the drive cannot be told from "
+            "its place (run drives in several places, or name fewer labels with --by-place)"
+        )
+    if first.fit.can_tell and not first.fit.has_repeats:
+        said.append(
+            "nothing was repeated: what is said of a drive may be chance of its single run, "
+            "beyond what the spread of the others allows for"
+        )
+    return said
