@@ -17,6 +17,7 @@ from heatsoak.rack.findings import (
 )
 from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row, Tested
 from heatsoak.rack.places import columns_of
+from heatsoak.rack.mixture import Array
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"
@@ -123,15 +124,12 @@ def _widest(measure: Measure, effect: Effect | None) -> RackEffect | None:
 def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDifferences:
     found = one.fit.places(label)
     levels = one.fit.levels(label)
-    effects = [_shown(one.measure, effect) for effect in found or []]
+    effects = dict(zip(levels, found or [], strict=False))
     return PlaceDifferences(
         label=label,
         places=[
-            PlaceEffect(place=place, effect=effect)
-            for place, effect in sorted(
-                zip(levels, effects, strict=False), key=lambda pair: natural(pair[0])
-            )
-            if effect is not None
+            PlaceEffect(place=place, effect=shown(one.measure, effects[place]))
+            for place in sorted(effects, key=natural)
         ],
         widest=_widest(one.measure, one.fit.widest(label)),
         why_unknown=None if found is not None else _why_unknown(one, label),

@@ -10,8 +10,7 @@ A rack often has 3 to 8 drives of a model, whose effects may be next to nothing.
 estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
 and its intervals are those of a normal law with known variances: too narrow. Here only one number
 is unknown besides what has a solution in closed form: the ratio of the two variances. Given that
-ratio, effects follow Student's law exactly, with observations less fixed effects degrees of freedom.
-The restricted likelihood (Patterson and Thompson 1971) is not maximised over the ratio but
+ratio, effects follow Student's law exactly; its degrees of freedom are runs less fixed effects. The restricted likelihood (Patterson and Thompson 1971) is not maximised over the ratio but
 averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the noise's variance and
 of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
 So a variance of zero is a value like others, and nothing can fail to converge.

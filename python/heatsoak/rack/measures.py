@@ -281,7 +281,7 @@ def is_place(label: str) -> bool:
 
 
 def _last_rounds(summaries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps that can be compared; of rounds, which are taken until they are steady, the last."""
+    """The steps that can be compared; of rounds, taken until they are steady, the last."""
     last: dict[tuple[str, str], dict[str, Any]] = {}
     for row in summaries:
         if row.get("step") is not None and row["is_comparable"]:

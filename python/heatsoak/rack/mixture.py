@@ -1,4 +1,4 @@
-"""Intervals of what follows Student's law if another number were known, averaged over that number."""
+"""Intervals of what follows Student's law given another number, averaged over that number."""
 
 from dataclasses import dataclass
 

@@ -1,11 +1,12 @@
 """Drives that are unlike others of their model, wherever they ran.
 
 The drive that deviates most is set aside, and the others say what to expect of it: its deviation
-over their spread is the externally studentised one. Then the next, up to a third of a model's
-drives, since two drives that are slow hide each other; all up to the last that deviates beyond
-chance are unlike the others. That is the generalised test for extreme studentised deviates (Rosner
-1983). As all drives and all measures are looked at, probabilities are multiplied by how many there
-are (Bonferroni): a drive is named in 5 of 100 racks without an outlier at most.
+over their spread is the externally studentised one. Then the next, since two drives that are slow
+hide each other, until a third of what tells drives apart is used up; all up to the last that
+deviates beyond chance are unlike the others. That is the generalised test for extreme studentised
+deviates (Rosner 1983), whose figures are for samples larger than a rack; so here the chances of all
+drives, of all measures and of one half, a quarter, an eighth for each next drive add up
+(Bonferroni): in a rack without an outlier, one is named in 5 of 100 cases at most.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ from heatsoak.rack.findings import RackEffect, RackOutlier
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
-#: Of a model, one drive in so many may be unlike the others.
+#: One in so many drives that are more than needed to tell models and places may be set aside.
 _ONE_IN = 3
 
 _WORDS = {
@@ -43,10 +44,10 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     seen = one.seen
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     count = Counter(model_of.values())
-    may_go = {model: n // _ONE_IN for model, n in count.items() if n >= MIN_DRIVES}
+    may_go = {model: (n - 1) // 2 for model, n in count.items() if n >= MIN_DRIVES}
     tried: list[tuple[str, float]] = []
     fit, unlike = one.fit, 0
-    while fit.knows_drives:
+    while fit.knows_drives and len(tried) < one.fit.drive_df // _ONE_IN:
         gone = [drive for drive, _ in tried]
         left = [drive for drive in model_of if drive not in gone and may_go.get(model_of[drive])]
         drive = fit.most_unlike(left)
@@ -58,7 +59,8 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         if shift is None:
             break
         below = float(shift.below(np.zeros(1))[0])
-        tried.append((drive, min(1.0, 2 * min(below, 1 - below) * len(left) * looked_at)))
+        looks = len(left) * looked_at * 2 ** (len(tried) + 1)
+        tried.append((drive, min(1.0, 2 * min(below, 1 - below) * looks)))
         if tried[-1][1] < 1 - LEVEL:
             unlike = len(tried)
         fit = others

@@ -116,7 +116,7 @@ def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]
         for test in of
         if test.findings is not None
         for step in test.findings.steps
-        if step.step in steps and step.throttles
+        if step.step in steps and (step.episodes or step.throttles)
     ]
 
 
