@@ -7,6 +7,7 @@ import "./css/evidence.css";
 import "./css/chart.css";
 import "./css/lanes.css";
 import "./css/twin.css";
+import "./css/rack.css";
 import "./css/print.css";
 import { App } from "./app";
 import { onPrint, redraw, unstage } from "./chart/stage";

@@ -9,6 +9,7 @@ import { comparisons } from "./parts/comparison";
 import { curves } from "./parts/curves";
 import { headline, notes } from "./parts/headline";
 import { matrix } from "./parts/heatmap";
+import { rack, rackLinks } from "./parts/rack";
 import { recordings } from "./parts/recordings";
 import { twin } from "./parts/twin";
 import { workload } from "./parts/workload";
@@ -25,6 +26,7 @@ export function sections(app: App, damage: string | null): Node[] {
   const parts = [
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
+    page.rack ? rack(app, page.rack) : null,
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
     curves(app, page.curves),
     ...charts,
@@ -32,7 +34,7 @@ export function sections(app: App, damage: string | null): Node[] {
     bars(app, page.bars),
     comparisons(app, page.comparisons),
     notes(page),
-    recordings(app),
+    page.recordings.length ? recordings(app) : null,
     h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),
   ].filter((part) => part !== null);
   return [navigation(app, damage === null), ...parts];
@@ -60,7 +62,8 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
     ...(page.twin && hasCharts ? [["twin", "Twin"] as [string, string]] : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
-    ["recordings", "How it was measured"],
+    ...rackLinks(page.rack ?? null),
+    ...(page.recordings.length ? [["recordings", "How it was measured"] as [string, string]] : []),
   ];
   return h(
     "nav",

@@ -17,7 +17,6 @@ from heatsoak.rack.findings import (
 )
 from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row, Tested
 from heatsoak.rack.places import columns_of
-from heatsoak.rack.mixture import Array
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from heatsoak.analysis import RecordingFindings, analyze
@@ -24,6 +25,8 @@ from heatsoak.recording import Recording
 RACK = "rack.json"
 HOST = "host"
 _FINISHED = "finished"
+#: As wide as a line is drawn.
+_LINE_POINTS = 48
 
 Unit = Literal["%", "pp", "K"]
 
@@ -95,6 +98,7 @@ class Tested:
         labels: what may be a place: its host and how it was cooled; and all that the user gave.
         findings: None without a readable recording.
         state: ``finished``, or what else became of it, and `why`.
+        line: throughput over the first step, in MB/s at equal distances.
     """
 
     host: str | None
@@ -109,6 +113,7 @@ class Tested:
     protocol: str | None = None
     findings: RecordingFindings | None = None
     rows: Sequence[Row] = ()
+    line: Sequence[float] = ()
 
     @property
     def is_finished(self) -> bool:
@@ -244,6 +249,7 @@ def _tested(path: Path, test: _Test | None) -> Tested:
         state, why = "interrupted", "the recording was cut short, or is still running"
     if test is not None and test.state != _FINISHED:
         state, why = test.state, test.why or why
+    rows = [_row(one) for one in _last_rounds(summaries)]
     return Tested(
         host=host,
         drive=serial or _nameless(first["drive"], labels),
@@ -256,8 +262,28 @@ def _tested(path: Path, test: _Test | None) -> Tested:
         why=printable(why) if why else None,
         protocol=printable(meta.protocol.name),
         findings=judged,
-        rows=[_row(one) for one in _last_rounds(summaries)],
+        rows=rows,
+        line=_line(recording, rows[0].step) if rows else (),
     )
+
+
+def _line(recording: Recording, step: str) -> list[float]:
+    """Throughput over a step: means of equal parts of its time; none where no bytes were logged."""
+    rates = [name for name in ("read_bw_mb_s", "write_bw_mb_s") if name in recording.meta.columns]
+    if not rates:
+        return []
+    t_s, first, last = pl.col("t_s"), pl.col("t_s").min(), pl.col("t_s").max()
+    part = ((t_s - first) / (last - first) * _LINE_POINTS).floor().clip(0, _LINE_POINTS - 1)
+    found = (
+        recording.scan(["t_s", "step", *rates])
+        .filter(pl.col("step") == step)
+        .with_columns(part.alias("part"), pl.sum_horizontal(rates).alias("rate"))
+        .group_by("part")
+        .agg(pl.col("rate").mean())
+        .sort("part")
+        .collect()
+    )
+    return [round(rate) for rate in found["rate"] if rate is not None and math.isfinite(rate)]
 
 
 def _nameless(drive: str, labels: Mapping[str, str]) -> str:

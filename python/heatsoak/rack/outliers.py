@@ -15,10 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.protocol.phrases import plain
+from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.compared import UNIT_WORDS, Compared, deviation, interval, number, shown
 from heatsoak.rack.effects import LEVEL, Fit
-from heatsoak.rack.findings import RackEffect, RackOutlier
+from heatsoak.rack.findings import RackOutlier
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
@@ -86,23 +86,28 @@ def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutli
 def _named(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
     seen, measure = one.seen, one.measure
     own = deviation(one, drive)
-    effect = shown(measure, own)
-    is_worse = (own.value < 0) == (measure.worse == "low")
-    return RackOutlier(
+    found = RackOutlier(
         drive=drive,
         model=seen.models[list(seen.drives).index(drive)],
         where=where.get(drive, ""),
         step=one.row.step,
         measure=measure.id,
         unit=measure.unit,
-        deviation=effect,
+        deviation=shown(measure, own),
         probability=one.unlike[drive],
-        is_worse=is_worse,
-        sentence=_sentence(one, effect, is_worse=is_worse),
+        is_worse=(own.value < 0) == (measure.worse == "low"),
+        sentence="",
     )
+    return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
 
 
-def _sentence(one: Compared, effect: RackEffect, *, is_worse: bool) -> str:
-    word = _WORDS[one.measure.id][0 if is_worse else 1]
-    amount = f"{number(effect.value)} {UNIT_WORDS[one.measure.unit]} {word}"
-    return f"{amount} than others of its model in {plain(one.row.step)} ({interval(effect)})"
+def amount(one: RackOutlier) -> str:
+    """Return how far a drive deviates: ``14 % slower (9 to 19)``."""
+    word = _WORDS[one.measure][0 if one.is_worse else 1]
+    size = f"{number(one.deviation.value)} {UNIT_WORDS[one.unit]}"
+    return f"{size} {word} ({interval(one.deviation)})"
+
+
+def sentence(amounts: Sequence[str], step: str) -> str:
+    """Return how far a drive deviates, and from what."""
+    return f"{listed(amounts)} than others of its model in {plain(step)}"

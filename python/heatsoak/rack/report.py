@@ -9,7 +9,7 @@ from heatsoak.protocol.phrases import listed
 from heatsoak.rack.compared import Compared, compare, natural, told
 from heatsoak.rack.findings import RackDrive, RackOutlier, RackReport, RackTest
 from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Rack, Tested
-from heatsoak.rack.outliers import MIN_DRIVES, outliers, set_aside
+from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
 from heatsoak.rack.places import place_labels, where
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
@@ -43,8 +43,9 @@ def report(
     broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
     drives = [
         _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike)
-        for drive in sorted(of_drive, key=lambda one: natural(place_of[one] + " " + one))
+        for drive in sorted(of_drive, key=lambda one: natural(f"{place_of[one]} {one}"))
     ]
+    drives.sort(key=lambda one: one.passes)
     asked = forbidden is not None or fail_below_mb_s is not None
     all_finished = all(test.is_finished for test in tests)
     worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
@@ -95,7 +96,10 @@ def _drive(
     ]
     unfinished = [why for test in of for why in _unfinished(test)]
     worse = [one for one in unlike if one.drive == drive and one.is_worse]
-    why = [*unfinished, *limits, *_throttling(of, worse), *_worse(worse)]
+    falls = _throttling(of, worse)
+    # how deep a fall is has been said with the fall
+    rest = [one for one in worse if not (falls and one.measure == "depth_pct")]
+    why = [*unfinished, *limits, *falls, *_worse(rest)]
     return RackDrive(
         drive=drive,
         serial=next((one.serial for one in of if one.serial), None),
@@ -122,7 +126,11 @@ def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]
 
 def _worse(worse: Sequence[RackOutlier]) -> list[str]:
     order = [measure.id for measure in MEASURES]
-    return [one.sentence for one in sorted(worse, key=lambda one: order.index(one.measure))]
+    ordered = sorted(worse, key=lambda one: order.index(one.measure))
+    return [
+        sentence([amount(one) for one in ordered if one.step == step], step)
+        for step in dict.fromkeys(one.step for one in ordered)
+    ]
 
 
 def _test(test: Tested, broken: Sequence[str]) -> RackTest:

@@ -36,13 +36,13 @@ def _suite(
     named: Named, steps: Sequence[StepFindings], fail_below_mb_s: float | None
 ) -> ElementTree.Element:
     meta = named.recording.meta
-    group = _legal(f"{meta.protocol.name}.{named.label}")
+    group = legal(f"{meta.protocol.name}.{named.label}")
     cases = [_case(step, group, fail_below_mb_s) for step in steps]
     if meta.status != "finished":
         cases.append(_unfinished(meta, group))
     suite = ElementTree.Element(
         "testsuite",
-        name=_legal(named.label),
+        name=legal(named.label),
         tests=str(len(cases)),
         failures=_count(cases, "failure"),
         errors=_count(cases, "error"),
@@ -55,28 +55,28 @@ def _suite(
     properties = ElementTree.SubElement(suite, "properties")
     known = {"drive": meta.drive.get("model") or meta.drive.get("path"), **meta.conditions}
     for name, value in known.items():
-        ElementTree.SubElement(properties, "property", name=_legal(name), value=_legal(str(value)))
+        ElementTree.SubElement(properties, "property", name=legal(name), value=legal(str(value)))
     suite.extend(cases)
     return suite
 
 
 def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> ElementTree.Element:
     case = ElementTree.Element(
-        "testcase", classname=group, name=_legal(step.step), time=f"{step.duration_s:.3f}"
+        "testcase", classname=group, name=legal(step.step), time=f"{step.duration_s:.3f}"
     )
     too_slow = (
         fail_below_mb_s is not None
         and step.mean_mb_s is not None
         and step.mean_mb_s < fail_below_mb_s
     )
-    said = _legal(sentence(step) or step.verdict)
+    said = legal(sentence(step) or step.verdict)
     if step.throttles:
-        _child(case, "failure", "throttles", said, _evidence(step))
+        add_child(case, "failure", "throttles", said, _evidence(step))
     elif too_slow:
         message = f"mean of {step.mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
-        _child(case, "failure", "too-slow", message, _evidence(step))
+        add_child(case, "failure", "too-slow", message, _evidence(step))
     elif step.why_unknown is not None:
-        ElementTree.SubElement(case, "skipped", message=_legal(step.why_unknown))
+        ElementTree.SubElement(case, "skipped", message=legal(step.why_unknown))
     ElementTree.SubElement(case, "system-out").text = f"{step.verdict}: {said}"
     return case
 
@@ -87,24 +87,25 @@ def _unfinished(meta: RecordingMeta, group: str) -> ElementTree.Element:
     why = (
         "the recording was cut short, or is still running" if cut else f"the run was {meta.status}"
     )
-    message = _legal(f"{why}: {meta.reason}" if meta.reason else why)
-    _child(case, "error", "cut" if cut else meta.status, message, message)
+    message = legal(f"{why}: {meta.reason}" if meta.reason else why)
+    add_child(case, "error", "cut" if cut else meta.status, message, message)
     return case
 
 
-def _child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
-    ElementTree.SubElement(case, tag, type=kind, message=message).text = text
+def add_child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
+    """Add a failure or an error to a case."""
+    ElementTree.SubElement(case, tag, type=kind, message=legal(message)).text = text
 
 
 def _evidence(step: StepFindings) -> str:
     lines = (line for episode in step.episodes for line in episode.evidence)
-    return _legal("\n".join([*step.why, *lines]))
+    return legal("\n".join([*step.why, *lines]))
 
 
 def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
     return str(sum(case.find(tag) is not None for case in cases))
 
 
-def _legal(text: str) -> str:
-    """The text without control characters, most of which XML forbids, but with line ends."""
+def legal(text: str) -> str:
+    """Return the text without control characters, most of which XML forbids, but with line ends."""
     return "\n".join(map(printable, text.split("\n")))
