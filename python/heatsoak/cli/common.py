@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
-from heatsoak.analysis.limits import why_failed
+from heatsoak.analysis.limits import Forbidden, why_failed
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import Console, TextColumn, announce, json_text, print_err
@@ -212,5 +212,5 @@ def open_recordings(
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
     """Return 1 if a requested limit is exceeded, else 0."""
-    word = None if fail_on is None else fail_on.value
+    word: Forbidden | None = None if fail_on is None else fail_on.value
     return int(any(why_failed(one, word, fail_below) for one in findings.recordings))

@@ -10,7 +10,8 @@ A rack often has 3 to 8 drives of a model, whose effects may be next to nothing.
 estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
 and its intervals are those of a normal law with known variances: too narrow. Here only one number
 is unknown besides what has a solution in closed form: the ratio of the two variances. Given that
-ratio, effects follow Student's law exactly; its degrees of freedom are runs less fixed effects. The restricted likelihood (Patterson and Thompson 1971) is not maximised over the ratio but
+ratio, effects follow Student's law exactly; its degrees of freedom are runs less fixed effects.
+The restricted likelihood (Patterson and Thompson 1971) is not maximised over the ratio but
 averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the noise's variance and
 of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
 So a variance of zero is a value like others, and nothing can fail to converge.
@@ -157,7 +158,7 @@ class Fit:
         self._noise = np.sqrt(self._left / self._df)
         self._of_drives, self._runs = of_drives, runs
 
-    def _sums(self, rows: Array) -> tuple[Mixture, Array]:
+    def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
         wide = np.zeros((len(rows), self._design.shape[1]))
         wide[:, : rows.shape[1]] = rows

@@ -64,12 +64,13 @@ def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
     drives = {one.drive: one for one in found.drives}
     for test in found.tests:
         drive = drives[test.drive]
-        row = test.model_dump(
-            include={"drive", "serial", "model", "firmware", "recording", "state"}
-        )
+        names = {"drive", "serial", "model", "firmware", "recording", "state"}
+        row = test.model_dump(include=names)
         row |= {f"condition.{key}": value for key, value in test.labels.items()}
         row |= {"passes": drive.passes, "why": "; ".join(drive.why) or None}
-        for step, values in (test.values or {None: {}}).items():
+        if not test.values:
+            yield row
+        for step, values in test.values.items():
             yield row | {"step": step} | values
 
 

@@ -244,8 +244,8 @@ def _tested(path: Path, test: _Test | None) -> Tested:
     told = (first["serial"], test.serial if test else None, labels.get("serial"))
     serial = next((printable(one) for one in told if one), None)
     host = labels.get(HOST)
-    state, why = meta.status, meta.reason
-    if state == "running":
+    state, why = str(meta.status), meta.reason
+    if meta.status == "running":
         state, why = "interrupted", "the recording was cut short, or is still running"
     if test is not None and test.state != _FINISHED:
         state, why = test.state, test.why or why

@@ -44,4 +44,4 @@ class Mixture:
             middle = (low + high) / 2
             is_below = self.below(middle) < share
             low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-        return (low + high) / 2
+        return np.asarray((low + high) / 2)
