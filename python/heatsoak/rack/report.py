@@ -6,7 +6,7 @@ from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.protocol.phrases import listed
-from heatsoak.rack.compared import Compared, compare, natural, told
+from heatsoak.rack.compared import UNKNOWN_MODEL, Compared, compare, natural, told
 from heatsoak.rack.findings import RackDrive, RackOutlier, RackReport, RackTest
 from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Rack, Tested
 from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
@@ -62,7 +62,7 @@ def report(
         outliers=unlike,
         measures=measures,
         tests=[_test(one, why) for one, why in zip(tests, broken, strict=True)],
-        not_compared=_not_compared(found),
+        not_compared=_not_compared(found, tests),
     )
 
 
@@ -172,7 +172,7 @@ def named(drive: RackDrive) -> str:
     return f"{drive.drive} ({drive.where})" if drive.where else drive.drive
 
 
-def _not_compared(found: Sequence[Compared]) -> list[str]:
+def _not_compared(found: Sequence[Compared], tests: Sequence[Tested]) -> list[str]:
     if not found:
         return ["no two runs share a step, so there is nothing to compare"]
     said = []
@@ -189,6 +189,16 @@ def _not_compared(found: Sequence[Compared]) -> list[str]:
             "no drive is called unlike the others: what is due to the drive cannot be told from "
             "its place (run drives in several places, or name fewer labels with --by-place)"
         )
+    firmwares: dict[str, set[str]] = {}
+    for test in tests:
+        if test.firmware:
+            firmwares.setdefault(test.model or UNKNOWN_MODEL, set()).add(test.firmware)
+    said += [
+        f"drives of {model} have different firmware, and may differ because of it: "
+        f"{listed(sorted(versions))}"
+        for model, versions in firmwares.items()
+        if len(versions) > 1
+    ]
     if first.fit.can_tell and not first.fit.has_repeats:
         said.append(
             "nothing was repeated: what is said of a drive may be chance of its single run, "

@@ -159,13 +159,13 @@ class Picture implements Drawn {
     const made = button(
       [
         h("b", {}, figure, MARKS[state] ? h("i", { "aria-hidden": "true" }, MARKS[state]) : null),
-        h("small", { "aria-hidden": "true" }, shortened(drive.drive, 9)),
+        h("small", {}, shortened(drive.drive, 9)),
+        h("span", { class: "unseen" }, ` ${cut(text, 400)}`),
       ],
       () => this.go(tile.drive),
       {
         class: `tile ${state}`,
         style: back ? `background:${back};color:${ink}` : null,
-        "aria-label": cut(text, 400),
       },
     );
     for (const event of ["mouseenter", "focus"]) {
