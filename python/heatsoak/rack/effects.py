@@ -188,6 +188,8 @@ class Fit:
         The interval holds for the largest one, whichever it is: that of each pair is widened
         (Bonferroni), and the largest of their ends are taken. None if it cannot be told.
         """
+        if len(self._levels[key]) < 2:
+            return None
         pairs = list(combinations(range(len(self._levels[key])), 2))
         rows = np.zeros((len(pairs), len(self._levels[key])))
         for row, (i, j) in zip(rows, pairs, strict=True):

@@ -137,6 +137,8 @@ class RackDrive(BaseModel):
 
     Attributes:
         where: its host and places.
+        explained: what its place and what the drive itself did to its speed, if it does not pass
+            and that can be told.
     """
 
     drive: str
@@ -147,6 +149,12 @@ class RackDrive(BaseModel):
     tests: int
     passes: bool
     why: list[str]
+    explained: str | None
+
+    @property
+    def told(self) -> list[str]:
+        """Why it does not pass, and whether that is its place or itself."""
+        return [*self.why, *([self.explained] if self.explained else [])]
 
 
 class RackReport(BaseModel):

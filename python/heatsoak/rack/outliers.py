@@ -54,10 +54,11 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         if drive is None:
             break
         others = Fit(seen.without([*gone, drive]))
-        shift = others.shift(seen.only(drive))
+        shifts = [others.shift(seen.only(one)) for one in (*gone, drive)]
         may_go[model_of[drive]] -= 1
-        if shift is None:
-            break
+        shift = shifts[-1]
+        if shift is None or None in shifts:
+            break  # too few would be left to tell its places
         below = float(shift.below(np.zeros(1))[0])
         looks = len(left) * looked_at * 2 ** (len(tried) + 1)
         tried.append((drive, min(1.0, 2 * min(below, 1 - below) * looks)))

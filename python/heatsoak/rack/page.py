@@ -82,7 +82,7 @@ def _section(found: RackReport, rack: Rack) -> RackSection:
                 where=one.where,
                 passes=one.passes,
                 is_unlike=one.drive in unlike,
-                why=one.why,
+                why=one.told,
                 line=lines[one.drive],
             )
             for one in found.drives

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
-from heatsoak.protocol.phrases import listed
+from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.compared import UNKNOWN_MODEL, Compared, compare, natural, told
-from heatsoak.rack.findings import RackDrive, RackOutlier, RackReport, RackTest
+from heatsoak.rack.findings import RackDrive, RackMeasure, RackOutlier, RackReport, RackTest
 from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Rack, Tested
 from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
 from heatsoak.rack.places import place_labels, where
@@ -40,16 +40,16 @@ def report(
     place_of = {drive: where(of, labels) for drive, of in of_drive.items()}
     found = set_aside(compare(tests, labels))
     unlike = outliers(found, place_of)
+    measures = [told(one) for one in found]
     broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
     drives = [
-        _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike)
+        _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike, measures)
         for drive in sorted(of_drive, key=lambda one: natural(f"{place_of[one]} {one}"))
     ]
     drives.sort(key=lambda one: one.passes)
     asked = forbidden is not None or fail_below_mb_s is not None
     all_finished = all(test.is_finished for test in tests)
     worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
-    measures = [told(one) for one in found]
     return RackReport(
         sentence=_sentence(drives),
         told=[one.sentence for one in measures if one.measure in _FIRST],
@@ -87,6 +87,7 @@ def _drive(
     tests: Sequence[Tested],
     broken: Sequence[list[str]],
     unlike: Sequence[RackOutlier],
+    measures: Sequence[RackMeasure],
 ) -> RackDrive:
     limits = [
         why
@@ -109,7 +110,21 @@ def _drive(
         tests=len(of),
         passes=not why,
         why=list(dict.fromkeys(why)),
+        explained=_explained(drive, measures) if why else None,
     )
+
+
+def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
+    """What its place and what the drive itself did to its speed, in the first step with both."""
+    for one in measures:
+        for found in one.drives if one.measure in _FIRST else []:
+            if found.drive == drive and found.of_place is not None and found.own is not None:
+                return (
+                    f"mean speed in {plain(one.step)}: {found.of_place:+.1f} % by its place, "
+                    f"{found.own.value:+.1f} % ({found.own.low:+.1f} to {found.own.high:+.1f}) by "
+                    "the drive itself"
+                )
+    return None
 
 
 def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]:

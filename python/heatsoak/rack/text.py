@@ -19,7 +19,11 @@ def print_rack(found: RackReport, console: Console) -> None:
     for one in found.drives:
         passes = Text("yes", style="green") if one.passes else Text("no", style="bold red")
         table.add_row(
-            Text(one.drive), Text(one.model or ""), Text(one.where), passes, lines(one.why)
+            Text(one.drive),
+            Text(one.model or ""),
+            Text(one.where),
+            passes,
+            lines(one.told),
         )
     console.print(table)
     better = [one for one in found.outliers if not one.is_worse]

@@ -99,7 +99,7 @@ class Picture implements Drawn {
     const metric = given.metrics[this.chosen];
     const title = metric ? `${capital(metric.label)}, ${unitSign(metric.unit)}` : "The rack";
     const head = (text: string) =>
-      h("th", { scope: "col", title: cut(text, 300) }, shortened(text || "all", 24));
+      h("th", { scope: "col", title: cut(text, 300) }, shortened(text || unnamed(column_label), 24));
     this.holder.setAttribute("aria-label", title);
     this.holder.replaceChildren(
       h(
@@ -123,7 +123,7 @@ class Picture implements Drawn {
             h(
               "tr",
               {},
-              h("th", { scope: "row", title: cut(row, 300) }, shortened(row || "all", 24)),
+              h("th", { scope: "row", title: cut(row, 300) }, shortened(row || unnamed(row_label), 24)),
               columns.map((_, x) => this.cell(y, x, of)),
             ),
           ),
@@ -198,6 +198,11 @@ class Picture implements Drawn {
 
 function place({ where }: RackDriveLine): string {
   return where ? `${where}, ` : "";
+}
+
+/** A place that has no name: it has no such label, or no drive has one. */
+function unnamed(label: string): string {
+  return label ? "not told" : "all";
 }
 
 function corner(row: string, column: string): string {
