@@ -42,10 +42,7 @@ COMMANDS = {
         "history",
         "Say whether drives are slower than they were, from years of recordings.",
     ),
-    "rack": (
-        "rack",
-        "Judge a rack of drives: which pass, and whether it is the place or the drive.",
-    ),
+    "rack": ("rack", "Test a rack of drives, and judge it."),
     "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
     "advise": (
         "advise",
