@@ -11,7 +11,7 @@ import tiny
 from command import complaint, heatsoak_here
 from heatsoak.rack.effects import Fit, Observations
 from made_once import made_once
-from racked import SLOTS, add_test, judged, make_rack
+from rack_results import SLOTS, add_test, judged, make_rack
 from scipy import stats
 
 SLOW = "S06"

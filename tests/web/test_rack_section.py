@@ -10,7 +10,7 @@ from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from made_once import made_once
 from paged import HOSTILE
-from racked import add_test, make_rack, opened
+from rack_results import add_test, make_rack, opened
 
 pytest_plugins = ["browsed"]
 pytestmark = pytest.mark.slow
