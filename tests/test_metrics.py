@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings
-from heatsoak.bench.metrics import Address, Metrics, served
+from heatsoak.bench.metrics import Address, Metrics, seen_of, served
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
 from heatsoak.target.device import describe_device
@@ -82,7 +82,7 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
         if over.is_set():
             raise KeyboardInterrupt
 
-    with served(watched.watch, Address("127.0.0.1", 0)) as url:
+    with served(Metrics(lambda: [seen_of(watched.watch)]), Address("127.0.0.1", 0)) as url:
         thread = threading.Thread(target=watched.watch.run, args=(None, beat))
         thread.start()
         until(lambda: watched.watch.moved["write_bytes"] > 0)
@@ -107,7 +107,7 @@ def values(text: str) -> Values:
 
 def scraped(watch: DriveWatch) -> str:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Metrics(watch))
+    registry.register(Metrics(lambda: [seen_of(watch)]))
     return generate_latest(registry).decode()
 
 
@@ -277,7 +277,7 @@ def test_an_address_in_use_is_one_line(watched: Watched) -> None:
         used.listen()
         address = Address("127.0.0.1", used.getsockname()[1])
         with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
-            served(watched.watch, address).__enter__()
+            served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()
 
 
 def test_without_the_library_a_watch_says_what_to_install(

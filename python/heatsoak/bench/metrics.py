@@ -1,4 +1,4 @@
-"""What a watch sees as metrics for Prometheus, over HTTP.
+"""What is seen of drives as metrics for Prometheus, over HTTP.
 
 Names, units and labels are those of `heatsoak export --to openmetrics`; `recording.columns` defines
 them. A scrape sees the newest reading, so what was moved is also counted: rates between scrapes
@@ -6,17 +6,20 @@ miss nothing.
 """
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from heatsoak.analysis.findings import Cause
+from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.openmetrics import labels_of
 from heatsoak.output import printable
+from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, is_of_drive
+from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
 
 if TYPE_CHECKING:
@@ -58,9 +61,46 @@ class Address:
         return cls(host or _HERE, int(port))
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a drive at a moment.
+
+    Attributes:
+        labels: which drive it is, such as ``serial``.
+        moved: bytes and I/Os so far, as a watch counts them; empty where nobody counts.
+        verdict: of the newest load.
+    """
+
+    labels: Mapping[str, str | None]
+    latest: Latest
+    sensors: Sequence[SensorInfo | SensorMeta] = ()
+    moved: Mapping[str, float] = field(default_factory=dict)
+    verdict: str | None = None
+
+
+def seen_of(watch: DriveWatch) -> Seen:
+    """Return what a watch knows, which need not have begun."""
+    device, found = watch.device, watch.findings
+    return Seen(
+        labels={"device": device.name, "model": device.model, "serial": device.serial},
+        latest=watch.latest,
+        sensors=watch.sensors,
+        moved=watch.moved.copy(),
+        verdict=found.steps[-1].verdict if found is not None and found.steps else None,
+    )
+
+
+class Collector(Protocol):
+    """Whatever yields metrics when somebody asks."""
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield metrics, each family once."""
+        ...
+
+
 @contextmanager
-def served(watch: DriveWatch, address: Address) -> Iterator[str]:
-    """Serve the metrics of `watch` meanwhile; yield their URL.
+def served(collector: Collector, address: Address) -> Iterator[str]:
+    """Serve metrics meanwhile; yield their URL.
 
     Raises UsageError if the address cannot be listened on, ToolError without prometheus-client.
     """
@@ -69,7 +109,7 @@ def served(watch: DriveWatch, address: Address) -> Iterator[str]:
     except ImportError as error:
         raise ToolError(_MISSING) from error
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Metrics(watch))
+    registry.register(collector)
     try:
         server, thread = start_http_server(address.port, address.host, registry)
     except (OSError, OverflowError, UnicodeError) as error:
@@ -88,67 +128,69 @@ def served(watch: DriveWatch, address: Address) -> Iterator[str]:
 
 
 class Metrics:
-    """The newest readings of a watch, collected when somebody asks."""
+    """What is known of drives, collected when somebody asks."""
 
-    def __init__(self, watch: DriveWatch) -> None:
-        """Take the watch, which need not have begun."""
-        self._watch = watch
-        device = watch.device
-        known = {"device": device.name, "model": device.model, "serial": device.serial}
-        self._labels = {name: printable(value) for name, value in known.items() if value}
+    def __init__(self, drives: Callable[[], Iterable[Seen]]) -> None:
+        """Take what tells the drives."""
+        self._drives = drives
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
         # nothing that was not measured is shown as 0
         families: dict[str, tuple[OpenMetricsFamily, Samples]] = {}
-        latest = self._watch.latest.values()
-        for name, value in latest.items():
-            family = column_of(name).metric
-            if family is None or not _is_of_now(name, latest):
-                continue
-            # several columns are one family, apart by a label
-            _, samples = families.setdefault(family.name, (family, []))
-            samples.append((labels_of(name), value * family.times / family.over))
+        for drive in self._drives():
+            known = {name: printable(value) for name, value in drive.labels.items() if value}
+            for family, labels, value in _of_drive(drive):
+                # drives, and several columns, are one family, apart by labels
+                _, samples = families.setdefault(family.name, (family, []))
+                samples.append(({**known, **labels}, value))
         for family, samples in families.values():
-            yield self._metric(family, samples)
-        moved = self._watch.moved.copy()
-        for way, verb in (("read", "read"), ("write", "written")):
-            for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
-                text = f"{what} since the watch began, whoever caused it."
-                counted = OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
-                yield self._metric(counted, [({}, moved[f"{way}_{unit}"])])
-        if (temp_c := self._watch.latest.drive_temp_c()) is not None:
-            yield self._metric(_TEMPERATURE, [({}, temp_c)])
-        if limits := self._limits_c():
-            yield self._metric(_LIMIT, [({"limit": name}, c) for name, c in limits.items()])
-        found = self._watch.findings
-        if found is not None and found.steps:
-            newest = found.steps[-1].verdict
-            states = [({"verdict": one}, float(one == newest)) for one in _VERDICTS]
-            yield self._metric(_VERDICT, states)
+            yield metric(family, samples)
 
-    def _limits_c(self) -> dict[str, float]:
-        """The drive's own limits, by name; of several sensors' the lowest."""
-        found: dict[str, float] = {}
-        for sensor in self._watch.sensors:
-            temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
-            if not any(is_of_drive(name) for name in temps):
-                continue
-            for name, limit_c in sensor.thresholds.items():
-                # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
-                short = name.removesuffix("_c")
-                if short in ("warning", "critical", "tmt1", "tmt2") and is_possible_temp(limit_c):
-                    found[short] = min(limit_c, found.get(short, limit_c))
-        return found
 
-    def _metric(self, family: OpenMetricsFamily, samples: Samples) -> "Metric":
-        from prometheus_client.core import Metric
+def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
+    latest = drive.latest.values()
+    for name, value in latest.items():
+        family = column_of(name).metric
+        if family is not None and _is_of_now(name, latest):
+            yield family, labels_of(name), value * family.times / family.over
+    for way, verb in (("read", "read"), ("write", "written")) if drive.moved else ():
+        for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
+            text = f"{what} since the watch began, whoever caused it."
+            counted = OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
+            yield counted, {}, drive.moved[f"{way}_{unit}"]
+    if (temp_c := drive.latest.drive_temp_c()) is not None:
+        yield _TEMPERATURE, {}, temp_c
+    for name, limit_c in _limits_c(drive.sensors).items():
+        yield _LIMIT, {"limit": name}, limit_c
+    for one in _VERDICTS if drive.verdict is not None else ():
+        yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
 
-        metric = Metric(family.name, family.help, family.type)
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        for labels, value in samples:
-            metric.add_sample(name, {**self._labels, **labels}, value)
-        return metric
+
+def _limits_c(sensors: Iterable[SensorInfo | SensorMeta]) -> dict[str, float]:
+    """The drive's own limits, by name; of several sensors' the lowest."""
+    found: dict[str, float] = {}
+    for sensor in sensors:
+        temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
+        if not any(is_of_drive(name) for name in temps):
+            continue
+        for name, limit_c in sensor.thresholds.items():
+            # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
+            short = name.removesuffix("_c")
+            if short in ("warning", "critical", "tmt1", "tmt2") and is_possible_temp(limit_c):
+                found[short] = min(limit_c, found.get(short, limit_c))
+    return found
+
+
+def metric(family: OpenMetricsFamily, samples: Samples) -> "Metric":
+    """Return a family's metric with its samples, for prometheus-client."""
+    from prometheus_client.core import Metric
+
+    made = Metric(family.name, family.help, family.type)
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    for labels, value in samples:
+        made.add_sample(name, labels, value)
+    return made
 
 
 def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:

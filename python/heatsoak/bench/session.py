@@ -223,7 +223,12 @@ class Session:
         return previews
 
     def record(
-        self, directory: Path, *, resume: bool = False, workers: int = WORKERS
+        self,
+        directory: Path,
+        *,
+        resume: bool = False,
+        workers: int = WORKERS,
+        when_held: Callable[[], None] = lambda: None,
     ) -> list[Recording]:
         """Make all recordings, in `directory` itself or one directory each below it.
 
@@ -232,7 +237,8 @@ class Session:
         terminal is asked for what only hands can change. Where one fails, the others are kept. A
         copy is recorded into `source` and `destination`. With `resume`, recordings that are
         finished are left as they are, and those that were cut are resumed; a copy that was cut is
-        kept beside `directory` and repeated.
+        kept beside `directory` and repeated. `when_held` is called once the drives are locked,
+        before anything is written to them.
         Raises UsageError where the directory already holds something, where hands are needed and
         there is no terminal, and for heat that cannot be commanded here; RefusedError where another
         run has the drive, and what :func:`heatsoak.bench.conductor.conduct_drives` raises.
@@ -251,6 +257,7 @@ class Session:
             if todo:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
                     check_thresholds(self.place, wanted, self.roots)
+            when_held()
             results = self._record_all(todo, directory, workers)
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)

@@ -42,7 +42,6 @@ COMMANDS = {
         "history",
         "Say whether drives are slower than they were, from years of recordings.",
     ),
-    "rack": ("rack", "Test a rack of drives, and judge it."),
     "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
     "advise": (
         "advise",
@@ -56,6 +55,7 @@ COMMANDS = {
         "sweep",
         "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.",
     ),
+    "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "report": (
         "report",
         "Write a report on recordings or logs: a page with charts, a picture or a table.",

@@ -1,13 +1,242 @@
-"""``heatsoak rack``: many drives under one protocol."""
+"""``heatsoak rack``: one protocol on the drives of many hosts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
 
 import typer
+from rich.table import Table
 
-from heatsoak.cli import rack_report
+from heatsoak.analysis import Findings, analyze
+from heatsoak.bench.directories import default_directory
+from heatsoak.bench.metrics import Address, served
+from heatsoak.cli import completion, rack_report
+from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
+from heatsoak.output import Text, announce, print_err, print_out
+from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.rack.kept import HOME_VARIABLE
+from heatsoak.rack.listed import as_toml
+from heatsoak.rack.metrics import RackMetrics
+from heatsoak.rack.perform import perform
+from heatsoak.rack.running import (
+    Asked,
+    Rack,
+    Together,
+    drives_of_hosts,
+    previews,
+    run_rack,
+    stop_rack,
+)
+from heatsoak.recording import Recording
+from heatsoak.report import print_drives, print_preview
 
-rack_app = typer.Typer(help="Test a rack of drives, and judge it.", rich_markup_mode=None)
+SchedulerOption = Annotated[
+    str,
+    typer.Option(
+        "--scheduler", metavar="ADDRESS", help="The Dask scheduler that has a worker on each host."
+    ),
+]
+
+rack_app = typer.Typer(help="Run a protocol on the drives of many hosts, and compare the drives.")
 rack_report.add_to(rack_app)
 
 
-def add_to(root: typer.Typer) -> None:
+@rack_app.command("drives")
+def drives_command(
+    scheduler: SchedulerOption,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write those that may be written to a new file."
+        ),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    """List the drives of all hosts, and whether writing to them is safe."""
+    if output is not None and output.exists():
+        raise UsageError(f"{output}: already exists: name a new file with -o")
+    hosts, drives = drives_of_hosts(scheduler)
+    if output is not None:
+        output.write_text(as_toml(hosts, drives), "utf-8")
+        announce(f"{output}: take out what must not be erased, and label the others")
+    rows = [{"host": hosts[id_].name, **row} for id_, found in drives.items() for row in found]
+    if output_format is OutputFormat.JSON:
+        print_json(rows)
+    else:
+        print_drives(rows, console())
+    return 0
+
+
+@rack_app.command("run")
+def run_command(
+    protocol: Annotated[
+        str,
+        typer.Argument(
+            help="A bundled protocol's name, a TOML file, or a fio job file.",
+            autocompletion=completion.protocols,
+        ),
+    ],
+    scheduler: SchedulerOption,
+    drives: Annotated[
+        Path | None,
+        typer.Option(
+            "--drives",
+            metavar="FILE",
+            help="The drives to test, and to erase, as `rack drives -o` lists them.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="As for `run`, on all drives."),
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
+    ] = 1.0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Collect here; a run that was started there is followed again.",
+        ),
+    ] = None,
+    together: Annotated[
+        Together,
+        typer.Option(
+            help="Begin at the same moment: drives of a host, which share its air, all, or none."
+        ),
+    ] = "host",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="ADDRESS:PORT",
+            help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+        ),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    """Run a protocol once on each drive of a rack, and collect what was recorded."""
+    wanted = apply_settings(scaled(load(protocol), scale), settings or [])
+    directory = output or default_directory(f"rack-{wanted.name}")
+    shown = RackMetrics(directory)
+    with progress_bar(stays=False) as progress, _served(shown, metrics):
+
+        def tell(rack: Rack, text: str) -> None:
+            shown.rack = rack
+            progress(rack.progress, text)
+
+        asked = Asked(
+            protocol=wanted,
+            address=scheduler,
+            listed=drives,
+            directory=directory,
+            together=together,
+            again=resume,
+            tell=tell,
+            read=None if metrics is None else shown.readings.update,
+        )
+        if dry_run:
+            return _print_previews(asked, output_format)
+        try:
+            rack = run_rack(asked)
+        except KeyboardInterrupt:
+            raise RunInterrupted(
+                f"no longer followed; tests go on on their hosts: the same command with -o "
+                f"{directory} follows them again, heatsoak rack stop {directory} stops them"
+            ) from None
+    found = [directory / row.directory for row in rack.tests if row.directory is not None]
+    findings = analyze([Recording.open(path) for path in found])
+    document = {
+        **rack.model_dump(mode="json"),
+        "recordings": findings.model_dump(mode="json")["recordings"],
+    }
+    if output_format is OutputFormat.JSON:
+        print_json(document)
+    else:
+        _print_tests(rack, findings, directory)
+    states = {row.state for row in rack.tests} - {"finished"}
+    if not states:
+        return 0
+    return 4 if states == {"refused"} else HeatsoakError.exit_code
+
+
+@rack_app.command("stop")
+def stop_command(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where the run's recordings are collected.")
+    ],
+    scheduler: SchedulerOption,
+) -> int:
+    """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
+    count = stop_rack(directory, scheduler)
+    print_out(f"{count} tests were told to stop: the command that started them collects them")
+    return 0
+
+
+@rack_app.command("perform", hidden=True, help=f"Run a test that {HOME_VARIABLE} keeps.")
+def perform_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR")],
+    attempt: Annotated[int, typer.Argument(metavar="N", min=1)],
+) -> int:
+    """Run an attempt of a test: what a host starts."""
+    return perform(directory, attempt)
+
+
+@contextmanager
+def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
+    """Serve metrics, if that is asked for."""
+    if metrics is None:
+        yield
+        return
+    with served(shown, Address.parse(metrics)) as url:
+        print_err(f"metrics: {url}")
+        yield
+
+
+def _print_tests(rack: Rack, findings: Findings, directory: Path) -> None:
+    finished = sum(row.state == "finished" for row in rack.tests)
+    print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
+    answers = {one.path: one.answer.sentence for one in findings.recordings}
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Host", "Drive", "Test", ""):
+        table.add_column(heading, overflow="fold")
+    for row in rack.tests:
+        said = answers.get(str(directory / row.directory), "") if row.directory else ""
+        table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))
+    console().print(table)
+
+
+def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
+    found = previews(asked)
+    if output_format is OutputFormat.JSON:
+        print_json(
+            [
+                {
+                    "host": row.host,
+                    "on": row.on,
+                    "runs": runs,
+                    "why": None if why is None else str(why),
+                }
+                for row, runs, why in found
+            ]
+        )
+    else:
+        for row, runs, why in found:
+            print_out(f"{row.host}, {row.on}{'' if why is None else f': {why}'}")
+            print_preview(runs, console())
+    return max((why.exit_code for *_, why in found if why is not None), default=0)
+
+
+def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    root.add_typer(rack_app, name="rack")
+    app.add_typer(rack_app, name="rack")

@@ -113,9 +113,9 @@ def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
     if metrics is None:
         yield
         return
-    from heatsoak.bench.metrics import Address, served
+    from heatsoak.bench.metrics import Address, Metrics, seen_of, served
 
-    with served(watch, Address.parse(metrics)) as url:
+    with served(Metrics(lambda: [seen_of(watch)]), Address.parse(metrics)) as url:
         print_err(f"metrics: {url}")
         yield
 

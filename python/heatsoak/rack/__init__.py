@@ -1,5 +1,5 @@
-"""A rack of drives under one protocol: which are worse than others of their model, and why.
+"""Racks: one protocol on many drives of many hosts, each test once, and what came out.
 
-`measures` makes a row of each judged step, `effects` tells places from drives from repeated runs,
-`outliers` finds drives unlike others of their model, `compared` puts it together with who passed.
+What came out: `measures` makes a row of each judged step, `effects` tells places from drives from
+repeated runs, `outliers` finds drives unlike others of their model, `report` says who passes.
 """

@@ -162,6 +162,7 @@ def read_rack(
         (directory, name, path)
         for directory in directories
         for name, path in recordings_below(directory)
+        if not any(part.startswith(".") for part in Path(name).parts)  # not collected as a whole
     ]
     rack = Rack(run=next((one.run for one in listed.values() if one and one.run), None))
     known: set[tuple[Path, str]] = set()
@@ -216,12 +217,12 @@ def _without(test: _Test, state: str, why: str | None) -> Tested:
     if state == _FINISHED:
         state, why = "lost", why or "its recording is not there"
     labels = _labels(test.labels, test.host)
-    serial = printable(test.serial) if test.serial else None
+    serial = printable(test.serial or _id_in(test.on) or "") or None
     host = labels.get(HOST)
-    drive = serial or ", ".join(printable(one) for one in (test.on, host) if one)
+    where = ", ".join(printable(one) for one in (test.on, host) if one)
     return Tested(
         host=host,
-        drive=drive or "unnamed drive",
+        drive=serial or where or "unnamed drive",
         serial=serial,
         model=None,
         firmware=None,
@@ -230,6 +231,11 @@ def _without(test: _Test, state: str, why: str | None) -> Tested:
         state=printable(state),
         why=printable(why) if why else None,
     )
+
+
+def _id_in(on: str | None) -> str | None:
+    """A drive's serial or other id, where the test was asked for by that and not by a path."""
+    return None if on is None or "/" in on or ":" in on else on
 
 
 def _tested(path: Path, test: _Test | None) -> Tested:

@@ -15,6 +15,14 @@ from heatsoak.rack.places import place_labels, where
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
 
+#: States of tests that `heatsoak rack run` knows besides the plain ones.
+_STATES = {
+    "absent": "was not started",
+    "starting": "was not started yet",
+    "ready": "waits to begin",
+    "running": "is still running",
+    "cut": "was cut short",
+}
 #: Drives that do not pass, in the first sentence.
 _MOST_NAMED = 3
 #: What decides whether drives are told apart in the first lines: their speed.
@@ -77,7 +85,8 @@ def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | 
 def _unfinished(test: Tested) -> list[str]:
     if test.is_finished:
         return []
-    return [f"{test.state}: {test.why}" if test.why else f"{test.state}, no reason was given"]
+    what = _STATES.get(test.state, test.state)
+    return [f"{what}: {test.why}" if test.why else what]
 
 
 def _drive(

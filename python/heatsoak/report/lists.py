@@ -14,9 +14,18 @@ from heatsoak.units import format_bytes, format_duration, format_number
 
 
 def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
-    """Print the rows of ``heatsoak drives``."""
+    """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each."""
+    drives = list(drives)
+    has_hosts = any("host" in drive for drive in drives)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Drive", "Model", "Size", "Sensors", "Writing"):
+    for heading in (
+        *(("Host",) if has_hosts else ()),
+        "Drive",
+        "Model",
+        "Size",
+        "Sensors",
+        "Writing",
+    ):
         table.add_column(heading, overflow="fold")
     for drive in drives:
         if drive["simulated"]:
@@ -26,6 +35,7 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
         else:
             writing = Text(f"refused: {drive['why']}", style="yellow")
         table.add_row(
+            *((Text(drive["host"]),) if has_hosts else ()),
             Text(drive["path"] or drive["id"]),
             Text(drive["model"] or ""),
             format_bytes(drive["size_bytes"]),

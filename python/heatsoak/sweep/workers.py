@@ -1,9 +1,7 @@
 """Where a sweep's tasks are run: here, in processes of this machine, or on a Dask cluster."""
 
-import logging
 import multiprocessing
 import os
-import re
 import signal
 import statistics
 import threading
@@ -17,16 +15,13 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 import heatsoak
+from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sweep.work import version
 
 _T = TypeVar("_T")
 #: Empty tasks that the overhead of a task is the median of.
 _TRIES = 5
-#: As `dask scheduler` prints it, or without the protocol.
-_ADDRESS = re.compile(r"([a-z]+://)?\S+:[0-9]+")
-#: How long to look for a scheduler.
-_CONNECT_S = 10
 
 
 @dataclass(frozen=True)
@@ -126,24 +121,11 @@ def _as_worker() -> None:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    connect = client_class(address)
     try:
-        import distributed
-    except ImportError:
-        raise UsageError(
-            "--scheduler needs Dask, which is not installed: pip install 'heatsoak[cluster]'"
-        ) from None
-    if not _ADDRESS.fullmatch(address):
-        raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
-    # what it says of lost connections would stand among our own lines
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    try:
-        connect: Callable[..., Any] = distributed.Client
-        client = connect(address, timeout=_CONNECT_S, set_as_default=False)
+        client = connect(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ToolError(
-            f"--scheduler {address}: does not answer ({type(error).__name__}): give the address "
-            "that dask scheduler prints, such as tcp://host:8786"
-        ) from error
+        raise ToolError(no_answer(address, error)) from error
     try:
         count = sum(client.nthreads().values())
         if count == 0:

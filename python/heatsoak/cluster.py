@@ -1,0 +1,40 @@
+"""Dask clusters: what all that use one need to know before they connect."""
+
+import logging
+import re
+import warnings
+from typing import Any
+
+from heatsoak.errors import UsageError
+
+#: How long to look for a scheduler.
+CONNECT_S = 10
+#: As `dask scheduler` prints it, or without the protocol.
+_ADDRESS = re.compile(r"([a-z]+://)?\S+:[0-9]+")
+
+
+def client_class(address: str) -> Any:
+    """Return Dask's client; raises UsageError without Dask, and for what is no address.
+
+    Encryption is Dask's own configuration, which it reads from its files and the environment.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise UsageError(
+            "--scheduler needs Dask, which is not installed: pip install 'heatsoak[cluster]'"
+        ) from None
+    if not _ADDRESS.fullmatch(address):
+        raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
+    # what it says of lost connections and of others' packages would stand among our own lines
+    warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed.Client
+
+
+def no_answer(address: str, error: Exception) -> str:
+    """Return what to say where a scheduler does not answer."""
+    return (
+        f"--scheduler {address}: does not answer ({type(error).__name__}): give the address that "
+        "dask scheduler prints, such as tcp://host:8786"
+    )

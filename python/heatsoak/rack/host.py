@@ -1,0 +1,223 @@
+"""What a host of a rack does when it is asked to; see :mod:`heatsoak.rack.kept`.
+
+Each function may be called again at any time, and answers as it did before: a caller that lost the
+answer asks once more.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict
+
+import heatsoak
+from heatsoak.bench.rows import planned_row
+from heatsoak.errors import ToolError, UsageError
+from heatsoak.rack.kept import Kept, RackTest, Status, directory_of, home, write
+from heatsoak.rack.perform import Go, planned
+from heatsoak.recording import Recording, SensorMeta
+from heatsoak.recording.meta import JOURNAL
+from heatsoak.tools import find_tool
+
+#: There where systemd is the first process.
+_SYSTEMD = Path("/run/systemd/system")
+_BLOCK = 1 << 20
+#: Of a journal, where each column's newest value is.
+_NEWEST_BYTES = 1 << 16
+
+
+class Host(BaseModel):
+    """A host: the same one if the tests that it keeps are the same.
+
+    Attributes:
+        id: of the directory that it keeps tests in.
+        name: its own.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    name: str
+    version: str
+
+
+class CollectedFile(BaseModel):
+    """A file of a recording; `path` is relative to it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def describe() -> Host:
+    """Return which host this is; raises ToolError where it cannot keep tests."""
+    path = home() / "id"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # linked into place: of two that make it at once, one does
+        ours = path.with_name(f"id.{uuid4().hex}")
+        ours.write_text(uuid4().hex, "ascii")
+        try:
+            os.link(ours, path)
+        except FileExistsError:
+            pass
+        finally:
+            ours.unlink()
+        id_ = path.read_text("ascii")
+    except OSError as error:
+        raise ToolError(f"{path}: cannot be written: {error.strerror}") from error
+    return Host(id=id_, name=socket.gethostname(), version=heatsoak.__version__)
+
+
+def drives() -> list[dict[str, Any]]:
+    """Return this host's own drives, as ``heatsoak drives`` lists them."""
+    from heatsoak.target.inventory import inventory
+
+    return [row.model_dump(mode="json") for row in inventory() if not row.simulated]
+
+
+def preview(test: RackTest) -> list[dict[str, Any]]:
+    """Return what a test would write and how long it takes; nothing is touched."""
+    session = planned(test)
+    rows = (planned_row(session.protocol, one) for one in session.preview())
+    return [row.model_dump(mode="json") for row in rows]
+
+
+def start(test: RackTest, attempt: int) -> Status:
+    """Start a test's process unless that attempt was started before; return where it stands."""
+    kept = Kept(directory_of(test.run, test.name))
+    kept.keep(test)
+    status = kept.status(attempt)
+    if status.state != "absent":
+        return status
+    _spawn(kept, f"heatsoak-{test.run}-{test.name}-{attempt}", attempt)
+    return Status(state="starting")
+
+
+def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
+    """Return where attempts of a run's tests stand, by the tests' names."""
+    return {
+        name: Kept(directory_of(run, name)).status(attempt) for name, attempt in attempts.items()
+    }
+
+
+class Reading(BaseModel):
+    """The newest values of a running test's recording by column, its sensors, and its drive."""
+
+    values: dict[str, float]
+    sensors: list[SensorMeta]
+    drive: dict[str, Any]
+
+
+def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
+    """Return what running tests measure now, by their names; nothing of others."""
+    found = {}
+    for name in names:
+        directory = Kept(directory_of(run, name)).recording
+        try:
+            meta = Recording.open(directory).meta
+            with (directory / JOURNAL).open("rb") as file:
+                file.seek(max(file.seek(0, os.SEEK_END) - _NEWEST_BYTES, 0))
+                lines = file.read().split(b"\n")[1:-1]  # the ends may be parts of lines
+        except (OSError, UsageError):
+            continue  # has not begun, has just ended, or has a recording for each cell
+        values = {key: value for line in lines for key, value in json.loads(line).items()}
+        numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
+        found[name] = Reading(values=numbers, sensors=meta.sensors, drive=meta.drive)
+    return found
+
+
+def go(run: str, attempts: dict[str, int], in_s: float) -> None:
+    """Tell tests that are ready to begin, all of them at once, in so many seconds."""
+    at_s = time.monotonic() + in_s
+    for name, attempt in attempts.items():
+        kept = Kept(directory_of(run, name))
+        with kept.alone():
+            if kept.path("ready", attempt).exists() and not kept.path("go", attempt).exists():
+                write(kept.path("go", attempt), Go(at_s=at_s))
+
+
+def stop(run: str, names: Sequence[str]) -> int:
+    """Stop tests as Ctrl-C would; return how many were running."""
+    found = [Kept(directory_of(run, name)).process() for name in names]
+    processes = [number for number in found if number is not None]
+    for number in processes:
+        os.kill(number, signal.SIGTERM)
+    return len(processes)
+
+
+def files(run: str, name: str, attempt: int) -> list[CollectedFile]:
+    """Return the files of what a test has recorded; raises UsageError while it does."""
+    kept = Kept(directory_of(run, name))
+    if not kept.status(attempt).has_ended:
+        raise UsageError(f"{name}: has not ended")
+    found = []
+    for path in sorted(kept.recording.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            relative = str(path.relative_to(kept.recording))
+            found.append(CollectedFile(path=relative, bytes=path.stat().st_size, sha256=digest))
+    return found
+
+
+def read(run: str, name: str, path: str, offset: int) -> bytes:
+    """Return a block of a file that :func:`files` named, from `offset` on."""
+    recording = Kept(directory_of(run, name)).recording.resolve()
+    wanted = (recording / path).resolve()
+    if not wanted.is_relative_to(recording):
+        raise UsageError(f"{path}: is not part of the recording")
+    with wanted.open("rb") as file:
+        file.seek(offset)
+        return file.read(_BLOCK)
+
+
+def _spawn(kept: Kept, unit: str, attempt: int) -> None:
+    """Start a process that outlives this one, with its output in a file."""
+    test = [sys.executable, "-m", "heatsoak", "rack", "perform", str(kept.directory)]
+    test.append(str(attempt))
+    output = kept.directory / f"output-{attempt}.txt"
+    if _SYSTEMD.is_dir() and os.geteuid() == 0:
+        # not part of the worker's own unit, with which it would be stopped
+        command = [*transient_unit(unit, output), *test]
+    else:
+        command = [find_tool("setsid", "util-linux"), "--fork", *test]
+    with output.open("ab") as file:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            cwd=kept.directory,
+            start_new_session=True,
+            check=False,
+        )
+    # a unit of that name is this attempt, which somebody else has just started
+    if done.returncode != 0 and kept.status(attempt).state == "absent":
+        raise ToolError(f"{unit}: cannot be started, see {output}")
+
+
+def transient_unit(unit: str, output: Path) -> list[str]:
+    """Return the command that runs another one as a unit of systemd's."""
+    known = [f"--setenv={name}" for name in os.environ if name.startswith(("HEATSOAK_", "PYTHON"))]
+    return [
+        "systemd-run",
+        "--quiet",
+        "--collect",
+        f"--unit={unit}",
+        "--setenv=PATH",
+        *known,
+        f"--property=StandardOutput=append:{output}",
+        f"--property=StandardError=append:{output}",
+    ]

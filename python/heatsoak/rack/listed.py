@@ -1,0 +1,117 @@
+"""Which drives of a rack are tested: a file that names them, or all that may be read."""
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from heatsoak.catalog.loader import toml_tables, validated
+from heatsoak.catalog.specs import Strict
+from heatsoak.errors import UsageError
+from heatsoak.files import require_file
+from heatsoak.protocol.conditions import Label
+from heatsoak.rack.host import Host
+
+
+class ListedDrive(Strict):
+    """A drive to be tested.
+
+    Attributes:
+        host: a host's name; None is whichever has the drive with that serial.
+        on: a drive's serial or other id, or a target as for ``run --on``.
+        erase: the drive whose data may be destroyed, as for ``run --erase``.
+        labels: conditions, such as the slot.
+    """
+
+    host: str | None = None
+    on: str
+    erase: str | None = None
+    labels: dict[str, Label] = Field(default_factory=dict)
+
+
+class Listed(Strict):
+    """A file of drives."""
+
+    drive: tuple[ListedDrive, ...] = Field(min_length=1)
+
+
+def load_listed(path: Path) -> list[ListedDrive]:
+    """Return the drives that a TOML file names; UsageError with file and key for what is wrong."""
+    require_file(path)
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    return list(validated(Listed, toml_tables(text, str(path)), str(path)).drive)
+
+
+def placed(
+    listed: list[ListedDrive], hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]
+) -> list[tuple[Host, ListedDrive]]:
+    """Return each listed drive with its host; raises UsageError where that is not clear.
+
+    `drives` are the rows of ``heatsoak drives``, by the ids of their hosts.
+    """
+    names = sorted(one.name for one in hosts.values())
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{twice}: several hosts are called that: give their workers names")
+    found: list[tuple[Host, ListedDrive]] = []
+    for drive in listed:
+        owners = {id_ for id_, rows in drives.items() if drive.on in _ids(rows)}
+        if len(owners) > 1:
+            both = ", ".join(sorted(hosts[id_].name for id_ in owners))
+            raise UsageError(f"{drive.on}: is on several hosts, {both}: leave one of them out")
+        if drive.host is not None:
+            owners = {id_ for id_, one in hosts.items() if one.name == drive.host}
+            if not owners:
+                raise UsageError(
+                    f"host {drive.host}: does not answer; those that do are {', '.join(names)}"
+                )
+        if not owners:
+            raise UsageError(f"{drive.on}: no host has a drive of that id: name its host")
+        (owner,) = owners
+        if any(host.id == owner and other.on == drive.on for host, other in found):
+            raise UsageError(f"{drive.on}: is listed twice")
+        found.append((hosts[owner], drive))
+    return found
+
+
+def _ids(rows: list[dict[str, Any]]) -> set[str]:
+    return {row[key] for row in rows for key in ("id", "serial") if row[key]}
+
+
+def name_of(host: Host, drive: ListedDrive) -> str:
+    """Return a name for a drive's test, a file name that no other of the rack has."""
+    digest = hashlib.sha256(f"{host.id} {drive.on}".encode()).hexdigest()[:6]
+    return f"{plain(drive.on)}-{digest}"
+
+
+def plain(text: str) -> str:
+    """Return what can be a file's name of a text."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text)[-60:].strip("-") or "unnamed"
+
+
+def as_toml(hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]) -> str:
+    """Return a file of all drives that may be written, for people to shorten and to label."""
+    import tomlkit
+    from tomlkit.items import Table
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment("The drives that heatsoak rack run tests."))
+    document.add(tomlkit.comment("A protocol that writes destroys what is on those with `erase`."))
+    tables = tomlkit.aot()
+    for id_, rows in drives.items():
+        for row in rows:
+            if row["writable"]:
+                table: Table = tomlkit.table()
+                table.update({"host": hosts[id_].name, "on": row["id"], "erase": row["id"]})
+                table.add(tomlkit.comment(f"{row['model'] or 'a drive'}, {row['path']}"))
+                table.add("labels", tomlkit.inline_table())
+                tables.append(table)
+    document.add("drive", tables)
+    return tomlkit.dumps(document)

@@ -1,0 +1,78 @@
+"""A run of a rack as metrics for Prometheus: where tests stand, and what their drives do."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from heatsoak.analysis import analyze
+from heatsoak.bench.metrics import Metrics, Samples, Seen, metric
+from heatsoak.bench.recorder import Latest
+from heatsoak.errors import HeatsoakError
+from heatsoak.output import printable
+from heatsoak.rack.host import Reading
+from heatsoak.rack.kept import State
+from heatsoak.rack.running import Rack, Row
+from heatsoak.recording import Recording
+from heatsoak.recording.columns import OpenMetricsFamily
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+_STATE = OpenMetricsFamily(
+    "heatsoak_rack_test_state", "1 for where a test of the rack stands, 0 for the rest."
+)
+_PROGRESS = OpenMetricsFamily(
+    "heatsoak_rack_test_progress_ratio", "Share of a test's planned time that has passed."
+)
+
+
+@dataclass(eq=False)
+class RackMetrics:
+    """Collects what is known of a run; another thread may change it meanwhile."""
+
+    directory: Path
+    rack: Rack | None = None
+    readings: dict[str, Reading] = field(default_factory=dict)
+    _verdicts: dict[str, str] = field(default_factory=dict)
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics, each family once."""
+        rows = [] if self.rack is None else self.rack.tests
+        states: Samples = []
+        progress: Samples = []
+        for row in rows:
+            labels = _labels(row)
+            states += [({**labels, "state": one}, float(one == row.state)) for one in _STATES]
+            progress.append((labels, row.progress))
+        yield metric(_STATE, states)
+        yield metric(_PROGRESS, progress)
+        yield from Metrics(lambda: (self._seen(row) for row in rows)).collect()
+
+    def _seen(self, row: Row) -> Seen:
+        labels, latest = _labels(row), Latest()
+        reading = self.readings.get(row.name) if row.state == "running" else None
+        if reading is None:
+            return Seen(labels, latest, verdict=self._verdict(row))
+        latest.update(reading.values)
+        known = {key: reading.drive.get(key) for key in ("model", "serial")}
+        return Seen({**labels, **known}, latest, reading.sensors)
+
+    def _verdict(self, row: Row) -> str | None:
+        """The verdict on the last step of what was collected."""
+        if row.directory is None:
+            return None
+        if row.directory not in self._verdicts:
+            with suppress(HeatsoakError):
+                (found, *_) = analyze([Recording.open(self.directory / row.directory)]).recordings
+                if found.steps:
+                    self._verdicts[row.directory] = found.steps[-1].verdict
+        return self._verdicts.get(row.directory)
+
+
+_STATES = get_args(State)
+
+
+def _labels(row: Row) -> dict[str, str]:
+    return {"host": printable(row.host), "drive": printable(row.on)}

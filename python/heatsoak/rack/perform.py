@@ -1,0 +1,91 @@
+"""The process of a test on its host: it decides whether the test may begin, and runs it."""
+
+import time
+import traceback
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from heatsoak.bench.session import Session, plan_session
+from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
+from heatsoak.output import announce, print_err
+from heatsoak.rack.kept import Ended, Kept, RackTest, Started, write
+from heatsoak.sensor import Roots
+from heatsoak.target import Place, parse_place
+from heatsoak.target.device import list_devices
+
+#: A test that waits longer for the others gives its drive free.
+_WAITS_S = 3600.0
+_LOOK_S = 0.05
+
+
+class Go(BaseModel):
+    """When a test begins, by its host's clock of this boot, in s."""
+
+    at_s: float
+
+
+def perform(directory: Path, attempt: int) -> int:
+    """Run an attempt of the test in `directory` unless that was started before.
+
+    Returns the exit code. How the test ended is written to the directory before this returns.
+    """
+    kept = Kept(directory)
+    with kept.locked() as is_ours:
+        if not is_ours or kept.was_started(attempt):
+            return 0  # another process has done it, or does
+        for what in ("ready", "go"):  # of a process that was killed while it waited
+            kept.path(what, attempt).unlink(missing_ok=True)
+        ended = _run(kept, attempt)
+        write(kept.path("ended", attempt), ended)
+    if ended.why is not None:
+        announce(ended.why)
+    return ended.exit_code
+
+
+def _run(kept: Kept, attempt: int) -> Ended:
+    try:
+        test = kept.test()
+        session = planned(test)
+        planned_s = sum(one.plan.duration_s for one in session.preview())
+        session.record(
+            kept.recording,
+            resume=attempt > 1,
+            when_held=lambda: _begin(kept, attempt, test.waits, planned_s),
+        )
+    except HeatsoakError as error:
+        return Ended(exit_code=error.exit_code, why=str(error))
+    except KeyboardInterrupt:
+        return Ended(exit_code=RunInterrupted.exit_code, why="stopped before it began")
+    except Exception as error:
+        for line in traceback.format_exception(error):
+            print_err(line.rstrip())
+        return Ended(exit_code=3, why=f"internal error: {type(error).__name__}: {error}")
+    return Ended(exit_code=0)
+
+
+def planned(test: RackTest) -> Session:
+    """Plan a test's session on this host; raises what :func:`plan_session` does."""
+    return plan_session(place_of(test.on), lambda: test.protocol, erase_id=test.erase_id)
+
+
+def place_of(on: str, roots: Roots | None = None) -> Place:
+    """Return the target that is named, also by a drive's serial; raises UsageError for none."""
+    devices = [one for one in list_devices(roots or Roots()) if on in one.erase_ids]
+    if len(devices) > 1:
+        raise UsageError(f"{on}: {len(devices)} drives of this host are called that")
+    return parse_place(str(devices[0].path) if devices else on)
+
+
+def _begin(kept: Kept, attempt: int, waits: bool, planned_s: float) -> None:
+    """Wait for the others, then write that the test begins."""
+    if waits:
+        write(kept.path("ready", attempt), Go(at_s=time.monotonic()))
+        give_up_s = time.monotonic() + _WAITS_S
+        while (go := kept.read(Go, "go", attempt)) is None:
+            if time.monotonic() > give_up_s:
+                raise RunInterrupted("was never told to begin")
+            time.sleep(_LOOK_S)
+        time.sleep(max(go.at_s - time.monotonic(), 0.0))
+    started = Started(at_unix_s=time.time(), planned_s=planned_s)
+    write(kept.path("started", attempt), started)

@@ -1,0 +1,391 @@
+"""Runs a protocol on a rack: starts each test once, follows all of them, collects recordings.
+
+What was asked for is kept in `rack.json` of the output directory before anything is started, so
+that the same command goes on after it was stopped. The hosts have the last word on what ran.
+"""
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+from uuid import uuid4
+
+from pydantic import BaseModel, ValidationError
+
+from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.protocol import Protocol, apply_settings
+from heatsoak.protocol.conditions import Label
+from heatsoak.rack import host
+from heatsoak.rack.hosts import Hosts, NoAnswerError
+from heatsoak.rack.kept import RackTest, State, Status, write
+from heatsoak.rack.listed import ListedDrive, load_listed, name_of, placed, plain
+from heatsoak.recording import require_new
+
+#: In the output directory.
+NAME = "rack.json"
+#: Which tests begin at the same moment: those of a host, whose drives share its air, all, or none.
+Together = Literal["host", "rack", "none"]
+#: Enough for all hosts of a rack to be told before.
+_LEAD_S = 3.0
+_POLL_S = 1.0
+
+
+class Row(BaseModel):
+    """A test of the rack.
+
+    Attributes:
+        attempt: which start of it is meant.
+        directory: what was collected, relative to that of `rack.json`; None if nothing was yet.
+    """
+
+    name: str
+    host: str
+    host_id: str
+    on: str
+    erase: str | None
+    labels: dict[str, Label]
+    attempt: int = 1
+    state: State = "absent"
+    why: str | None = None
+    progress: float = 0.0
+    is_collected: bool = False
+    directory: str | None = None
+
+    def take(self, status: Status) -> None:
+        """Take over where it stands."""
+        self.state, self.why, self.progress = status.state, status.why, status.progress
+
+
+class Rack(BaseModel):
+    """A run of a rack: `rack.json`."""
+
+    schema_version: Literal[1] = 1
+    run: str
+    protocol: str
+    protocol_sha256: str
+    together: Together
+    tests: list[Row]
+
+    @property
+    def progress(self) -> float:
+        """The share that is done, 0 to 1."""
+        return sum(row.progress for row in self.tests) / len(self.tests)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for.
+
+    Attributes:
+        listed: the file of the drives; None for all that can be read.
+        again: whether tests that were cut are to be resumed.
+        tell: gets the rack each time something has changed, and what to say of it.
+        read: gets what running tests measure, by their names; None where nobody wants it.
+    """
+
+    protocol: Protocol
+    address: str
+    listed: Path | None
+    directory: Path
+    together: Together
+    again: bool
+    tell: Callable[[Rack, str], None]
+    read: Callable[[dict[str, host.Reading]], None] | None = None
+
+
+def run_rack(asked: Asked) -> Rack:
+    """Make all tests, and return what became of them; what was collected is in the directory.
+
+    Raises UsageError for drives that cannot be tested so, ToolError if the scheduler does not
+    answer at the start. Interrupted, tests go on; the same command then follows them again.
+    """
+    return asyncio.run(_run(asked))
+
+
+async def _run(asked: Asked) -> Rack:
+    async with Hosts(asked.address) as hosts:
+        rack = _continued(asked)
+        if rack is None:
+            require_new(asked.directory)
+            rack = _new(asked, await tests_asked_for(hosts, asked.protocol, asked.listed))
+        else:
+            await hosts.find()  # those that do not answer may come back
+        if asked.again:
+            for row in rack.tests:
+                if row.state != "finished" and Status(state=row.state).has_ended:
+                    row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
+                    row.take(Status())
+        asked.directory.mkdir(parents=True, exist_ok=True)
+        _keep(rack, asked.directory)
+        following = _Following(asked, rack, hosts)
+        ids = dict.fromkeys(row.host_id for row in rack.tests)
+        await asyncio.gather(*(following.follow(id_) for id_ in ids))
+    return rack
+
+
+async def tests_asked_for(
+    hosts: Hosts, protocol: Protocol, listed: Path | None
+) -> list[tuple[host.Host, ListedDrive]]:
+    """Return the drives to be tested, each with its host; raises UsageError for none."""
+    found = await hosts.find()
+    if not found:
+        raise UsageError("the cluster has no workers: start one on each host with dask worker")
+    drives = {id_: await hosts.call(id_, host.drives) for id_ in found}
+    if listed is not None:
+        return placed(load_listed(listed), found, drives)
+    if protocol.writes:
+        raise UsageError(
+            f"{protocol.name}: writes, so name the drives that may be erased with --drives FILE: "
+            "heatsoak rack drives -o FILE lists them"
+        )
+    every = [ListedDrive(on=row["id"]) for rows in drives.values() for row in rows if row["id"]]
+    if not every:
+        raise UsageError("no host has a drive of its own: name targets with --drives FILE")
+    return placed(every, found, drives)
+
+
+def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
+    rows = [
+        Row(
+            name=name_of(on_host, drive),
+            host=on_host.name,
+            host_id=on_host.id,
+            **drive.model_dump(include={"on", "erase", "labels"}),
+        )
+        for on_host, drive in tests
+    ]
+    return Rack(
+        run=uuid4().hex,
+        protocol=asked.protocol.name,
+        protocol_sha256=_digest(asked.protocol),
+        together=asked.together,
+        tests=rows,
+    )
+
+
+def load_rack(directory: Path) -> Rack:
+    """Return what is kept of a run; raises UsageError if there is none."""
+    try:
+        return Rack.model_validate_json((directory / NAME).read_bytes())
+    except OSError as error:
+        raise UsageError(f"{directory}: holds no run of a rack: {error.strerror}") from error
+    except ValidationError as error:
+        raise UsageError(f"{directory / NAME}: is damaged: {error.errors()[0]['msg']}") from error
+
+
+def _continued(asked: Asked) -> Rack | None:
+    """The run in the output directory, which has to be this one."""
+    if not (asked.directory / NAME).exists():
+        if asked.again:
+            raise UsageError(
+                f"--resume: {asked.directory} holds no run of a rack: name one's with -o"
+            )
+        return None
+    rack = load_rack(asked.directory)
+    same = rack.protocol_sha256 == _digest(asked.protocol) and rack.together == asked.together
+    if asked.listed is not None:
+        drives = load_listed(asked.listed)
+        same &= [(one.on, one.erase, one.labels) for one in drives] == [
+            (row.on, row.erase, row.labels) for row in rack.tests
+        ]
+    if not same:
+        raise UsageError(
+            f"{asked.directory}: holds a run with another protocol or other drives: repeat that "
+            "command as it was, or name a new directory with -o"
+        )
+    return rack
+
+
+def _digest(protocol: Protocol) -> str:
+    return hashlib.sha256(protocol.model_dump_json().encode()).hexdigest()
+
+
+def _keep(rack: Rack, directory: Path) -> None:
+    write(directory / NAME, rack)
+
+
+def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
+    """Return what a host is asked to run."""
+    labels = [f"conditions.host={row.host}"]
+    labels += [f"{key}={_text(value)}" for key, value in row.labels.items()]
+    return RackTest(
+        run=rack.run,
+        name=row.name,
+        on=row.on,
+        erase_id=row.erase,
+        protocol=apply_settings(protocol, labels),
+        waits=rack.together != "none",
+    )
+
+
+def _text(value: Label) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Following:
+    """Follows the tests of a rack, a coroutine for each host."""
+
+    def __init__(self, asked: Asked, rack: Rack, hosts: Hosts) -> None:
+        self._asked = asked
+        self._rack = rack
+        self._hosts = hosts
+        self._lost: set[str] = set()
+        self._begin_s: float | None = None
+
+    async def follow(self, host_id: str) -> None:
+        """Start, follow and collect the tests of a host, until all of them are done."""
+        rows = [row for row in self._rack.tests if row.host_id == host_id]
+        while not all(row.is_collected for row in rows):
+            try:
+                await self._look(host_id, rows)
+                self._lost.discard(host_id)
+            except NoAnswerError:
+                self._lost.add(host_id)
+            except HeatsoakError as error:  # such as a host whose disk is broken
+                for row in rows:
+                    row.why = row.why if row.is_collected else f"cannot be followed: {error}"
+                self._tell()
+                return
+            self._tell()
+            if not all(row.is_collected for row in rows):
+                await asyncio.sleep(_POLL_S)
+
+    async def _look(self, host_id: str, rows: Sequence[Row]) -> None:
+        todo = [row for row in rows if not row.is_collected]
+        attempts = {row.name: row.attempt for row in todo}
+        found = await self._hosts.call(host_id, host.statuses, self._rack.run, attempts)
+        for row in todo:
+            row.take(found[row.name])
+            if row.state == "absent":
+                test = test_of(self._rack, row, self._asked.protocol)
+                try:
+                    row.take(await self._hosts.call(host_id, host.start, test, row.attempt))
+                except NoAnswerError:
+                    raise
+                except HeatsoakError as error:
+                    _give_up(row, error)
+        await self._begin(host_id, rows)
+        running = [row.name for row in todo if row.state == "running"]
+        if running and self._asked.read is not None:
+            self._asked.read(
+                await self._hosts.call(host_id, host.readings, self._rack.run, running)
+            )
+        for row in todo:
+            if Status(state=row.state).has_ended and not row.is_collected:
+                await self._collect(host_id, row)
+
+    async def _begin(self, host_id: str, rows: Sequence[Row]) -> None:
+        """Tell tests to begin once all that begin with them are ready."""
+        ready = {row.name: row.attempt for row in rows if row.state == "ready"}
+        together = self._rack.tests if self._rack.together == "rack" else rows
+        if not ready or any(row.state in ("absent", "starting") for row in together):
+            return
+        now_s = asyncio.get_running_loop().time()
+        if self._begin_s is None:
+            self._begin_s = now_s + _LEAD_S
+        in_s = max(self._begin_s - now_s, 0.0) if self._rack.together == "rack" else 0.0
+        await self._hosts.call(host_id, host.go, self._rack.run, ready, in_s)
+
+    async def _collect(self, host_id: str, row: Row) -> None:
+        """Fetch what a test has recorded, from where an earlier try has stopped."""
+        run, own = self._rack.run, Path(plain(row.host)) / row.name
+        files = await self._hosts.call(host_id, host.files, run, row.name, row.attempt)
+        into = self._asked.directory / own
+        partial = into.with_name(f".{into.name}")
+        for file in files:
+            path = partial / _relative(file.path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as kept:
+                while kept.tell() < file.bytes:
+                    words = (run, row.name, file.path, kept.tell())
+                    kept.write(await self._hosts.call(host_id, host.read, *words))
+            with path.open("rb") as kept:
+                if hashlib.file_digest(kept, "sha256").hexdigest() != file.sha256:
+                    path.unlink()
+                    raise NoAnswerError(f"{path}: was damaged on its way")
+        if files:
+            shutil.rmtree(
+                into, ignore_errors=True
+            )  # of the attempt before, which this one continued
+            partial.rename(into)
+            row.directory = str(own)
+        row.is_collected = True
+
+    def _tell(self) -> None:
+        _keep(self._rack, self._asked.directory)
+        running = sum(row.state == "running" for row in self._rack.tests)
+        done = sum(row.is_collected for row in self._rack.tests)
+        lost = sorted({row.host for row in self._rack.tests if row.host_id in self._lost})
+        words = f"{done} of {len(self._rack.tests)} tests done, {running} running"
+        if lost:
+            words += f"; no answer from {', '.join(lost)}, where tests go on"
+        self._asked.tell(self._rack, words)
+
+
+def _give_up(row: Row, error: HeatsoakError) -> None:
+    row.state = "refused" if error.exit_code == 4 else "failed"
+    row.why, row.is_collected = str(error), True
+
+
+def _relative(path: str) -> Path:
+    """A path of a host's, which must not lead out of the directory."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts:
+        raise ToolError(f"{path}: is no file of a recording")
+    return Path(*pure.parts)
+
+
+def stop_rack(directory: Path, address: str) -> int:
+    """Stop the tests of a run that are under way; return how many were."""
+    return asyncio.run(_stop(load_rack(directory), address))
+
+
+async def _stop(rack: Rack, address: str) -> int:
+    async with Hosts(address) as hosts:
+        found = await hosts.find()
+        stopped = 0
+        for id_ in dict.fromkeys(row.host_id for row in rack.tests):
+            names = [row.name for row in rack.tests if row.host_id == id_ and not row.is_collected]
+            if id_ in found:
+                stopped += await hosts.call(id_, host.stop, rack.run, names)
+        return stopped
+
+
+async def _each_drives(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]:
+    async with Hosts(address) as hosts:
+        found = await hosts.find()
+        return found, {id_: await hosts.call(id_, host.drives) for id_ in found}
+
+
+def drives_of_hosts(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]:
+    """Return a cluster's hosts and the rows of ``heatsoak drives`` there, by the hosts' ids."""
+    return asyncio.run(_each_drives(address))
+
+
+#: A test, its rows of ``run --dry-run``, and why it cannot be run.
+Previewed = tuple[Row, list[dict[str, Any]], HeatsoakError | None]
+
+
+async def _previews(asked: Asked) -> list[Previewed]:
+    async with Hosts(asked.address) as hosts:
+        rack = _continued(asked) or _new(
+            asked, await tests_asked_for(hosts, asked.protocol, asked.listed)
+        )
+        await hosts.find()
+        found: list[Previewed] = []
+        for row in rack.tests:
+            test = test_of(rack, row, asked.protocol)
+            try:
+                runs = await hosts.call(row.host_id, host.preview, test)
+                found.append((row, runs, None))
+            except HeatsoakError as error:
+                found.append((row, [], error))
+        return found
+
+
+def previews(asked: Asked) -> list[Previewed]:
+    """Return what each test would write and how long it takes, or why it cannot be run."""
+    return asyncio.run(_previews(asked))

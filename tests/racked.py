@@ -1,0 +1,318 @@
+"""Racks on this machine: a Dask scheduler, hosts with a worker each, and drives that count.
+
+A drive is an NBD export whose server writes each request down, so what was written to it, and how
+often, is known without asking heatsoak. Hosts can have network namespaces of their own.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Security
+from waiting import until
+
+CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
+DASK = str(Path(sys.executable).with_name("dask"))
+_WRITE = re.compile(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)")
+#: Lost connections are noticed within seconds.
+_SOON = {
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
+}
+#: A host's address, its link, and the words before a command that is to run there.
+Where = dict[str, tuple[str, str | None, list[str]]]
+
+
+@dataclass
+class CountingDrive:
+    """An export; `log` has a line for each request of connections that are closed."""
+
+    uri: str
+    log: Path
+    size_bytes: int
+
+    @property
+    def erase_id(self) -> str:
+        return f"{self.uri}:{self.size_bytes}"
+
+    def writes(self) -> Counter[int]:
+        """Return how often each offset was written."""
+        return Counter(
+            int(match[1], 16) for match in map(_WRITE.search, self.log.open()) if match is not None
+        )
+
+    @property
+    def starts(self) -> int:
+        """How often it was written from the start."""
+        return self.writes()[0]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was written."""
+        text = self.log.read_text()
+        return sum(int(count, 16) for _, count in _WRITE.findall(text)) >= self.size_bytes
+
+
+@contextmanager
+def counting_drive(directory: Path, mb_s: float, size_mib: int = 32) -> Iterator[CountingDrive]:
+    """Serve memory at so many MB/s."""
+    directory.mkdir()
+    at, pid, log = directory / "socket", directory / "pid", directory / "log"
+    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
+    command += ["--filter=log", "--filter=rate", "memory", f"{size_mib}M"]
+    command += [f"logfile={log}", f"rate={round(8e6 * mb_s)}"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+        try:
+            assert until(pid.exists)
+            yield CountingDrive(f"nbd+unix:///?socket={at}", log, size_mib << 20)
+        finally:
+            server.kill()
+
+
+class Supervised:
+    """A command that is started again when it ends, as systemd would."""
+
+    def __init__(self, command: list[str], output: Path, env: dict[str, str]) -> None:
+        self._command, self._output, self._env = command, output, env
+        self._stop = threading.Event()
+        self._start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _start(self) -> None:
+        with self._output.open("ab") as file:
+            self.process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env={**os.environ, **self._env},
+            )
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            if self.process.poll() is not None:
+                self._start()
+
+    def kill(self) -> None:
+        """Kill it; it comes back."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class RackHost:
+    """A host: its name, where it keeps tests, its worker, and its link to the network."""
+
+    name: str
+    home: Path
+    worker: Supervised
+    link: str | None = None
+
+    def set_link(self, state: str) -> None:
+        """Take its network away (``down``), or give it back (``up``)."""
+        assert self.link is not None
+        subprocess.run(["ip", "link", "set", self.link, state], check=True)
+
+    def processes(self) -> list[int]:
+        """Return the processes of tests that have begun and not ended."""
+        found = []
+        for lock in self.home.glob("*/*/lock"):
+            is_under_way = (lock.parent / "started-1.json").exists()
+            if is_under_way and not (lock.parent / "ended-1.json").exists():
+                with suppress(ValueError):
+                    found.append(int(lock.read_text()))
+        return found
+
+
+@dataclass
+class RackOfHosts:
+    """A scheduler with hosts."""
+
+    address: str
+    scheduler: Supervised
+    hosts: list[RackHost]
+    cwd: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "heatsoak", "rack", *words, "--scheduler", self.address]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ``heatsoak rack`` with `words`."""
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.cwd,
+            env={**os.environ, **self.env},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=280,
+        )
+
+    def list_drives(self, drives: dict[str, list[str | CountingDrive]]) -> str:
+        """Write a file that names drives by their hosts; return its name."""
+        tables = []
+        for host, own in drives.items():
+            for number, drive in enumerate(own):
+                on = drive.uri if isinstance(drive, CountingDrive) else drive
+                erase = f'erase = "{drive.erase_id}"' if isinstance(drive, CountingDrive) else ""
+                tables.append(
+                    f'[[drive]]\nhost = "{host}"\non = "{on}"\n{erase}\n'
+                    f'labels = {{ slot = "{number}" }}\n'
+                )
+        (self.cwd / "rack.toml").write_text("\n".join(tables))
+        return "rack.toml"
+
+    def tests(self, directory: str = "out") -> list[dict[str, Any]]:
+        """Return the tests that ``rack.json`` lists."""
+        found: list[dict[str, Any]] = json.loads((self.cwd / directory / "rack.json").read_bytes())[
+            "tests"
+        ]
+        return found
+
+
+@contextmanager
+def rack_of_hosts(
+    cwd: Path, names: tuple[str, ...], *, apart: bool = False, keys: Path | None = None
+) -> Iterator[RackOfHosts]:
+    """Start a scheduler and hosts, `apart` in network namespaces of their own; needs root then.
+
+    With `keys`, the directory of :func:`made_keys`, they only talk to who has one of them.
+    """
+    soon = _SOON if keys is None else {**_SOON, "DASK_CONFIG": str(keys)}
+    protocol = "tcp" if keys is None else "tls"
+    with ExitStack() as stack:
+        own = "127.0.0.1"
+        where: Where = {name: (own, None, []) for name in names}
+        if apart:
+            own, where = stack.enter_context(_namespaces(names))
+        port = _free_port(own)
+        address = f"{protocol}://{own}:{port}"
+        scheduler = Supervised(
+            [
+                DASK,
+                "scheduler",
+                "--protocol",
+                protocol,
+                "--host",
+                own,
+                "--port",
+                str(port),
+                "--no-dashboard",
+            ],
+            cwd / "scheduler.txt",
+            soon,
+        )
+        stack.callback(scheduler.end)
+        hosts = []
+        for name, (ip, link, enter) in where.items():
+            home = cwd / f"home-{name}"
+            command = [*enter, DASK, "worker", address, "--name", name, "--host", ip]
+            command += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            env = {**soon, "HEATSOAK_RACK": str(home)}
+            worker = Supervised(command, cwd / f"worker-{name}.txt", env)
+            stack.callback(worker.end)
+            stack.callback(_kill_tests, home)
+            hosts.append(RackHost(name, home, worker, link))
+        rack = RackOfHosts(address, scheduler, hosts, cwd, soon)
+        assert until(lambda: _workers(address, keys) == len(names))
+        yield rack
+
+
+def _kill_tests(home: Path) -> None:
+    for lock in home.glob("*/*/lock"):
+        with suppress(ValueError, ProcessLookupError):
+            if not (lock.parent / "ended-1.json").exists():
+                os.kill(int(lock.read_text()), signal.SIGKILL)
+
+
+def made_keys(directory: Path) -> Path:
+    """Make a key, its certificate, and what tells Dask to ask for it; return the directory."""
+    directory.mkdir()
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rack -keyout key.pem -out cert.pem"
+    subprocess.run(["openssl", *words.split()], cwd=directory, check=True, capture_output=True)
+    (directory / "ca.pem").write_bytes((directory / "cert.pem").read_bytes())
+    shipped = (CONTRIB / "dask.yaml").read_text()
+    (directory / "dask.yaml").write_text(shipped.replace("/etc/heatsoak", str(directory)))
+    return directory
+
+
+def _workers(address: str, keys: Path | None) -> int:
+    connect: Callable[..., Any] = Client
+    how: dict[str, Any] = {"timeout": 5, "set_as_default": False}
+    if keys is not None:
+        secure: Callable[..., Any] = Security
+        how["security"] = secure(
+            tls_ca_file=str(keys / "ca.pem"),
+            tls_client_cert=str(keys / "cert.pem"),
+            tls_client_key=str(keys / "key.pem"),
+            require_encryption=True,
+        )
+    with suppress(OSError), connect(address, **how) as client:
+        return len(client.scheduler_info(n_workers=-1)["workers"])
+    return 0
+
+
+def _free_port(ip: str) -> int:
+    with socket.socket() as one:
+        one.bind((ip, 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _namespaces(names: tuple[str, ...]) -> Iterator[tuple[str, Where]]:
+    """A bridge with an address, and for each name a namespace with one; gives both."""
+    number = os.getpid() % 60000
+    net = f"10.{100 + number // 250 % 100}.{number % 250}"
+    bridge = f"hsb{number}"
+    with ExitStack() as stack:
+
+        def ip(*words: str) -> None:
+            subprocess.run(["ip", *words], check=True)
+
+        def later(*words: str) -> None:
+            stack.callback(subprocess.run, ["ip", *words], check=False, capture_output=True)
+
+        ip("link", "add", bridge, "type", "bridge")
+        later("link", "del", bridge)
+        ip("addr", "add", f"{net}.1/24", "dev", bridge)
+        ip("link", "set", bridge, "up")
+        where: Where = {}
+        for place, name in enumerate(names):
+            space, outer, inner = (
+                f"hs{number}{name}",
+                f"hso{number}{place}",
+                f"hsi{number}{place}",
+            )
+            ip("netns", "add", space)
+            later("netns", "del", space)
+            ip("link", "add", outer, "type", "veth", "peer", "name", inner)
+            later("link", "del", outer)
+            ip("link", "set", inner, "netns", space)
+            ip("link", "set", outer, "master", bridge, "up")
+            inside = ["ip", "netns", "exec", space]
+            ip("-n", space, "addr", "add", f"{net}.{place + 2}/24", "dev", inner)
+            ip("-n", space, "link", "set", inner, "up")
+            ip("-n", space, "link", "set", "lo", "up")
+            where[name] = (f"{net}.{place + 2}", outer, inside)
+        yield f"{net}.1", where

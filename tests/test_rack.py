@@ -1,0 +1,339 @@
+"""``heatsoak rack``: one protocol on the drives of many hosts, each test once."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from heatsoak.protocol import load
+from heatsoak.rack import host
+from heatsoak.rack.kept import RackTest
+from heatsoak.recording import Recording
+from loop_drive import attached
+from prometheus_client.parser import text_string_to_metric_families
+from racked import (
+    CONTRIB,
+    DASK,
+    CountingDrive,
+    RackOfHosts,
+    counting_drive,
+    made_keys,
+    rack_of_hosts,
+)
+from waiting import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("nbdkit") is None or shutil.which("fio") is None,
+        reason="nbdkit or fio is not installed",
+    ),
+]
+
+PROTOCOL = """
+name = "once"
+[[steps]]
+name = "fill"
+rw = "write"
+bs = "256k"
+size = "100%"
+"""
+
+
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackOfHosts]:
+    with rack_of_hosts(tmp_path_factory.mktemp("rack"), ("b1", "b2")) as rack:
+        (rack.cwd / "once.toml").write_text(PROTOCOL)
+        yield rack
+
+
+@pytest.fixture
+def drives(tmp_path: Path) -> Iterator[list[CountingDrive]]:
+    """Three drives, which take a second."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(counting_drive(tmp_path / f"drive{number}", 32))
+            for number in range(3)
+        ]
+
+
+def started_run(rack: RackOfHosts, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        rack.command("run", *words),
+        cwd=rack.cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_a_test(rack: RackOfHosts, following: subprocess.Popen[str]) -> None:
+    """Wait until a test has begun; fails if the command ends before."""
+
+    def came_to_it() -> bool:
+        assert following.poll() is None, following.communicate()
+        return any(host.processes() for host in rack.hosts)
+
+    assert until(came_to_it)
+
+
+def states(rack: RackOfHosts, out: Path) -> list[str]:
+    return [test["state"] for test in rack.tests(str(out))]
+
+
+def test_each_drive_is_tested_once(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    listed = rack.list_drives({"b1": [*drives[:2]], "b2": [drives[2]]})
+    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    first = rack.run(*words, "--format", "json")
+    assert first.returncode == 0, first.stderr
+    document = json.loads(first.stdout)
+    assert [test["state"] for test in document["tests"]] == ["finished"] * 3
+    conditions = [one["conditions"] for one in document["recordings"]]
+    assert [one["host"] for one in conditions] == ["b1", "b1", "b2"]
+    assert [one["slot"] for one in conditions] == [0, 1, 0]
+    for drive in drives:
+        assert drive.starts == 1
+        assert drive.is_whole
+    # the same command again only says what came out
+    again = rack.run(*words, "--format", "json")
+    assert json.loads(again.stdout) == document
+    text = rack.run(*words)
+    assert text.stdout.startswith("3 of 3 tests finished")
+    assert [drive.starts for drive in drives] == [1, 1, 1]
+
+
+def test_drives_of_a_host_begin_together(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    listed = rack.list_drives({"b1": [*drives]})
+    done = rack.run("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "out" / "rack.json").read_bytes())["run"]
+    kept = [rack.hosts[0].home / run / test["name"] for test in rack.tests(str(tmp_path / "out"))]
+    ready = [(path / "ready-1.json").stat().st_mtime for path in kept]
+    started = [(path / "started-1.json").stat().st_mtime for path in kept]
+    assert max(ready) <= min(started)
+    goes = {(path / "go-1.json").read_text() for path in kept}
+    assert len(goes) == 1
+
+
+def test_however_often_a_test_is_started_it_runs_once(
+    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
+    (tmp_path / "once.toml").write_text(PROTOCOL)
+    drive = drives[0]
+    test = RackTest(
+        run="r",
+        name="t",
+        on=drive.uri,
+        erase_id=drive.erase_id,
+        protocol=load(str(tmp_path / "once.toml")),
+        waits=False,
+    )
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: host.start(test, 1), range(8)))
+    assert until(lambda: host.statuses("r", {"t": 1})["t"].has_ended)
+    assert host.start(test, 1).state == "finished"
+    assert drive.starts == 1
+
+
+def test_a_refused_drive_is_not_written(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
+    path = rack.cwd / listed
+    # the server says it is empty, so only a wrong name is refused
+    path.write_text(path.read_text().replace(drives[1].erase_id, "S123"))
+    done = rack.run("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    assert done.returncode == 4, done.stderr
+    assert states(rack, tmp_path / "out") == ["finished", "refused"]
+    assert "--erase names 'S123'" in rack.tests(str(tmp_path / "out"))[1]["why"]
+    assert drives[1].starts == 0
+
+
+def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
+    rack: RackOfHosts, tmp_path: Path
+) -> None:
+    with counting_drive(tmp_path / "drive", 8) as drive:
+        listed = rack.list_drives({"b1": [drive]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words) as following:
+            wait_for_a_test(rack, following)
+            stopped = rack.run("stop", str(tmp_path / "out"))
+            assert stopped.stdout.startswith("1 tests were told to stop")
+            _, errors = following.communicate(timeout=200)
+        assert following.returncode == 3, errors
+        (test,) = rack.tests(str(tmp_path / "out"))
+        assert test["state"] == "interrupted"
+        assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "interrupted"
+        assert rack.run("run", *words).returncode == 3
+        assert drive.starts == 1
+        resumed = rack.run("run", *words, "--resume")
+        assert resumed.returncode == 0, resumed.stderr
+        assert drive.starts == 2
+    (test,) = rack.tests(str(tmp_path / "out"))
+    assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "finished"
+
+
+def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Path) -> None:
+    with counting_drive(tmp_path / "drive", 8) as drive:
+        listed = rack.list_drives({"b2": [drive]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words) as following:
+            wait_for_a_test(rack, following)
+            following.send_signal(2)
+            _, errors = following.communicate(timeout=200)
+        assert following.returncode == 130
+        assert "tests go on on their hosts" in errors.splitlines()[-1]
+        assert rack.run("run", *words).returncode == 0
+        assert drive.starts == 1
+        assert drive.is_whole
+
+
+def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
+    with counting_drive(tmp_path / "drive", 8) as drive:
+        listed = rack.list_drives({"b2": [drive]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words, "--metrics", "127.0.0.1:0") as following:
+            assert following.stderr is not None
+            url = following.stderr.readline().removeprefix("heatsoak: ").split()[-1]
+            found: dict[tuple[str, ...], float] = {}
+
+            def has_throughput() -> bool:
+                assert following.poll() is None, following.communicate()
+                with urlopen(url, timeout=30) as answer:
+                    found.update(values(answer.read().decode()))
+                return any("bytes_per_second" in key[0] for key in found)
+
+            assert until(has_throughput)
+            following.communicate(timeout=200)
+        assert following.returncode == 0
+    assert found["heatsoak_rack_test_state", "b2", drive.uri, "running"] == 1
+    assert found["heatsoak_rack_test_state", "b2", drive.uri, "cut"] == 0
+    (written,) = (value for key, value in found.items() if key[0].startswith("heatsoak_write_by"))
+    assert written > 0
+
+
+def values(text: str) -> dict[tuple[str, ...], float]:
+    """Return metrics by their names, hosts, drives, and states where they have one."""
+    return {
+        (one.name, *(one.labels[key] for key in ("host", "drive", "state") if key in one.labels)): (
+            one.value
+        )
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def test_a_dry_run_touches_nothing(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
+    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"), "--dry-run")
+    before = {host.name: sorted(host.home.iterdir()) for host in rack.hosts}
+    done = rack.run(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("fill") == 2
+    assert {host.name: sorted(host.home.iterdir()) for host in rack.hosts} == before
+    assert not (tmp_path / "out").exists()
+    assert [drive.starts for drive in drives] == [0, 0, 0]
+    rows = json.loads(rack.run(*words, "--format", "json").stdout)
+    assert [row["runs"][0]["protocol"] for row in rows] == ["once", "once"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
+def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
+    with attached(tmp_path / "image", 32 << 20) as drive:
+        done = rack.run("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
+        assert done.returncode == 0, done.stderr
+        ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
+        assert [row["host"] for row in ours] == ["b1", "b2"]  # both are this machine
+        listed = (tmp_path / "rack.toml").read_text()
+        assert listed.count(ours[0]["id"]) == 4
+        refused = rack.run(
+            *("run", "once.toml", "--drives", str(tmp_path / "rack.toml")),
+            *("-o", str(tmp_path / "out")),
+        )
+    assert refused.returncode == 2
+    assert "is on several hosts, b1, b2: leave one of them out" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ("", "rack.toml: drive is missing"),
+        ('[[drive]]\nhost = "b9"\non = "sim:samsung-950-pro-512"', "host b9: does not answer"),
+        ('[[drive]]\non = "S1"', "S1: no host has a drive of that id: name its host"),
+        ('[[drive]]\nhost = "b1"\non = "S1"\n' * 2, "S1: is listed twice"),
+        ('[[drive]]\nhost = "b1"\nin = "S1"', "rack.toml"),
+    ],
+)
+def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, said: str) -> None:
+    (tmp_path / "rack.toml").write_text(listed)
+    done = rack.run(
+        *("run", "once.toml", "--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o"))
+    )
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert said in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_protocol_that_writes_needs_named_drives(rack: RackOfHosts, tmp_path: Path) -> None:
+    done = rack.run("run", "once.toml", "-o", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "once: writes, so name the drives that may be erased with --drives FILE" in done.stderr
+
+
+def test_a_directory_of_another_run_is_refused(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    listed = rack.list_drives({"b1": [drives[0]]})
+    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    assert rack.run(*words).returncode == 0
+    done = rack.run(*words, "--set", "bs=128k")
+    assert done.returncode == 2
+    assert "holds a run with another protocol or other drives" in done.stderr
+    assert drives[0].starts == 1
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_only_who_has_a_key_takes_part(tmp_path: Path) -> None:
+    keys = made_keys(tmp_path / "keys")
+    with rack_of_hosts(tmp_path, ("b1",), keys=keys) as rack:
+        done = rack.run("drives", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert {row["host"] for row in json.loads(done.stdout)} <= {"b1"}
+        rack.env = {}
+        refused = rack.run("drives")
+    assert refused.returncode == 3
+    assert len(refused.stderr.splitlines()) == 1
+    assert "does not answer" in refused.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("name", ["heatsoak-head", "heatsoak-host"])
+def test_units_are_understood(tmp_path: Path, name: str) -> None:
+    unit = tmp_path / f"{name}.service"
+    unit.write_text((CONTRIB / unit.name).read_text().replace("/opt/heatsoak/bin/dask", DASK))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")
+def test_systemd_takes_the_command(tmp_path: Path) -> None:
+    words = host.transient_unit("heatsoak-r-t-1", tmp_path / "output.txt")
+    tried = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    # where there is no systemd, only what it was asked for is understood
+    assert tried.returncode == 0 or "Failed to connect to bus" in tried.stderr, tried.stderr
