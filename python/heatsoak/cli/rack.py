@@ -40,7 +40,6 @@ SchedulerOption = Annotated[
 ]
 
 rack_app = typer.Typer(help="Run a protocol on the drives of many hosts, and compare the drives.")
-rack_report.add_to(rack_app)
 
 
 @rack_app.command("drives")
@@ -235,6 +234,9 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
             print_out(f"{row.host}, {row.on}{'' if why is None else f': {why}'}")
             print_preview(runs, console())
     return max((why.exit_code for *_, why in found if why is not None), default=0)
+
+
+rack_report.add_to(rack_app)
 
 
 def add_to(app: typer.Typer) -> None:
