@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from heatsoak.rack.compared import Compared
-from heatsoak.rack.effects import Effect, Fit, Observations
+from heatsoak.rack.effects import Effect, Fit
 from heatsoak.rack.measures import MEASURES, Row
+from heatsoak.rack.observations import Observations
 from heatsoak.rack.outliers import set_aside
 
 MODELS, DRIVES, SLOTS = 3, 8, 4

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from compared import Array, run
 from heatsoak.rack.findings import RackReport
-from heatsoak.rack.measures import Rack, read_rack
+from heatsoak.rack.reading import Results, read_results
 from heatsoak.rack.report import report
 
 STEP = {"name": "write", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "60s"}
@@ -68,8 +68,8 @@ def add_test(rack: Path, **told: Any) -> None:
     path.write_text(json.dumps(known | {"tests": [*known.get("tests", []), told]}))
 
 
-def opened(directory: Path) -> Rack:
-    return read_rack([directory], lambda *_: None, lambda _: None)
+def opened(directory: Path) -> Results:
+    return read_results([directory], lambda *_: None, lambda _: None)
 
 
 def judged(directory: Path, **wanted: Any) -> RackReport:

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
-from heatsoak.rack.effects import Fit, Observations
+from heatsoak.rack.effects import Fit
+from heatsoak.rack.observations import Observations
 from made_once import made_once
 from rack_results import SLOTS, add_test, judged, make_rack
 from scipy import stats

@@ -68,7 +68,7 @@ def rack_report_command(
     """Say which drives of a rack pass, which are unlike their model, and what the place does."""
     # these take a while to load, and every command loads this module's neighbours
     from heatsoak.rack.files import check, write
-    from heatsoak.rack.measures import read_rack
+    from heatsoak.rack.reading import read_results
     from heatsoak.rack.report import report
     from heatsoak.rack.text import print_rack
 
@@ -76,7 +76,7 @@ def rack_report_command(
         check(output, force=force)
     opened = Opened()
     with progress_bar(stays=False) as progress:
-        rack = read_rack(directories, progress, opened.leave_out)
+        rack = read_results(directories, progress, opened.leave_out)
     keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
     found = report(
         rack,

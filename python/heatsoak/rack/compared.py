@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.effects import Effect, Fit, Observations, intervals
+from heatsoak.rack.effects import Effect, Fit, intervals
 from heatsoak.rack.findings import (
     DriveEffect,
     PlaceDifferences,
@@ -15,8 +15,10 @@ from heatsoak.rack.findings import (
     RackEffect,
     RackMeasure,
 )
-from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row, Tested
+from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row
+from heatsoak.rack.observations import Observations
 from heatsoak.rack.places import columns_of
+from heatsoak.rack.reading import Tested
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"

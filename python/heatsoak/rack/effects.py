@@ -17,16 +17,17 @@ of that of a drive's mean, which for balanced racks gives the intervals of an an
 So a variance of zero is a value like others, and nothing can fail to converge.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, compress
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from heatsoak.rack.mixture import Array, Mixture
+from heatsoak.rack.observations import Observations, dummies
 
 LEVEL = 0.95
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
@@ -50,39 +51,6 @@ class Effect:
     high: float
 
 
-@dataclass(frozen=True)
-class Observations:
-    """The values of one measure: all of these have one entry for each run.
-
-    Attributes:
-        places: the place by the name of each label.
-        resolution: no value is known better than this.
-    """
-
-    values: Sequence[float]
-    models: Sequence[str]
-    drives: Sequence[str]
-    places: Mapping[str, Sequence[str]]
-    resolution: float
-
-    def without(self, drives: Collection[str]) -> "Observations":
-        """Return those of all other drives."""
-        return self._kept([one not in drives for one in self.drives])
-
-    def only(self, drive: str) -> "Observations":
-        """Return those of one drive."""
-        return self._kept([one == drive for one in self.drives])
-
-    def _kept(self, kept: Sequence[bool]) -> "Observations":
-        return replace(
-            self,
-            values=list(compress(self.values, kept)),
-            models=list(compress(self.models, kept)),
-            drives=list(compress(self.drives, kept)),
-            places={name: list(compress(of, kept)) for name, of in self.places.items()},
-        )
-
-
 class Fit:
     """The model fitted to observations.
 
@@ -98,9 +66,9 @@ class Fit:
         self._drives = list(dict.fromkeys(seen.drives))
         columns = {"model": seen.models, **seen.places}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
-        fixed = np.hstack([_dummies(column, self._levels[key]) for key, column in columns.items()])
+        fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
         self._fixed = fixed
-        drives = _dummies(seen.drives, self._drives)
+        drives = dummies(seen.drives, self._drives)
         count = len(seen.values)
         rank = _rank(fixed)
         both = np.hstack([fixed, drives])
@@ -298,7 +266,7 @@ class Fit:
         columns = {"model": own.models, **own.places}
         if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
             return None
-        row = np.hstack([_dummies(column, self._levels[key]) for key, column in columns.items()])
+        row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
         expected, told = self._sums(row.mean(axis=0, keepdims=True))
         if not told.all():
             return None
@@ -312,10 +280,6 @@ def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
     """Return the effects with their intervals."""
     ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
     return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
-
-
-def _dummies(column: Sequence[str], levels: Sequence[str]) -> Array:
-    return np.asarray([[float(one == level) for level in levels] for one in column])
 
 
 def _against_mean(count: int) -> Array:

@@ -10,8 +10,9 @@ import polars as pl
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replacing
 from heatsoak.rack.findings import RackReport
-from heatsoak.rack.measures import MEASURES, Rack
+from heatsoak.rack.measures import MEASURES
 from heatsoak.rack.page import rack_page
+from heatsoak.rack.reading import Results
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child, legal
 from heatsoak.report.page.html import Bundle, render
@@ -30,7 +31,7 @@ def check(path: Path, *, force: bool) -> None:
         Bundle.load()
 
 
-def write(found: RackReport, rack: Rack, path: Path) -> int:
+def write(found: RackReport, rack: Results, path: Path) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
     kind = kind_of(path)
     with replacing(path) as partial:

@@ -109,7 +109,7 @@ class RackOutlier(BaseModel):
     sentence: str
 
 
-class RackTest(BaseModel):
+class RackTestResult(BaseModel):
     """One run on one drive, or one that came to nothing.
 
     Attributes:
@@ -180,5 +180,5 @@ class RackReport(BaseModel):
     drives: list[RackDrive]
     outliers: list[RackOutlier]
     measures: list[RackMeasure]
-    tests: list[RackTest]
+    tests: list[RackTestResult]
     not_compared: list[str]

@@ -8,8 +8,8 @@ import numpy as np
 import heatsoak
 from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.compared import natural
-from heatsoak.rack.findings import RackEffect, RackMeasure, RackReport, RackTest
-from heatsoak.rack.measures import HOST, Rack
+from heatsoak.rack.findings import RackEffect, RackMeasure, RackReport, RackTestResult
+from heatsoak.rack.reading import HOST, Results
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
     Headline,
@@ -27,7 +27,7 @@ _UNITS = {"mean_iops": "IOPS", "depth_pct": "%", "max_temp_c": "C", "onset_s": "
 _DIGITS = 4
 
 
-def rack_page(found: RackReport, rack: Rack) -> Page:
+def rack_page(found: RackReport, rack: Results) -> Page:
     """Return the page of what a rack's recordings show."""
     count = words.counted(len(found.drives), "drive")
     hosts = {one.host for one in found.tests if one.host}
@@ -55,14 +55,14 @@ def rack_page(found: RackReport, rack: Rack) -> Page:
     )
 
 
-def _section(found: RackReport, rack: Rack) -> RackSection:
+def _section(found: RackReport, rack: Results) -> RackSection:
     row_key = HOST if any(one.host for one in found.tests) else next(iter(found.place_labels), "")
     column_keys = [label for label in found.place_labels if label != row_key]
     in_places = [(_place(one, [row_key]), _place(one, column_keys)) for one in found.tests]
     rows = sorted({row for row, _ in in_places}, key=natural)
     columns = sorted({column for _, column in in_places}, key=natural)
     drives = [one.drive for one in found.drives]
-    tiles: dict[tuple[int, int, int], list[RackTest]] = {}
+    tiles: dict[tuple[int, int, int], list[RackTestResult]] = {}
     for test, (row, column) in zip(found.tests, in_places, strict=True):
         tile = rows.index(row), columns.index(column), drives.index(test.drive)
         tiles.setdefault(tile, []).append(test)
@@ -99,11 +99,11 @@ def _section(found: RackReport, rack: Rack) -> RackSection:
     )
 
 
-def _place(test: RackTest, keys: Sequence[str]) -> str:
+def _place(test: RackTestResult, keys: Sequence[str]) -> str:
     return ", ".join(test.labels.get(key, "") for key in keys)
 
 
-def _mean(tests: Sequence[RackTest], measure: RackMeasure) -> float | None:
+def _mean(tests: Sequence[RackTestResult], measure: RackMeasure) -> float | None:
     values = [one.values.get(measure.step, {}).get(measure.measure) for one in tests]
     known = [value for value in values if value is not None]
     return _short(float(np.mean(known))) if known else None

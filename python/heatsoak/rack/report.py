@@ -7,10 +7,11 @@ from typing import Literal
 from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.compared import UNKNOWN_MODEL, Compared, compare, natural, told
-from heatsoak.rack.findings import RackDrive, RackMeasure, RackOutlier, RackReport, RackTest
-from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Rack, Tested
+from heatsoak.rack.findings import RackDrive, RackMeasure, RackOutlier, RackReport, RackTestResult
+from heatsoak.rack.measures import MEASURES, OF_THROTTLING
 from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
 from heatsoak.rack.places import place_labels, where
+from heatsoak.rack.reading import Results, Tested
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -30,7 +31,7 @@ _FIRST = ("mean_mb_s", "mean_iops")
 
 
 def report(
-    rack: Rack,
+    rack: Results,
     *,
     by_place: Sequence[str] = (),
     forbidden: Forbidden | None = None,
@@ -157,11 +158,11 @@ def _worse(worse: Sequence[RackOutlier]) -> list[str]:
     ]
 
 
-def _test(test: Tested, broken: Sequence[str]) -> RackTest:
+def _test(test: Tested, broken: Sequence[str]) -> RackTestResult:
     values: dict[str, dict[str, float]] = {}
     for row in test.rows:
         values.setdefault(row.step, {}).update(row.values)
-    return RackTest(
+    return RackTestResult(
         host=test.host,
         drive=test.drive,
         serial=test.serial,
