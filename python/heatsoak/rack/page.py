@@ -113,6 +113,10 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
+def _tenths(effect: float) -> float:
+    return round(effect, 1) + 0.0  # never -0.0
+
+
 def _metric(one: RackMeasure) -> RackMetric:
     models = list(dict.fromkeys(drive.model for drive in one.drives))
     return RackMetric(
@@ -145,13 +149,13 @@ def _metric(one: RackMeasure) -> RackMetric:
 
 def _point(name: str, effect: RackEffect | float, measure: RackMeasure) -> RackPoint:
     if isinstance(effect, float):
-        return RackPoint(name=name, at=round(effect, 1), low=None, high=None, verdict="same")
+        return RackPoint(name=name, at=_tenths(effect), low=None, high=None, verdict="same")
     is_low = effect.high < 0
     verdict = "worse" if is_low == (measure.worse == "low") else "better"
     return RackPoint(
         name=name,
-        at=round(effect.value, 1),
-        low=round(effect.low, 1),
-        high=round(effect.high, 1),
+        at=_tenths(effect.value),
+        low=_tenths(effect.low),
+        high=_tenths(effect.high),
         verdict=verdict if is_low or effect.low > 0 else "same",
     )
