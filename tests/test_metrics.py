@@ -18,6 +18,7 @@ from heatsoak.analysis import RecordingFindings, StepFindings
 from heatsoak.bench.metrics import Address, Metrics, seen_of, served
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
+from heatsoak.rack.metrics import RackMetrics
 from heatsoak.target.device import describe_device
 from machine import Machine
 from prometheus_client import CollectorRegistry, generate_latest
@@ -202,10 +203,14 @@ def test_the_dashboard_asks_in_prometheus_language(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_dashboard_and_rules_use_metrics_that_a_watch_has(watched: Watched) -> None:
+def test_dashboard_and_rules_use_metrics_that_watches_and_racks_have(watched: Watched) -> None:
     watched.watch.latest.update({"throttle_count.tmt1": 7.0, "throttle_time_s.tmt1": 90.0})
     watched.watch.latest.update({"temp_c.composite": 60.0})
+    watched.watch.latest.update(
+        {f"{way}_{unit}": 1.0 for way in ("read", "write") for unit in ("bw_mb_s", "iops")}
+    )
     served = set(values(scraped(watched.watch)))
+    served |= {family.name for family in RackMetrics(watched.watch.directory).collect()}
     served |= {"heatsoak_verdict", "heatsoak_temperature_limit_celsius"}  # of a watch that runs
     asked = " ".join([*expressions(), (CONTRIB / "rules.yml").read_text()])
     assert set(re.findall(r"heatsoak_\w+", asked)) <= served

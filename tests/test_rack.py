@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from command import heatsoak_here
 from heatsoak.protocol import load
 from heatsoak.rack import host
 from heatsoak.rack.kept import RackTest
@@ -26,6 +28,7 @@ from racked import (
     made_keys,
     rack_of_hosts,
 )
+from schema_check import complaints
 from waiting import until
 
 pytestmark = [
@@ -73,6 +76,11 @@ def started_run(rack: RackOfHosts, *words: str) -> subprocess.Popen[str]:
     )
 
 
+def schema(name: str, rack: RackOfHosts) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(heatsoak_here("schema", name, cwd=rack.cwd).stdout)
+    return found
+
+
 def wait_for_a_test(rack: RackOfHosts, following: subprocess.Popen[str]) -> None:
     """Wait until a test has begun; fails if the command ends before."""
 
@@ -95,6 +103,7 @@ def test_each_drive_is_tested_once(
     first = rack.run(*words, "--format", "json")
     assert first.returncode == 0, first.stderr
     document = json.loads(first.stdout)
+    assert complaints(document, schema("rack-run", rack)) == []
     assert [test["state"] for test in document["tests"]] == ["finished"] * 3
     conditions = [one["conditions"] for one in document["recordings"]]
     assert [one["host"] for one in conditions] == ["b1", "b1", "b2"]
@@ -143,7 +152,27 @@ def test_however_often_a_test_is_started_it_runs_once(
         list(pool.map(lambda _: host.start(test, 1), range(8)))
     assert until(lambda: host.statuses("r", {"t": 1})["t"].has_ended)
     assert host.start(test, 1).state == "finished"
+    # nor does a process that comes late, such as one that was started before a power cut
+    late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
+    assert late.returncode == 0
     assert drive.starts == 1
+
+
+def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
+    # so slow that the first has it until it is stopped
+    with counting_drive(tmp_path / "drive", 0.5) as drive:
+        listed = rack.list_drives({"b1": [drive]})
+        words = ("once.toml", "--drives", listed, "-o")
+        with started_run(rack, *words, str(tmp_path / "first")) as first:
+            wait_for_a_test(rack, first)
+            second = rack.run("run", *words, str(tmp_path / "second"))
+            rack.run("stop", str(tmp_path / "first"))
+            first.communicate(timeout=200)
+        assert second.returncode == 4, second.stdout
+        assert states(rack, tmp_path / "first") == ["interrupted"]
+    (test,) = rack.tests(str(tmp_path / "second"))
+    assert "another run is using this drive" in test["why"]
+    assert max(drive.writes().values()) == 1
 
 
 def test_a_refused_drive_is_not_written(
@@ -224,11 +253,10 @@ def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> No
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
-    """Return metrics by their names, hosts, drives, and states where they have one."""
+    """Return metrics by their names, hosts, devices, and states where they have one."""
+    keys = ("host", "device", "state")
     return {
-        (one.name, *(one.labels[key] for key in ("host", "drive", "state") if key in one.labels)): (
-            one.value
-        )
+        (one.name, *(one.labels[key] for key in keys if key in one.labels)): one.value
         for family in text_string_to_metric_families(text)
         for one in family.samples
     }
@@ -247,6 +275,7 @@ def test_a_dry_run_touches_nothing(
     assert not (tmp_path / "out").exists()
     assert [drive.starts for drive in drives] == [0, 0, 0]
     rows = json.loads(rack.run(*words, "--format", "json").stdout)
+    assert complaints(rows, schema("rack-run-dry-run", rack)) == []
     assert [row["runs"][0]["protocol"] for row in rows] == ["once", "once"]
 
 
@@ -255,6 +284,7 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     with attached(tmp_path / "image", 32 << 20) as drive:
         done = rack.run("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
         assert done.returncode == 0, done.stderr
+        assert complaints(json.loads(done.stdout), schema("rack-drives", rack)) == []
         ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
         assert [row["host"] for row in ours] == ["b1", "b2"]  # both are this machine
         listed = (tmp_path / "rack.toml").read_text()

@@ -32,6 +32,7 @@ _QUESTIONS = (
     "Does it while I work with it?      heatsoak watch /dev/nvme0n1",
     "Did it in this log, and why?       heatsoak analyze FILE",
     "Is a drive slower than it was?     heatsoak history DIRECTORY",
+    "Which drives of a rack differ?     heatsoak rack --help",
     "What does a heatsink change?       heatsoak compare RECORDINGS --by heatsink",
     "What if it were hotter, or cooled? heatsoak predict DRIVE --ambient 35 --heatsink 4",
     "How do I show it to others?        heatsoak report RECORDINGS -o report.html",

@@ -12,10 +12,20 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, served
 from heatsoak.cli import completion, rack_report
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import (
+    FailBelowOption,
+    FailOnOption,
+    FormatOption,
+    OutputFormat,
+    console,
+    exit_code,
+    print_json,
+    progress_bar,
+)
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.rack.host import HostDrive
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.listed import as_toml
 from heatsoak.rack.metrics import RackMetrics
@@ -23,6 +33,7 @@ from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
     Rack,
+    RackFindings,
     Together,
     drives_of_hosts,
     previews,
@@ -60,7 +71,11 @@ def drives_command(
     if output is not None:
         output.write_text(as_toml(hosts, drives), "utf-8")
         announce(f"{output}: take out what must not be erased, and label the others")
-    rows = [{"host": hosts[id_].name, **row} for id_, found in drives.items() for row in found]
+    rows = [
+        HostDrive(host=hosts[id_].name, **row.model_dump()).model_dump(mode="json")
+        for id_, found in drives.items()
+        for row in found
+    ]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
@@ -123,6 +138,8 @@ def run_command(
         ),
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
+    fail_on: FailOnOption = None,
+    fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol once on each drive of a rack, and collect what was recorded."""
     wanted = apply_settings(scaled(load(protocol), scale), settings or [])
@@ -154,18 +171,16 @@ def run_command(
                 f"{directory} follows them again, heatsoak rack stop {directory} stops them"
             ) from None
     found = [directory / row.directory for row in rack.tests if row.directory is not None]
-    findings = analyze([Recording.open(path) for path in found])
-    document = {
-        **rack.model_dump(mode="json"),
-        "recordings": findings.model_dump(mode="json")["recordings"],
-    }
+    findings = analyze([Recording.open(path) for path in found]) if found else None
     if output_format is OutputFormat.JSON:
-        print_json(document)
+        judged = [] if findings is None else findings.recordings
+        document = RackFindings(**dict(rack), recordings=judged)
+        print_json(document.model_dump(mode="json"))
     else:
         _print_tests(rack, findings, directory)
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0
+        return 0 if findings is None else exit_code(findings, fail_on, fail_below)
     return 4 if states == {"refused"} else HeatsoakError.exit_code
 
 
@@ -202,10 +217,11 @@ def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
         yield
 
 
-def _print_tests(rack: Rack, findings: Findings, directory: Path) -> None:
+def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
-    answers = {one.path: one.answer.sentence for one in findings.recordings}
+    judged = [] if findings is None else findings.recordings
+    answers = {one.path: one.answer.sentence for one in judged}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("Host", "Drive", "Test", ""):
         table.add_column(heading, overflow="fold")
@@ -218,22 +234,12 @@ def _print_tests(rack: Rack, findings: Findings, directory: Path) -> None:
 def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     found = previews(asked)
     if output_format is OutputFormat.JSON:
-        print_json(
-            [
-                {
-                    "host": row.host,
-                    "on": row.on,
-                    "runs": runs,
-                    "why": None if why is None else str(why),
-                }
-                for row, runs, why in found
-            ]
-        )
+        print_json([test.model_dump(mode="json") for test in found])
     else:
-        for row, runs, why in found:
-            print_out(f"{row.host}, {row.on}{'' if why is None else f': {why}'}")
-            print_preview(runs, console())
-    return max((why.exit_code for *_, why in found if why is not None), default=0)
+        for test in found:
+            print_out(f"{test.host}, {test.on}{'' if test.why is None else f': {test.why}'}")
+            print_preview([run.model_dump(mode="json") for run in test.runs], console())
+    return max((test.exit_code for test in found), default=0)
 
 
 rack_report.add_to(rack_app)

@@ -25,6 +25,8 @@ def _documents() -> dict[str, Any]:
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
     from heatsoak.rack.findings import RackReport
+    from heatsoak.rack.host import HostDrive
+    from heatsoak.rack.running import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow
@@ -45,7 +47,10 @@ def _documents() -> dict[str, Any]:
         "places": list[PlaceRow],
         "predict": Prediction,
         "protocols": list[ProtocolRow],
+        "rack-drives": list[HostDrive],
         "rack-report": RackReport,
+        "rack-run": RackFindings,
+        "rack-run-dry-run": list[PlannedTest],
         "report": Reported,
         "reproduce": list[ReproductionRow],
         "run-dry-run": list[PlannedRow],
@@ -70,7 +75,10 @@ NAMES = {
     "places": "places",
     "predict": "predict",
     "protocols": "protocols",
+    "rack-drives": "rack drives",
     "rack-report": "rack report",
+    "rack-run": "rack run",
+    "rack-run-dry-run": "rack run --dry-run",
     "report": "report",
     "reproduce": "reproduce, and its reproduce.json",
     "run": "run",

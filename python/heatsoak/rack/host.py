@@ -20,12 +20,14 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict
 
 import heatsoak
-from heatsoak.bench.rows import planned_row
+from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.rack.kept import Kept, RackTest, Status, directory_of, home, write
 from heatsoak.rack.perform import Go, planned
 from heatsoak.recording import Recording, SensorMeta
 from heatsoak.recording.meta import JOURNAL
+from heatsoak.target.device import DriveRow
+from heatsoak.target.inventory import inventory
 from heatsoak.tools import find_tool
 
 #: There where systemd is the first process.
@@ -48,6 +50,12 @@ class Host(BaseModel):
     id: str
     name: str
     version: str
+
+
+class HostDrive(DriveRow):
+    """A row of ``rack drives``; `host` is a host's name."""
+
+    host: str
 
 
 class CollectedFile(BaseModel):
@@ -80,18 +88,15 @@ def describe() -> Host:
     return Host(id=id_, name=socket.gethostname(), version=heatsoak.__version__)
 
 
-def drives() -> list[dict[str, Any]]:
+def drives() -> list[DriveRow]:
     """Return this host's own drives, as ``heatsoak drives`` lists them."""
-    from heatsoak.target.inventory import inventory
-
-    return [row.model_dump(mode="json") for row in inventory() if not row.simulated]
+    return [row for row in inventory() if not row.simulated]
 
 
-def preview(test: RackTest) -> list[dict[str, Any]]:
+def preview(test: RackTest) -> list[PlannedRow]:
     """Return what a test would write and how long it takes; nothing is touched."""
     session = planned(test)
-    rows = (planned_row(session.protocol, one) for one in session.preview())
-    return [row.model_dump(mode="json") for row in rows]
+    return [planned_row(session.protocol, one) for one in session.preview()]
 
 
 def start(test: RackTest, attempt: int) -> Status:

@@ -50,7 +50,7 @@ class Hosts:
         await self._close()
 
     async def find(self) -> dict[str, Host]:
-        """Return the hosts that answer; raises NoAnswerError if the scheduler does not.
+        """Return the hosts that answer, by name; raises NoAnswerError if the scheduler does not.
 
         A host is called as its worker is, or else as it calls itself.
         """
@@ -73,7 +73,7 @@ class Hosts:
                     )
                 found.setdefault(known.id, known)
                 self._workers[known.id] = address
-        return found
+        return dict(sorted(found.items(), key=lambda one: one[1].name))
 
     async def call(self, host_id: str, function: Callable[..., Any], *words: Any) -> Any:
         """Return what `function` returns on a host.

@@ -13,7 +13,6 @@ a second one is only made when somebody asks for it. For attempt N there are
 without an end and without a process was killed. `recording` is the recording.
 """
 
-import fcntl
 import os
 import re
 import time
@@ -162,6 +161,8 @@ class Kept:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else looks what is here before writing it."""
+        import fcntl  # not on Windows, where no tests are kept
+
         descriptor = os.open(self.directory, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -188,6 +189,8 @@ class Kept:
 
     def process(self) -> int | None:
         """Return the number of this test's process; None where none lives."""
+        import fcntl  # as above
+
         with suppress(FileNotFoundError), (self.directory / "lock").open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

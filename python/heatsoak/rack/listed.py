@@ -3,7 +3,6 @@
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack.host import Host
+from heatsoak.target.device import DriveRow
 
 
 class ListedDrive(Strict):
@@ -50,7 +50,7 @@ def load_listed(path: Path) -> list[ListedDrive]:
 
 
 def placed(
-    listed: list[ListedDrive], hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]
+    listed: list[ListedDrive], hosts: dict[str, Host], drives: dict[str, list[DriveRow]]
 ) -> list[tuple[Host, ListedDrive]]:
     """Return each listed drive with its host; raises UsageError where that is not clear.
 
@@ -81,8 +81,8 @@ def placed(
     return found
 
 
-def _ids(rows: list[dict[str, Any]]) -> set[str]:
-    return {row[key] for row in rows for key in ("id", "serial") if row[key]}
+def _ids(rows: list[DriveRow]) -> set[str]:
+    return {name for row in rows for name in (row.id, row.serial) if name}
 
 
 def name_of(host: Host, drive: ListedDrive) -> str:
@@ -96,7 +96,7 @@ def plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text)[-60:].strip("-") or "unnamed"
 
 
-def as_toml(hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]) -> str:
+def as_toml(hosts: dict[str, Host], drives: dict[str, list[DriveRow]]) -> str:
     """Return a file of all drives that may be written, for people to shorten and to label."""
     import tomlkit
     from tomlkit.items import Table
@@ -107,10 +107,10 @@ def as_toml(hosts: dict[str, Host], drives: dict[str, list[dict[str, Any]]]) -> 
     tables = tomlkit.aot()
     for id_, rows in drives.items():
         for row in rows:
-            if row["writable"]:
+            if row.writable:
                 table: Table = tomlkit.table()
-                table.update({"host": hosts[id_].name, "on": row["id"], "erase": row["id"]})
-                table.add(tomlkit.comment(f"{row['model'] or 'a drive'}, {row['path']}"))
+                table.update({"host": hosts[id_].name, "on": row.id, "erase": row.id})
+                table.add(tomlkit.comment(f"{row.model or 'a drive'}, {row.path}"))
                 table.add("labels", tomlkit.inline_table())
                 tables.append(table)
     document.add("drive", tables)

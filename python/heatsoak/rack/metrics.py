@@ -75,4 +75,4 @@ _STATES = get_args(State)
 
 
 def _labels(row: Row) -> dict[str, str]:
-    return {"host": printable(row.host), "drive": printable(row.on)}
+    return {"host": printable(row.host), "device": printable(row.on)}

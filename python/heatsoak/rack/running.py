@@ -15,6 +15,8 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
+from heatsoak.analysis import RecordingFindings
+from heatsoak.bench.rows import PlannedRow
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings
 from heatsoak.protocol.conditions import Label
@@ -73,6 +75,28 @@ class Rack(BaseModel):
     def progress(self) -> float:
         """The share that is done, 0 to 1."""
         return sum(row.progress for row in self.tests) / len(self.tests)
+
+
+class RackFindings(Rack):
+    """What ``rack run`` prints as JSON: what became of the tests, and what was recorded."""
+
+    recordings: list[RecordingFindings]
+
+
+class PlannedTest(BaseModel):
+    """What a test would do: a row of ``rack run --dry-run``.
+
+    Attributes:
+        runs: of each recording; empty where it cannot be run, for the reason `why`.
+        exit_code: that of the reason, 0 without.
+    """
+
+    schema_version: Literal[1] = 1
+    host: str
+    on: str
+    runs: list[PlannedRow]
+    why: str | None = None
+    exit_code: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,7 +165,7 @@ async def tests_asked_for(
             f"{protocol.name}: writes, so name the drives that may be erased with --drives FILE: "
             "heatsoak rack drives -o FILE lists them"
         )
-    every = [ListedDrive(on=row["id"]) for rows in drives.values() for row in rows if row["id"]]
+    every = [ListedDrive(on=row.id) for rows in drives.values() for row in rows]
     if not every:
         raise UsageError("no host has a drive of its own: name targets with --drives FILE")
     return placed(every, found, drives)
@@ -365,27 +389,24 @@ def drives_of_hosts(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]
     return asyncio.run(_each_drives(address))
 
 
-#: A test, its rows of ``run --dry-run``, and why it cannot be run.
-Previewed = tuple[Row, list[dict[str, Any]], HeatsoakError | None]
-
-
-async def _previews(asked: Asked) -> list[Previewed]:
+async def _previews(asked: Asked) -> list[PlannedTest]:
     async with Hosts(asked.address) as hosts:
         rack = _continued(asked) or _new(
             asked, await tests_asked_for(hosts, asked.protocol, asked.listed)
         )
         await hosts.find()
-        found: list[Previewed] = []
+        found = []
         for row in rack.tests:
-            test = test_of(rack, row, asked.protocol)
+            planned = PlannedTest(host=row.host, on=row.on, runs=[])
             try:
-                runs = await hosts.call(row.host_id, host.preview, test)
-                found.append((row, runs, None))
+                test = test_of(rack, row, asked.protocol)
+                planned.runs = await hosts.call(row.host_id, host.preview, test)
             except HeatsoakError as error:
-                found.append((row, [], error))
+                planned.why, planned.exit_code = str(error), error.exit_code
+            found.append(planned)
         return found
 
 
-def previews(asked: Asked) -> list[Previewed]:
+def previews(asked: Asked) -> list[PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
     return asyncio.run(_previews(asked))
