@@ -55,6 +55,7 @@ def pair(tmp_path: Path, small_drive_text: str) -> Path:
         ("import", ("import", "fio_bw.1.log", "-o", "new")),
         ("places", ("places",)),
         ("protocols", ("protocols",)),
+        ("rack-report", ("rack", "report", "r")),
         ("report", ("report", "r", "-o", "all.csv")),
         ("reproduce", ("reproduce", "--only", CHEAP)),
         ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "new")),

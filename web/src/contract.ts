@@ -26,6 +26,7 @@ export interface Page {
   comparisons: Comparison[];
   twin?: TwinSection | null;
   sweep?: SweepSection | null;
+  rack?: RackSection | null;
   notes: string[];
   data: string;
 }
@@ -1000,6 +1001,84 @@ export interface SweepAxis {
 export interface SweepColumn {
   known: Packed | null;
   values: Packed;
+}
+/**
+ * A rack of drives: hosts as rows, other places as columns.
+ */
+export interface RackSection {
+  row_label: string;
+  column_label: string;
+  rows: string[];
+  columns: string[];
+  metrics: RackMetric[];
+  drives: RackDriveLine[];
+  tiles: RackTile[];
+}
+/**
+ * A measure by which the drives of a rack are compared.
+ *
+ * Attributes:
+ *     unit: of the values; `effect_unit` is that of effects: ``%``, ``pp`` or ``K``.
+ *     sentence: what places, drives and repeated runs do to it.
+ */
+export interface RackMetric {
+  label: string;
+  unit: string;
+  worse: "low" | "high";
+  effect_unit: string;
+  sentence: string;
+  places: RackGroup[];
+  drives: RackGroup[];
+}
+/**
+ * The effects of the places of one label, or of the drives of one model.
+ *
+ * Attributes:
+ *     why_unknown: why there are none, or none with an interval.
+ */
+export interface RackGroup {
+  title: string;
+  points: RackPoint[];
+  why_unknown?: string | null;
+}
+/**
+ * An effect with its 95 % interval; low and high are None if it cannot be told.
+ */
+export interface RackPoint {
+  name: string;
+  at: number;
+  low: number | null;
+  high: number | null;
+  verdict: "better" | "worse" | "same";
+}
+/**
+ * A drive in the list of who passes.
+ *
+ * Attributes:
+ *     is_unlike: whether it is unlike others of its model, for better or worse.
+ *     line: throughput over the first step that is compared, in MB/s at equal distances.
+ */
+export interface RackDriveLine {
+  drive: string;
+  model: string;
+  firmware: string;
+  where: string;
+  passes: boolean;
+  is_unlike: boolean;
+  why: string[];
+  line: number[];
+}
+/**
+ * What a drive did in a place; `row`, `column` and `drive` are numbers in the section's lists.
+ *
+ * Attributes:
+ *     values: of each metric, the mean of all runs there; None if there is none.
+ */
+export interface RackTile {
+  row: number;
+  column: number;
+  drive: number;
+  values: (number | null)[];
 }
 /**
  * New samples of one track of a running recording, as plain numbers (server-sent event).

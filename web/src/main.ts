@@ -8,6 +8,7 @@ import "./css/chart.css";
 import "./css/lanes.css";
 import "./css/twin.css";
 import "./css/maps.css";
+import "./css/rack.css";
 import "./css/print.css";
 import { App } from "./app";
 import { onPrint, redraw, unstage } from "./chart/stage";

@@ -9,6 +9,7 @@ import { comparisons } from "./parts/comparison";
 import { curves } from "./parts/curves";
 import { headline, notes } from "./parts/headline";
 import { matrix } from "./parts/heatmap";
+import { rack, rackLinks } from "./parts/rack";
 import { recordings } from "./parts/recordings";
 import { sweep } from "./parts/sweep";
 import { twin } from "./parts/twin";
@@ -27,6 +28,7 @@ export function sections(app: App, damage: string | null): Node[] {
   const parts = [
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
+    page.rack ? rack(app, page.rack) : null,
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
     curves(app, page.curves),
     ...charts,
@@ -64,6 +66,7 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
     ...(page.sweep && hasCharts ? [["sweep", "Sweep"] as [string, string]] : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
     ...(page.comparisons.length ? [["comparisons", "Comparison"] as [string, string]] : []),
+    ...rackLinks(page.rack ?? null),
     ...(page.recordings.length ? [["recordings", "How it was measured"] as [string, string]] : []),
   ];
   return h(

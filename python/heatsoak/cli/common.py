@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
+from heatsoak.analysis.limits import Forbidden, why_failed
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import Console, TextColumn, announce, json_text, print_err
@@ -211,19 +212,5 @@ def open_recordings(
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
     """Return 1 if a requested limit is exceeded, else 0."""
-    steps = [step for recording in findings.recordings for step in recording.steps]
-    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
-    too_slow = fail_below is not None and any(mean < fail_below for mean in means)
-    return int(too_slow or (fail_on is not None and _is_hit(findings, fail_on)))
-
-
-def _is_hit(findings: Findings, fail_on: FailOn) -> bool:
-    steps = [step for recording in findings.recordings for step in recording.steps]
-    throttles = any(step.may_have_throttled for step in steps)
-    is_unknown = any(one.answer.throttles == "cannot-tell" for one in findings.recordings)
-    falls = any(step.episodes for step in steps)
-    return {
-        FailOn.THROTTLE: throttles,
-        FailOn.UNKNOWN: is_unknown,
-        FailOn.ANY: throttles or is_unknown or falls,
-    }[fail_on]
+    word: Forbidden | None = None if fail_on is None else fail_on.value
+    return int(any(why_failed(one, word, fail_below) for one in findings.recordings))

@@ -11,7 +11,7 @@ from rich.table import Table
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, served
-from heatsoak.cli import completion
+from heatsoak.cli import completion, rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -240,6 +240,9 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
             print_out(f"{test.host}, {test.on}{'' if test.why is None else f': {test.why}'}")
             print_preview([run.model_dump(mode="json") for run in test.runs], console())
     return max((test.exit_code for test in found), default=0)
+
+
+rack_report.add_to(rack_app)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -24,6 +24,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
+    from heatsoak.rack.findings import RackReport
     from heatsoak.rack.host import HostDrive
     from heatsoak.rack.running import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
@@ -47,6 +48,7 @@ def _documents() -> dict[str, Any]:
         "predict": Prediction,
         "protocols": list[ProtocolRow],
         "rack-drives": list[HostDrive],
+        "rack-report": RackReport,
         "rack-run": RackFindings,
         "rack-run-dry-run": list[PlannedTest],
         "report": Reported,
@@ -74,6 +76,7 @@ NAMES = {
     "predict": "predict",
     "protocols": "protocols",
     "rack-drives": "rack drives",
+    "rack-report": "rack report",
     "rack-run": "rack run",
     "rack-run-dry-run": "rack run --dry-run",
     "report": "report",

@@ -61,7 +61,7 @@ def update(
     directory has no recordings or the index is not one, ToolError if it cannot be written.
     """
     before = _stamps(read_index(index)) if index.exists() else {}
-    found = dict(_recordings(directory))
+    found = dict(recordings_below(directory))
     if not found:
         raise UsageError(f"{directory}: has no recording in it (a directory with {META})")
     stamps = {name: _stamp(place) for name, place in found.items()}
@@ -133,8 +133,8 @@ def _not_an_index(index: Path) -> UsageError:
     )
 
 
-def _recordings(directory: Path) -> Iterator[tuple[str, Path]]:
-    """The recordings at or below `directory`, by name: recordings hold no others."""
+def recordings_below(directory: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the recordings at or below `directory`, by name: recordings hold no others."""
     for place, below, files in os.walk(directory):
         below.sort()
         if META in files:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak.analysis import StepFindings, analyze
+from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.protocol import REPETITIONS, Label, Observed
@@ -38,16 +38,19 @@ _COUNTERS = {"throttle_count": "throttle_count.", "throttle_s": "throttle_time_s
 _FIRMWARE_LABELS = ("firmware", "fw")
 
 
-def summaries_of(recording: Recording) -> list[dict[str, Any]]:
-    """Judge a recording on its own, and return its rows, without `path`, `stamp` and `judged_by`.
+def summaries_of(
+    recording: Recording, findings: RecordingFindings | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of a recording, without `path`, `stamp` and `judged_by`.
 
-    Raises UsageError if it is damaged.
+    It is judged on its own unless `findings` are given. Raises UsageError if it is damaged.
     """
     recording = divided(recording)
     meta = recording.meta
     whose = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
     whose |= {"protocol": meta.protocol.name} | _wear(recording)
-    (findings,) = analyze([recording]).recordings
+    if findings is None:
+        (findings,) = analyze([recording]).recordings
     measured = _measured(recording)
     rows = [whose | _step(step, recording) | measured.get(step.step, {}) for step in findings.steps]
     return rows or [whose]

@@ -22,7 +22,7 @@ REPETITIONS = ("run", "repeat", "repetition")
 #: A name with words of several kinds is of the first: ``gpu_load`` is about cooling.
 _KINDS: dict[ConditionKind, frozenset[str]] = {
     "cooling": frozenset({
-        "air", "airflow", "ambient", "blower", "card", "cards", "chamber", "chassis",
+        "air", "airflow", "ambient", "bay", "blower", "card", "cards", "chamber", "chassis",
         "cooler", "cooling", "enclosure", "fan", "fans", "gpu", "gpus", "heat", "heater",
         "heatsink", "heatspreader", "pad", "room", "season", "sink", "slot", "spreader", "vent",
     }),

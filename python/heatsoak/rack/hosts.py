@@ -50,7 +50,7 @@ class Hosts:
         await self._close()
 
     async def find(self) -> dict[str, Host]:
-        """Return the hosts that answer, by their names; raises NoAnswerError if the scheduler does not.
+        """Return the hosts that answer, by name; raises NoAnswerError if the scheduler does not.
 
         A host is called as its worker is, or else as it calls itself.
         """

@@ -64,7 +64,7 @@ def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> Elem
     )
     outcome = outcome_of(step, fail_below_mb_s)
     if outcome.result == "fail":
-        _child(case, "failure", outcome.kind, outcome.message, outcome.evidence)
+        add_child(case, "failure", outcome.kind, outcome.message, outcome.evidence)
     elif outcome.result == "not-judged":
         ElementTree.SubElement(case, "skipped", message=outcome.message)
     ElementTree.SubElement(case, "system-out").text = f"{step.verdict}: {outcome.said}"
@@ -73,12 +73,14 @@ def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> Elem
 
 def _unfinished(kind: str, message: str, group: str) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=group, name=WHOLE_RUN, time="0.000")
-    _child(case, "error", kind, message, message)
+    add_child(case, "error", kind, message, message)
     return case
 
 
-def _child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
-    ElementTree.SubElement(case, tag, type=kind, message=message).text = text
+def add_child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
+    """Add a failure or an error to a case."""
+    added = ElementTree.SubElement(case, tag, type=kind, message=printable_lines(message))
+    added.text = printable_lines(text)
 
 
 def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:

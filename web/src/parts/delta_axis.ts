@@ -73,6 +73,7 @@ export function axisOf(given: readonly Delta[]): { low: number; high: number; ti
   const within = (v: number | null) => Math.max(-3 * largest, Math.min(3 * largest, v ?? 0));
   const ends = given.flatMap(({ at, low, high }) => [at, within(low), within(high)]);
   let [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  if (low === high) [low, high] = [-largest, largest];
   const room = (high - low) * 0.05;
   [low, high] = [low - room, high + room];
   const rough = (high - low) / 5;

@@ -10,7 +10,7 @@ import { colors, type Shade } from "../style/colors";
 import { causeLook } from "../style/causes";
 import { shade } from "../style/theme";
 import { axisOf, type Delta } from "./delta_axis";
-import { rowLabels } from "./row_labels";
+import { extent, rowLabels } from "./row_labels";
 
 const ROW = 24;
 const AXIS = 26;
@@ -33,6 +33,9 @@ export class Deltas implements Drawn {
     private readonly title: string,
     private readonly given: readonly Delta[],
     csv: () => string[],
+    /** Of the differences: `%`, `pp` or `K`. */
+    private readonly unit = "%",
+    private readonly say = (v: number) => signed(v, unit),
   ) {
     this.element = h(
       "figure",
@@ -40,7 +43,7 @@ export class Deltas implements Drawn {
       h(
         "div",
         { class: "tools" },
-        h("p", { class: "detail grow" }, `${title}, in %; whiskers: 95 % intervals.`),
+        h("p", { class: "detail grow" }, `${title}, in ${unit}; whiskers: 95 % intervals.`),
         saveButtons(title, () => this.picture(), csv),
       ),
       this.holder,
@@ -59,7 +62,7 @@ export class Deltas implements Drawn {
       width: whole,
       height: bottom + AXIS,
       role: "img",
-      "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${signed(one.at, "%")}`).join("; ")}`,
+      "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${this.say(one.at)}`).join("; ")}`,
     });
     for (const tick of place.ticks) {
       const x = place.x(tick);
@@ -126,7 +129,7 @@ export class Deltas implements Drawn {
             "font-size": 13,
             "font-weight": 600,
           },
-          signed(one.at, "%"),
+          this.say(one.at),
         ),
       );
     });
@@ -135,10 +138,10 @@ export class Deltas implements Drawn {
 
   private geometry(width: number) {
     const { low, high, ticks } = axisOf(this.given);
-    const longest = Math.max(...this.given.map(({ name }) => name.join(", ").length));
+    const longest = Math.max(...this.given.map(({ name }) => extent(name.join(", "))));
     const labels = rowLabels(width, Math.min(longest, MOST_LETTERS), ROW);
     const { left } = labels;
-    const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => signed(at, "%").length));
+    const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => this.say(at).length));
     const plot = Math.max(40, width - left - figure);
     // a narrow chart has room for fewer ticks
     const every = Math.ceil(ticks.length / Math.max(2, plot / 52));
@@ -155,7 +158,7 @@ export class Deltas implements Drawn {
     const shades = colors(of);
     const sheet = new Sheet(1200, 2, shades.paper);
     sheet.paragraph(this.title, shades.ink, 22, 650);
-    sheet.paragraph("In %; whiskers: 95 % intervals.", shades.soft, 14);
+    sheet.paragraph(`In ${this.unit}; whiskers: 95 % intervals.`, shades.soft, 14);
     sheet.y += 12;
     const place = this.geometry(1200 - 2 * sheet.margin);
     const x = (v: number) => sheet.margin + place.x(v);
@@ -194,7 +197,7 @@ export class Deltas implements Drawn {
         ctx.stroke();
       });
       const right = 1200 - sheet.margin;
-      sheet.text(signed(one.at, "%"), right, y + 5, color, { weight: 600, align: "right" });
+      sheet.text(this.say(one.at), right, y + 5, color, { weight: 600, align: "right" });
       sheet.y += ROW;
     }
     sheet.y += AXIS + 8;

@@ -6,6 +6,14 @@ const NARROW = 600;
 const LETTER = 7.6;
 const GAP = 10;
 
+/** Capitals and digits, of which serial numbers are made, are wider by this share. */
+const WIDER = 0.2;
+
+/** How many letters of the usual width a label takes. */
+export function extent(label: string): number {
+  return Math.ceil(label.length + WIDER * (label.match(/[A-Z0-9]/g)?.length ?? 0));
+}
+
 export interface RowLabels {
   /** Where the plot begins. */
   left: number;

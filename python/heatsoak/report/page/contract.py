@@ -445,6 +445,88 @@ class SweepSection(_Strict):
     columns: dict[str, SweepColumn]
 
 
+class RackPoint(_Strict):
+    """An effect with its 95 % interval; low and high are None if it cannot be told."""
+
+    name: str
+    at: float
+    low: float | None
+    high: float | None
+    verdict: Literal["better", "worse", "same"]
+
+
+class RackGroup(_Strict):
+    """The effects of the places of one label, or of the drives of one model.
+
+    Attributes:
+        why_unknown: why there are none, or none with an interval.
+    """
+
+    title: str
+    points: list[RackPoint]
+    why_unknown: str | None = None
+
+
+class RackMetric(_Strict):
+    """A measure by which the drives of a rack are compared.
+
+    Attributes:
+        unit: of the values; `effect_unit` is that of effects: ``%``, ``pp`` or ``K``.
+        sentence: what places, drives and repeated runs do to it.
+    """
+
+    label: str
+    unit: str
+    worse: Literal["low", "high"]
+    effect_unit: str
+    sentence: str
+    places: list[RackGroup]
+    drives: list[RackGroup]
+
+
+class RackDriveLine(_Strict):
+    """A drive in the list of who passes.
+
+    Attributes:
+        is_unlike: whether it is unlike others of its model, for better or worse.
+        line: throughput over the first step that is compared, in MB/s at equal distances.
+    """
+
+    drive: str
+    model: str
+    firmware: str
+    where: str
+    passes: bool
+    is_unlike: bool
+    why: list[str]
+    line: list[float]
+
+
+class RackTile(_Strict):
+    """What a drive did in a place; `row`, `column` and `drive` are numbers in the section's lists.
+
+    Attributes:
+        values: of each metric, the mean of all runs there; None if there is none.
+    """
+
+    row: int
+    column: int
+    drive: int
+    values: list[float | None]
+
+
+class RackSection(_Strict):
+    """A rack of drives: hosts as rows, other places as columns."""
+
+    row_label: str
+    column_label: str
+    rows: list[str]
+    columns: list[str]
+    metrics: list[RackMetric]
+    drives: list[RackDriveLine]
+    tiles: list[RackTile]
+
+
 class Headline(_Strict):
     """The answer at the top of the page.
 
@@ -483,6 +565,7 @@ class Page(_Strict):
     comparisons: list[Comparison]
     twin: TwinSection | None = None
     sweep: SweepSection | None = None
+    rack: RackSection | None = None
     notes: list[str]
     data: str
 

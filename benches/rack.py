@@ -1,0 +1,119 @@
+"""Whether the intervals of ``heatsoak rack report`` hold, and how often it names an outlier.
+
+Racks of known effects: 3 models of 8 drives in 4 slots, crossed (each drive in each slot) or nested
+(2 drives of each model a slot), with three repeated runs or one. Logarithms of speeds are normal:
+slots vary by 8 %, drives of one model by 2 %, runs by 1 %. `python benches/rack.py [RACKS]`.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from heatsoak.rack.compared import Compared
+from heatsoak.rack.effects import Effect, Fit
+from heatsoak.rack.measures import MEASURES, Row
+from heatsoak.rack.observations import Observations
+from heatsoak.rack.outliers import set_aside
+
+MODELS, DRIVES, SLOTS = 3, 8, 4
+SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
+#: What the one slow drive lacks.
+SLOWER = 0.1
+SLOW = "0-5"
+DESIGNS = [(is_crossed, runs) for is_crossed in (True, False) for runs in (3, 1)]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A rack, and its true effects by slot and drive."""
+
+    seen: Observations
+    slots: dict[str, float]
+    drives: dict[str, float]
+
+    @property
+    def compared(self) -> Compared:
+        return Compared(Row("write", "", "", "steady", {}), MEASURES[0], self.seen, Fit(self.seen))
+
+
+def make(
+    rng: np.random.Generator,
+    *,
+    is_crossed: bool,
+    runs: int,
+    drive_sd: float = DRIVE_SD,
+    run_sd: float = RUN_SD,
+    slower: float = 0.0,
+) -> Made:
+    """Draw a rack; `slower` is what the drive `SLOW` lacks besides."""
+    of_slots = rng.normal(0, SLOT_SD, SLOTS)
+    of_slots -= of_slots.mean()
+    drives = {f"{m}-{d}": rng.normal(0, drive_sd) for m in range(MODELS) for d in range(DRIVES)}
+    rows = []
+    for number, (drive, own) in enumerate(drives.items()):
+        less = np.log1p(-slower) if drive == SLOW else 0.0
+        for slot in range(SLOTS) if is_crossed else [number % SLOTS]:
+            for _ in range(runs):
+                value = 8 + of_slots[slot] + own + less + rng.normal(0, run_sd)
+                rows.append((value, drive.split("-")[0], drive, str(slot)))
+    values, models, names, slots = map(list, zip(*rows, strict=True))
+    seen = Observations(values, models, names, {"slot": slots}, MEASURES[0].resolution)
+    return Made(seen, {str(i): one for i, one in enumerate(of_slots)}, drives)
+
+
+def inside(found: dict[str, Effect], true: dict[str, float]) -> float:
+    """The share of true effects that are in their intervals."""
+    return float(np.mean([one.low <= true[name] <= one.high for name, one in found.items()]))
+
+
+def coverage(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple[float, float]:
+    """The share of slot effects and of drive effects that are in their intervals."""
+    shares = []
+    for _ in range(racks):
+        made = make(rng, **design)  # type: ignore[arg-type]
+        fit = Fit(made.seen)
+        slots, drives = fit.places("slot"), fit.drives()
+        assert slots is not None
+        assert drives is not None
+        of_slots = dict(zip(fit.levels("slot"), slots, strict=True))
+        shares.append((inside(of_slots, made.slots), inside(drives, made.drives)))
+    found = np.mean(shares, axis=0)
+    return float(found[0]), float(found[1])
+
+
+def named(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple[float, float]:
+    """The share of racks in which the slow drive is named, and in which any other is."""
+    slow = other = 0
+    for _ in range(racks):
+        (one,) = set_aside([make(rng, **design).compared])  # type: ignore[arg-type]
+        slow += SLOW in one.unlike
+        other += any(drive != SLOW for drive in one.unlike)
+    return slow / racks, other / racks
+
+
+def main() -> None:
+    racks = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    rng = np.random.default_rng(1)
+    print(f"{racks} racks a line; 95 % intervals that hold, and racks with a drive named, in %")
+    print(f"{'':24}{'slots':>8}{'drives':>8}{'false':>8}{'found':>8}{'false beside':>14}")
+    for drive_sd, run_sd in ((DRIVE_SD, RUN_SD), (RUN_SD, DRIVE_SD), (0.0, RUN_SD)):
+        print(f"drives {drive_sd:.0%}, runs {run_sd:.0%}")
+        for is_crossed, runs in DESIGNS:
+            design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": drive_sd}
+            design["run_sd"] = run_sd
+            slots, drives = coverage(rng, racks, **design)
+            none = named(rng, racks, **design)
+            one = named(rng, racks, **design, slower=SLOWER)
+            false = none[0] + none[1]
+            name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
+            figures = (slots, drives, min(1.0, false), one[0], one[1])
+            print(
+                f"{name:24}"
+                + "".join(
+                    f"{100 * one:{w}.1f}" for one, w in zip(figures, (8, 8, 8, 8, 14), strict=True)
+                )
+            )
+
+
+if __name__ == "__main__":
+    main()

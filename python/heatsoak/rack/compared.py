@@ -1,0 +1,276 @@
+"""What places and drives do to each measure, in figures and in a sentence."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from heatsoak.protocol.phrases import listed, plain
+from heatsoak.rack.effects import Effect, Fit, intervals
+from heatsoak.rack.findings import (
+    DriveEffect,
+    PlaceDifferences,
+    PlaceEffect,
+    RackEffect,
+    RackMeasure,
+)
+from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row
+from heatsoak.rack.observations import Observations
+from heatsoak.rack.places import columns_of
+from heatsoak.rack.reading import Tested
+from heatsoak.units import format_number
+
+UNKNOWN_MODEL = "unknown model"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One measure of one step, of all runs that have it.
+
+    Attributes:
+        unlike: the drives that are set aside, as unlike others of their model, with how probable it
+            is that any drive of a rack deviates as much by chance.
+        fit: to all other drives.
+    """
+
+    row: Row
+    measure: Measure
+    seen: Observations
+    fit: Fit
+    unlike: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The step and the measure: ``sequential write: mean speed``."""
+        return f"{plain(self.row.step)}: {self.measure.name}"
+
+
+def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
+    """Fit each measure of each step that at least two runs share."""
+    groups: dict[tuple[str | None, str, str], list[tuple[Tested, Row]]] = {}
+    for test in tests:
+        if test.is_finished:
+            for row in test.rows:
+                groups.setdefault((test.protocol, row.step, row.alike), []).append((test, row))
+    return [one for group in groups.values() for one in _measures(group, labels)]
+
+
+def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Iterator[Compared]:
+    for measure in MEASURES:
+        having = [(test, row) for test, row in group if measure.id in row.values]
+        if len(having) < 2 or (measure.id in OF_THROTTLING and len(having) < len(group)):
+            continue
+        values = [measure.compared(row.values[measure.id]) for _, row in having]
+        if measure.id == "depth_pct" and not any(values):
+            continue  # nothing falls
+        ran = [test for test, _ in having]
+        seen = Observations(
+            values,
+            [one.model or UNKNOWN_MODEL for one in ran],
+            [one.drive for one in ran],
+            columns_of(ran, labels),
+            measure.resolution,
+        )
+        yield Compared(having[0][1], measure, seen, Fit(seen))
+
+
+def told(one: Compared) -> RackMeasure:
+    """Return the figures of a measure, and the sentence."""
+    fit, measure, seen = one.fit, one.measure, one.seen
+    parts = _parts(fit)
+    whole = sum(parts.values())
+    shares = {name: 100 * part / whole for name, part in parts.items()} if whole > 0 else {}
+    places = [_differences(one, label, shares.get(f"place {label}")) for label in seen.places]
+    found = RackMeasure(
+        step=one.row.step,
+        workload=one.row.workload,
+        measure=measure.id,
+        name=one.name,
+        unit=measure.unit,
+        worse=measure.worse,
+        runs=len(seen.values),
+        drive_sd=_shown(measure, fit.drive_sd),
+        run_sd=_shown(measure, fit.run_sd),
+        drive_share_pct=shares.get("drive"),
+        run_share_pct=shares.get("run"),
+        places=places,
+        drives=_drives(one),
+        sentence="",
+    )
+    return found.model_copy(update={"sentence": _sentence(one, found)})
+
+
+def shown(measure: Measure, effect: Effect) -> RackEffect:
+    """Return an effect in the unit of the measure."""
+    return RackEffect(
+        value=measure.shown(effect.value),
+        low=measure.shown(effect.low),
+        high=measure.shown(effect.high),
+    )
+
+
+def _shown(measure: Measure, effect: Effect | None) -> RackEffect | None:
+    return None if effect is None else shown(measure, effect)
+
+
+def _widest(measure: Measure, effect: Effect | None) -> RackEffect | None:
+    """How much the worst is worse than the best: of a factor, the share that it lacks."""
+    if effect is None or not measure.is_ratio:
+        return _shown(measure, effect)
+    low, value, high = (-measure.shown(-one) for one in (effect.low, effect.value, effect.high))
+    return RackEffect(value=value, low=low, high=high)
+
+
+def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDifferences:
+    found = one.fit.places(label)
+    levels = one.fit.levels(label)
+    effects = dict(zip(levels, found or [], strict=False))
+    return PlaceDifferences(
+        label=label,
+        places=[
+            PlaceEffect(place=place, effect=shown(one.measure, effects[place]))
+            for place in sorted(effects, key=natural)
+        ],
+        widest=_widest(one.measure, one.fit.widest(label)),
+        why_unknown=None if found is not None else _why_unknown(one, label),
+        share_pct=share_pct,
+    )
+
+
+def natural(text: str) -> list[tuple[bool, float, str]]:
+    """Return a key by which ``slot 10`` comes after ``slot 9``."""
+    parts = [part for part in re.split(r"([0-9]+)", text) if part]
+    return [(one[0] not in "0123456789", _digits(one), one) for one in parts]
+
+
+def _digits(text: str) -> float:
+    return float(text) if text[0] in "0123456789" else 0.0
+
+
+def _why_unknown(one: Compared, label: str) -> str:
+    """Why what a label does cannot be told: what goes with it."""
+    seen = one.seen
+    if one.fit.is_apart(label):
+        return (
+            "too few drives to tell the place from the drive: run drives in several places, or "
+            "name fewer labels with --by-place"
+        )
+    for name in seen.places:
+        kept = {other: column for other, column in seen.places.items() if other != name}
+        if name != label and Fit(replace(seen, places=kept)).is_apart(label):
+            return f"{label} and {name} cannot be told apart: they change together"
+    return f"{label} and model cannot be told apart: each {label} had drives of its own model"
+
+
+def _parts(fit: Fit) -> dict[str, float]:
+    """The variance due to each label, to the drives and to runs, where all of it can be told."""
+    if fit.drive_sd is None:
+        return {}
+    parts = {"drive": fit.drive_sd.value**2}
+    if fit.run_sd is not None:
+        parts["run"] = fit.run_sd.value**2
+    for label in fit.labels:
+        found = fit.places(label)
+        if found is None:
+            return {}
+        effects = [effect.value for effect in found]
+        # of a normal law, an interval of 95 % is 3.92 standard deviations wide
+        chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found]
+        parts[f"place {label}"] = max(0.0, float(np.mean(np.square(effects)) - np.mean(chance)))
+    return parts
+
+
+def _drives(one: Compared) -> list[DriveEffect]:
+    seen, fit, measure = one.seen, one.fit, one.measure
+    values = np.asarray(seen.values)
+    model_of = dict(zip(seen.drives, seen.models, strict=True))
+    means = {name: _mean(values, seen.drives, name) for name in model_of}
+    of_model = {
+        model: float(np.mean([means[name] for name in model_of if model_of[name] == model]))
+        for model in model_of.values()
+    }
+    own = fit.drives()
+    if own is not None:
+        own |= {name: deviation(one, name) for name in one.unlike}
+    of_place = _of_places(one)
+    return [
+        DriveEffect(
+            drive=name,
+            model=model,
+            measured=measure.shown(means[name] - of_model[model]),
+            of_place=None if of_place is None else measure.shown(of_place[name]),
+            own=None if own is None else _shown(measure, own[name]),
+        )
+        for name, model in sorted(model_of.items(), key=lambda pair: (pair[1], natural(pair[0])))
+    ]
+
+
+def deviation(one: Compared, drive: str) -> Effect:
+    """Return how far a drive that was set aside is from what the others let expect."""
+    shift = one.fit.shift(one.seen.only(drive))
+    assert shift is not None  # it was set aside because the others can tell
+    return intervals(shift)[0]
+
+
+def _mean(
+    values: "np.ndarray[tuple[int], np.dtype[np.float64]]", of: Sequence[str], name: str
+) -> float:
+    return float(values[[one == name for one in of]].mean())
+
+
+def _of_places(one: Compared) -> dict[str, float] | None:
+    """What its places make of each drive's mean."""
+    seen = one.seen
+    total = np.zeros(len(seen.values))
+    for label, column in seen.places.items():
+        found = one.fit.places(label)
+        if found is None:
+            return None
+        effects = dict(zip(one.fit.levels(label), found, strict=True))
+        total += [effects[place].value for place in column]
+    return {name: _mean(total, seen.drives, name) for name in dict.fromkeys(seen.drives)}
+
+
+def number(value: float) -> str:
+    """Return an effect's size in two digits."""
+    return format_number(abs(value), 2)
+
+
+def interval(effect: RackEffect) -> str:
+    """Return ``12 to 24``, of an effect whose sign is said in words."""
+    low, high = sorted((abs(effect.low), abs(effect.high)))
+    if effect.low < 0 < effect.high:
+        return f"{format_number(effect.low, 2)} to {format_number(effect.high, 2)}"
+    return f"{number(low)} to {number(high)}"
+
+
+UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
+
+
+def _sentence(one: Compared, found: RackMeasure) -> str:
+    unit = UNIT_WORDS[found.unit]
+    step = plain(one.row.step)
+    widest = [(place.widest, _many(place.label)) for place in found.places if place.widest]
+    by_place = [
+        f"by up to {number(wide.value)} {unit} between {many} ({interval(wide)})"
+        for wide, many in sorted(widest, key=lambda pair: -pair[0].value)
+    ]
+    parts = [f"{one.measure.name} in {step} differs {listed(by_place)}"] if by_place else []
+    subject = "" if by_place else f"{one.measure.name} in {step}: "
+    if found.drive_sd is not None:
+        amount = f"{number(found.drive_sd.value)} {unit} ({interval(found.drive_sd)})"
+        noise = "" if found.run_sd else ", the noise of single runs included"
+        parts.append(f"drives of one model differ by {amount}, one standard deviation{noise}")
+    if found.run_sd is not None:
+        parts.append(f"repeated runs differ by {number(found.run_sd.value)} {unit}")
+    if one.unlike:
+        parts.append(f"unlike the others and left out: {listed(list(one.unlike))}")
+    parts += dict.fromkeys(place.why_unknown for place in found.places if place.why_unknown)
+    said = subject + "; ".join(parts or ["too few drives and runs to compare"])
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def _many(label: str) -> str:
+    words = plain(label)
+    return words if words.endswith("s") or " and " in words else f"{words}s"

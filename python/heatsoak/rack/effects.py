@@ -1,0 +1,297 @@
+"""The mixed model of a rack: what places, drives and repeated runs do to a measure.
+
+    value = mean of the model + effect of each place + effect of the drive + noise of the run
+
+Places (slot, host, ...) have fixed effects, the same for all models; the effects of drives are
+random with one variance for all models, as is the noise. Nothing is known of an interplay of drive
+and place.
+
+A rack often has 3 to 8 drives of a model, whose effects may be next to nothing. There the
+estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
+and its intervals are those of a normal law with known variances: too narrow. Here only one number
+is unknown besides what has a solution in closed form: the ratio of the two variances. Given that
+ratio, effects follow Student's law exactly; its degrees of freedom are runs less fixed effects.
+The restricted likelihood (Patterson and Thompson 1971) is not maximised over the ratio but
+averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the noise's variance and
+of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
+So a variance of zero is a value like others, and nothing can fail to converge.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from heatsoak.rack.mixture import Array, Mixture
+from heatsoak.rack.observations import Observations, dummies
+
+LEVEL = 0.95
+#: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
+MIN_DRIVE_DF = 2
+#: The ratio of a drive's variance to the noise's, of a mean of runs: all that is ever seen.
+_RATIOS = np.geomspace(1e-5, 1e9, 160)
+#: What share of a deviation may be the drive's own.
+_SHARES = np.linspace(0, 1, 51)
+#: Ratios that are less likely than the likeliest by this factor do not count.
+_UNLIKELY = 1e-5
+_ZERO = 1e-9
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An estimate with its 95 % interval, in the unit of the values."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Fit:
+    """The model fitted to observations.
+
+    Attributes:
+        drive_df: drives more than are needed to tell models and places apart.
+        run_df: runs more than are needed to tell the drives, too.
+        can_tell: whether there are enough of either; otherwise every answer is None.
+        has_repeats: whether drive and run can be told apart.
+    """
+
+    def __init__(self, seen: Observations) -> None:
+        self._seen = seen
+        self._drives = list(dict.fromkeys(seen.drives))
+        columns = {"model": seen.models, **seen.places}
+        self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
+        fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
+        self._fixed = fixed
+        drives = dummies(seen.drives, self._drives)
+        count = len(seen.values)
+        rank = _rank(fixed)
+        both = np.hstack([fixed, drives])
+        self.drive_df = _rank(both) - rank
+        self.run_df = count - rank - self.drive_df
+        self._has_random = self.drive_df >= MIN_DRIVE_DF
+        runs = drives.sum(axis=0)
+        self.has_repeats = self.run_df > 0
+        # a variance of drives that is not known takes no part: drives are compared with themselves
+        self._design = fixed if self._has_random else both
+        self.can_tell = self.has_repeats or (self._has_random and bool((runs == 1).all()))
+        if self.can_tell:
+            self._solve(drives, runs)
+
+    def is_apart(self, key: str) -> bool:
+        """Whether the places of a label can be told from other labels and models, if not drives."""
+        rows = self._rows(key, _against_mean(len(self._levels[key])))
+        return bool(_in_row_space(rows, np.linalg.svd(self._fixed, full_matrices=False)).all())
+
+    def _solve(self, drives: Array, runs: Array) -> None:
+        seen = self._seen
+        values = np.asarray(seen.values, dtype=float)
+        self._decomposed = u, size, v = np.linalg.svd(self._design, full_matrices=False)
+        kept = size > _ZERO * size[0]
+        self._basis, self._to_basis = u[:, kept], v[kept] / size[kept, None]
+        self._df = len(values) - int(kept.sum())
+        self._first = self._basis.T @ values
+        rest = values - self._basis @ self._first
+        mixes = self._has_random and self.has_repeats
+        mean_runs = len(runs) / float((1 / runs).sum())
+        ratio = _RATIOS / mean_runs if mixes else np.zeros(1)
+        self._by_drive = drives.T @ self._basis
+        of_drives = drives.T @ rest
+        shrink = ratio[:, None] / (1 + ratio[:, None] * runs)
+        a = np.eye(len(self._first)) - np.einsum(
+            "gd,dp,dq->gpq", shrink, self._by_drive, self._by_drive, optimize=True
+        )
+        right = -(shrink * of_drives) @ self._by_drive
+        inverse = np.linalg.inv(a)
+        solved = np.einsum("gpq,gq->gp", inverse, right)
+        left = rest @ rest - shrink @ of_drives**2 - (solved * right).sum(axis=1)
+        left = np.maximum(left, 0.0) + self._df * seen.resolution**2
+        log_likelihood = -0.5 * (
+            np.log1p(ratio[:, None] * runs).sum(axis=1)
+            + np.linalg.slogdet(a)[1]
+            + self._df * np.log(left)
+        )
+        if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
+            log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
+        weight = np.exp(log_likelihood - log_likelihood.max())
+        likely = weight > _UNLIKELY
+        self._weight = weight[likely] / weight[likely].sum()
+        self._ratio, self._shrink = ratio[likely], shrink[likely]
+        self._solved, self._inverse, self._left = solved[likely], inverse[likely], left[likely]
+        self._noise = np.sqrt(self._left / self._df)
+        self._of_drives, self._runs = of_drives, runs
+
+    def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
+        """Sums of fixed effects, a row of weights each, and which of them can be told."""
+        wide = np.zeros((len(rows), self._design.shape[1]))
+        wide[:, : rows.shape[1]] = rows
+        told = _in_row_space(wide, self._decomposed)
+        a = wide @ self._to_basis.T
+        at = (a @ self._first)[:, None] + a @ self._solved.T
+        variance = np.einsum("cp,gpq,cq->cg", a, self._inverse, a, optimize=True)
+        scale = np.sqrt(np.maximum(variance, 1e-12)) * self._noise
+        return Mixture(at, scale, self._weight, self._df), told
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of places."""
+        return list(self._seen.places)
+
+    def levels(self, key: str) -> list[str]:
+        """Return the places of a label."""
+        return self._levels[key]
+
+    def places(self, key: str) -> list[Effect] | None:
+        """Return what each place does against the mean of all; None if that cannot be told."""
+        return self._effects(key, _against_mean(len(self._levels[key])), LEVEL)
+
+    def widest(self, key: str) -> Effect | None:
+        """Return the largest difference between places.
+
+        The interval holds for the largest one, whichever it is: that of each pair is widened
+        (Bonferroni), and the largest of their ends are taken. None if it cannot be told.
+        """
+        if len(self._levels[key]) < 2:
+            return None
+        pairs = list(combinations(range(len(self._levels[key])), 2))
+        rows = np.zeros((len(pairs), len(self._levels[key])))
+        for row, (i, j) in zip(rows, pairs, strict=True):
+            row[i], row[j] = 1.0, -1.0
+        found = self._effects(key, rows, 1 - (1 - LEVEL) / len(pairs))
+        if found is None:
+            return None
+        lows = [max(one.low, -one.high, 0.0) for one in found]
+        return Effect(
+            max(abs(one.value) for one in found),
+            max(lows),
+            max(max(one.high, -one.low) for one in found),
+        )
+
+    def _effects(self, key: str, weights: Array, level: float) -> list[Effect] | None:
+        if not self.can_tell:
+            return None
+        found, told = self._sums(self._rows(key, weights))
+        return intervals(found, level) if told.all() else None
+
+    def _rows(self, key: str, weights: Array) -> Array:
+        """The weights of a label's places among those of all fixed effects."""
+        parts = [
+            weights if name == key else np.zeros((len(weights), len(levels)))
+            for name, levels in self._levels.items()
+        ]
+        return np.hstack(parts)
+
+    def drives(self) -> dict[str, Effect] | None:
+        """Return what each drive does against its model (best linear unbiased predictions).
+
+        Without repeated runs, nothing tells the drive's own part of a deviation: the intervals
+        then hold whatever that is. None if drives cannot be told from places.
+        """
+        if not self.knows_drives:
+            return None
+        left = self._of_drives[:, None] - self._by_drive @ self._solved.T
+        spread = np.einsum(
+            "dp,gpq,dq->dg", self._by_drive, self._inverse, self._by_drive, optimize=True
+        )
+        if not self.has_repeats:
+            reach = special.stdtrit(self._df, (1 + LEVEL) / 2) * self._noise
+            own = _SHARES * left
+            ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
+            lows, highs = (own - ends).min(axis=1), (own + ends).max(axis=1)
+            found = [Effect(*map(float, one)) for one in zip(left[:, 0], lows, highs, strict=True)]
+            return dict(zip(self._drives, found, strict=True))
+        shrink = self._shrink.T
+        scale = np.sqrt(shrink + shrink**2 * spread) * self._noise
+        predicted = Mixture(shrink * left, scale, self._weight, self._df)
+        return dict(zip(self._drives, intervals(predicted, LEVEL), strict=True))
+
+    @property
+    def knows_drives(self) -> bool:
+        """Whether drives can be told from places."""
+        return self.can_tell and self._has_random
+
+    @cached_property
+    def drive_sd(self) -> Effect | None:
+        """The standard deviation of drives of one model; with the noise, without repeated runs."""
+        if not self.knows_drives:
+            return None
+        return self._deviation(np.sqrt(self._ratio) if self.has_repeats else np.ones(1))
+
+    @cached_property
+    def run_sd(self) -> Effect | None:
+        """The standard deviation of repeated runs; None if nothing was repeated."""
+        return self._deviation(np.ones(len(self._ratio))) if self.has_repeats else None
+
+    def _deviation(self, factor: Array) -> Effect:
+        low, middle, high = (
+            self._deviation_quantile(factor, share)
+            for share in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+        )
+        return Effect(middle, low, high)
+
+    def _deviation_quantile(self, factor: Array, share: float) -> float:
+        """The quantile of factor x noise, whose square is left / chi-square given the ratio."""
+        low, high = -40.0, 40.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            over = self._left * factor**2 / np.exp(2 * middle)
+            below = float(special.chdtrc(self._df, over) @ self._weight)
+            low, high = (middle, high) if below < share else (low, middle)
+        return float(np.exp((low + high) / 2))
+
+    def most_unlike(self, among: Collection[str]) -> str | None:
+        """Return which of these drives deviates most from its model, for its leverage."""
+        likeliest = int(np.argmax(self._weight))
+        left = self._of_drives - self._by_drive @ self._solved[likeliest]
+        told = np.einsum("dp,pq,dq->d", self._by_drive, self._inverse[likeliest], self._by_drive)
+        variance = self._runs + self._ratio[likeliest] * self._runs**2 - told
+        # a drive alone in its place deviates from nothing
+        score = np.where(variance > _ZERO, np.abs(left) / np.sqrt(np.maximum(variance, _ZERO)), 0)
+        ranked = [self._drives[i] for i in np.argsort(-score) if score[i] > 0]
+        return next((one for one in ranked if one in among), None)
+
+    def shift(self, own: Observations) -> Mixture | None:
+        """Return how far another drive of these models is from what these drives let expect.
+
+        `own` are its runs, in places that these drives know. The law is that of a deviation over
+        the spread of the others: the externally studentised one. None if they cannot tell.
+        """
+        if not self.knows_drives:
+            return None
+        columns = {"model": own.models, **own.places}
+        if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
+            return None
+        row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
+        expected, told = self._sums(row.mean(axis=0, keepdims=True))
+        if not told.all():
+            return None
+        runs = len(own.values)
+        own_variance = (self._ratio + 1 / runs) * self._noise**2
+        scale = np.sqrt(expected.scale**2 + own_variance)
+        return Mixture(np.mean(own.values) - expected.at, scale, self._weight, self._df)
+
+
+def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
+    """Return the effects with their intervals."""
+    ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
+    return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
+
+
+def _against_mean(count: int) -> Array:
+    return np.asarray(np.eye(count) - 1 / count)
+
+
+def _in_row_space(rows: Array, decomposed: tuple[Array, Array, Array]) -> NDArray[np.bool_]:
+    """Which rows are sums of a matrix's rows, so that observations tell them."""
+    _, size, v = decomposed
+    v = v[size > _ZERO * size[0]]
+    return np.asarray(np.abs(rows - rows @ v.T @ v).max(axis=1) < _TOLERANCE)
+
+
+def _rank(matrix: Array) -> int:
+    return int(np.linalg.matrix_rank(matrix))

@@ -1,0 +1,184 @@
+"""What a rack's recordings show: the contract of ``heatsoak rack report --format json``."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class RackEffect(BaseModel):
+    """An effect with its 95 % interval.
+
+    Effects of rates and times are in percent, those of depths in percentage points, those of
+    temperatures in kelvin.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class PlaceEffect(BaseModel):
+    """What a place does, against the mean of all places of its label."""
+
+    place: str
+    effect: RackEffect
+
+
+class PlaceDifferences(BaseModel):
+    """How much the places of one label differ.
+
+    Attributes:
+        label: ``slot``, ``host``; labels that always change together are one: ``host and room``.
+        widest: how much the worst place is worse than the best; None if that cannot be told.
+        why_unknown: why it cannot be told.
+        share_pct: what part of the variance between runs is due to these places.
+    """
+
+    label: str
+    places: list[PlaceEffect]
+    widest: RackEffect | None
+    why_unknown: str | None
+    share_pct: float | None
+
+
+class DriveEffect(BaseModel):
+    """How a drive differs from the mean of its model.
+
+    Attributes:
+        measured: as it was measured, wherever it ran.
+        of_place: what its places make of that; None if that cannot be told.
+        own: what remains for the drive itself; None if it cannot be told from the place.
+    """
+
+    drive: str
+    model: str
+    measured: float
+    of_place: float | None
+    own: RackEffect | None
+
+
+class RackMeasure(BaseModel):
+    """One measure of one step, over all drives.
+
+    Attributes:
+        measure: ``mean_mb_s``, ``mean_iops``, ``throttled_mb_s``, ``depth_pct``, ``max_temp_c`` or
+            ``onset_s``; throttled levels and onsets only if every run throttles.
+        name: the step and the measure in words.
+        unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
+        worse: which direction of an effect is worse.
+        drive_sd: the standard deviation of drives of one model; together with that of runs if
+            nothing was repeated. `run_sd` is that of repeated runs.
+        drive_share_pct: what part of the variance between runs is due to the drives.
+        sentence: what differs how much.
+    """
+
+    step: str
+    workload: str
+    measure: str
+    name: str
+    unit: Literal["%", "pp", "K"]
+    worse: Literal["low", "high"]
+    runs: int
+    drive_sd: RackEffect | None
+    run_sd: RackEffect | None
+    drive_share_pct: float | None
+    run_share_pct: float | None
+    places: list[PlaceDifferences]
+    drives: list[DriveEffect]
+    sentence: str
+
+
+class RackOutlier(BaseModel):
+    """A drive that is unlike others of its model, with the effect of its places taken out.
+
+    Attributes:
+        deviation: from what the others let expect, in the unit of the measure.
+        probability: that any drive of such a rack deviates as much by chance (Holm).
+        sentence: how far, in words.
+    """
+
+    drive: str
+    model: str
+    where: str
+    step: str
+    measure: str
+    unit: Literal["%", "pp", "K"]
+    deviation: RackEffect
+    probability: float
+    is_worse: bool
+    sentence: str
+
+
+class RackTestResult(BaseModel):
+    """One run on one drive, or one that came to nothing.
+
+    Attributes:
+        recording: the path of the recording; None if there is none.
+        state: ``finished``, or what else became of it.
+        why: what is wrong with it.
+        values: the measures of each step: step, measure, value.
+    """
+
+    host: str | None
+    drive: str
+    serial: str | None
+    model: str | None
+    firmware: str | None
+    labels: dict[str, str]
+    recording: str | None
+    state: str
+    why: list[str]
+    values: dict[str, dict[str, float]]
+
+
+class RackDrive(BaseModel):
+    """A drive, and whether it passes: all its tests finished and kept the limits, and it is not
+    worse than others of its model.
+
+    Attributes:
+        where: its host and places.
+        explained: what its place and what the drive itself did to its speed, if it does not pass
+            and that can be told.
+    """
+
+    drive: str
+    serial: str | None
+    model: str | None
+    firmware: str | None
+    where: str
+    tests: int
+    passes: bool
+    why: list[str]
+    explained: str | None
+
+    @property
+    def told(self) -> list[str]:
+        """Why it does not pass, and whether that is its place or itself."""
+        return [*self.why, *([self.explained] if self.explained else [])]
+
+
+class RackReport(BaseModel):
+    """What a rack's recordings show.
+
+    Attributes:
+        sentence: how many drives pass, and what is wrong with the others.
+        told: what places and drives do, in sentences.
+        run: the id of ``heatsoak rack run``; None for recordings alone.
+        place_labels: the labels that are the place.
+        limits_hold: whether every limit that was asked for is known to hold.
+        not_compared: what could not be compared, and why.
+    """
+
+    schema_version: Literal[1] = 1
+    sentence: str
+    told: list[str]
+    run: str | None
+    protocols: list[str]
+    place_labels: list[str]
+    passed: int
+    limits_hold: bool
+    drives: list[RackDrive]
+    outliers: list[RackOutlier]
+    measures: list[RackMeasure]
+    tests: list[RackTestResult]
+    not_compared: list[str]

@@ -1,0 +1,47 @@
+"""Intervals of what follows Student's law given another number, averaged over that number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+
+#: A quantile is found by halving: this often.
+_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Student's laws with `df` degrees of freedom, weighted.
+
+    Attributes:
+        at, scale: their middles and scales, a row for each quantity and a column for each law.
+        weight: of each law, 1 in all.
+    """
+
+    at: Array
+    scale: Array
+    weight: Array
+    df: int
+
+    @property
+    def middle(self) -> Array:
+        """The mean of each quantity."""
+        return np.asarray(self.at @ self.weight)
+
+    def below(self, value: Array) -> Array:
+        """Return the probability that each quantity is below its `value`."""
+        z = (value[:, None] - self.at) / self.scale
+        return np.asarray(special.stdtr(self.df, z) @ self.weight)
+
+    def quantile(self, share: float) -> Array:
+        """Return the value of each quantity that `share` of the probability is below."""
+        reach = abs(float(special.stdtrit(self.df, share))) * self.scale
+        low, high = (self.at - reach).min(axis=1), (self.at + reach).max(axis=1)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            is_below = self.below(middle) < share
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        return np.asarray((low + high) / 2)

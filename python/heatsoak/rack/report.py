@@ -1,0 +1,232 @@
+"""Which drives of a rack pass, and what to say of it in a sentence."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from heatsoak.analysis.limits import what_happened, why_failed
+from heatsoak.protocol.phrases import listed, plain
+from heatsoak.rack.compared import UNKNOWN_MODEL, Compared, compare, natural, told
+from heatsoak.rack.findings import RackDrive, RackMeasure, RackOutlier, RackReport, RackTestResult
+from heatsoak.rack.measures import MEASURES, OF_THROTTLING
+from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
+from heatsoak.rack.places import place_labels, where
+from heatsoak.rack.reading import Results, Tested
+
+#: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
+Forbidden = Literal["throttle", "unknown", "outlier", "any"]
+
+#: States of tests that `heatsoak rack run` knows besides the plain ones.
+_STATES = {
+    "absent": "was not started",
+    "starting": "was not started yet",
+    "ready": "waits to begin",
+    "running": "is still running",
+    "cut": "was cut short",
+}
+#: Drives that do not pass, in the first sentence.
+_MOST_NAMED = 3
+#: What decides whether drives are told apart in the first lines: their speed.
+_FIRST = ("mean_mb_s", "mean_iops")
+
+
+def report(
+    rack: Results,
+    *,
+    by_place: Sequence[str] = (),
+    forbidden: Forbidden | None = None,
+    fail_below_mb_s: float | None = None,
+) -> RackReport:
+    """Return which drives pass, which are unlike others of their model, and what places do.
+
+    Raises UsageError for a label in `by_place` that no test has.
+    """
+    tests = rack.tests
+    labels = place_labels(tests, by_place)
+    of_drive: dict[str, list[Tested]] = {}
+    for test in tests:
+        of_drive.setdefault(test.drive, []).append(test)
+    place_of = {drive: where(of, labels) for drive, of in of_drive.items()}
+    found = set_aside(compare(tests, labels))
+    unlike = outliers(found, place_of)
+    measures = [told(one) for one in found]
+    broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
+    drives = [
+        _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike, measures)
+        for drive in sorted(of_drive, key=lambda one: natural(f"{place_of[one]} {one}"))
+    ]
+    drives.sort(key=lambda one: one.passes)
+    asked = forbidden is not None or fail_below_mb_s is not None
+    all_finished = all(test.is_finished for test in tests)
+    worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
+    return RackReport(
+        sentence=_sentence(drives),
+        told=[one.sentence for one in measures if one.measure in _FIRST],
+        run=rack.run,
+        protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
+        place_labels=labels,
+        passed=sum(one.passes for one in drives),
+        limits_hold=not asked or (all_finished and not any(broken) and not worse),
+        drives=drives,
+        outliers=unlike,
+        measures=measures,
+        tests=[_test(one, why) for one, why in zip(tests, broken, strict=True)],
+        not_compared=_not_compared(found, tests),
+    )
+
+
+def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None) -> list[str]:
+    """The limits that a test does not keep."""
+    if test.findings is None:
+        return []
+    word = None if forbidden == "outlier" else forbidden
+    return why_failed(test.findings, word, fail_below_mb_s)
+
+
+def _unfinished(test: Tested) -> list[str]:
+    if test.is_finished:
+        return []
+    what = _STATES.get(test.state, test.state)
+    return [f"{what}: {test.why}" if test.why else what]
+
+
+def _drive(
+    drive: str,
+    of: Sequence[Tested],
+    place: str,
+    tests: Sequence[Tested],
+    broken: Sequence[list[str]],
+    unlike: Sequence[RackOutlier],
+    measures: Sequence[RackMeasure],
+) -> RackDrive:
+    limits = [
+        why
+        for test, reasons in zip(tests, broken, strict=True)
+        if test.drive == drive
+        for why in reasons
+    ]
+    unfinished = [why for test in of for why in _unfinished(test)]
+    worse = [one for one in unlike if one.drive == drive and one.is_worse]
+    falls = _throttling(of, worse)
+    # how deep a fall is has been said with the fall
+    rest = [one for one in worse if not (falls and one.measure == "depth_pct")]
+    why = [*unfinished, *limits, *falls, *_worse(rest)]
+    return RackDrive(
+        drive=drive,
+        serial=next((one.serial for one in of if one.serial), None),
+        model=next((one.model for one in of if one.model), None),
+        firmware=next((one.firmware for one in of if one.firmware), None),
+        where=place,
+        tests=len(of),
+        passes=not why,
+        why=list(dict.fromkeys(why)),
+        explained=_explained(drive, measures) if why else None,
+    )
+
+
+def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
+    """What its place and what the drive itself did to its speed, in the first step with both."""
+    for one in measures:
+        for found in one.drives if one.measure in _FIRST else []:
+            if found.drive == drive and found.of_place is not None and found.own is not None:
+                return (
+                    f"mean speed in {plain(one.step)}: {found.of_place:+.1f} % by its place, "
+                    f"{found.own.value:+.1f} % ({found.own.low:+.1f} to {found.own.high:+.1f}) by "
+                    "the drive itself"
+                )
+    return None
+
+
+def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]:
+    """How a drive throttles whose fall is deeper or earlier than those of others of its model."""
+    steps = {one.step for one in worse if one.measure in ("depth_pct", *OF_THROTTLING)}
+    return [
+        f"{step.step} {what_happened(step)}"
+        for test in of
+        if test.findings is not None
+        for step in test.findings.steps
+        if step.step in steps and (step.episodes or step.throttles)
+    ]
+
+
+def _worse(worse: Sequence[RackOutlier]) -> list[str]:
+    order = [measure.id for measure in MEASURES]
+    ordered = sorted(worse, key=lambda one: order.index(one.measure))
+    return [
+        sentence([amount(one) for one in ordered if one.step == step], step)
+        for step in dict.fromkeys(one.step for one in ordered)
+    ]
+
+
+def _test(test: Tested, broken: Sequence[str]) -> RackTestResult:
+    values: dict[str, dict[str, float]] = {}
+    for row in test.rows:
+        values.setdefault(row.step, {}).update(row.values)
+    return RackTestResult(
+        host=test.host,
+        drive=test.drive,
+        serial=test.serial,
+        model=test.model,
+        firmware=test.firmware,
+        labels=dict(test.labels),
+        recording=test.recording,
+        state=test.state,
+        why=[*_unfinished(test), *broken],
+        values=values,
+    )
+
+
+def _sentence(drives: Sequence[RackDrive]) -> str:
+    failed = [one for one in drives if not one.passes]
+    passed = len(drives) - len(failed)
+    if not failed:
+        return {1: "The drive passes.", 2: "Both drives pass."}.get(
+            len(drives), f"All {len(drives)} drives pass."
+        )
+    if len(drives) == 1:
+        begin = "The drive does not pass"
+    else:
+        begin = f"{passed or 'None'} of {len(drives)} drives {'pass' if passed != 1 else 'passes'}"
+    said = [f"{named(one)}: {one.why[0]}" for one in failed[:_MOST_NAMED]]
+    more = len(failed) - _MOST_NAMED
+    return "; ".join([begin, *said, *([f"and {more} more"] if more > 0 else [])]) + "."
+
+
+def named(drive: RackDrive) -> str:
+    """Return a drive's name, and where it is."""
+    return f"{drive.drive} ({drive.where})" if drive.where else drive.drive
+
+
+def _not_compared(found: Sequence[Compared], tests: Sequence[Tested]) -> list[str]:
+    if not found:
+        return ["no two runs share a step, so there is nothing to compare"]
+    said = []
+    first = found[0]
+    counts = Counter(dict(zip(first.seen.drives, first.seen.models, strict=True)).values())
+    few = [f"{model} ({count})" for model, count in counts.items() if count < MIN_DRIVES]
+    if few:
+        said.append(
+            f"too few drives to say which is unlike the others, {MIN_DRIVES} of a model are "
+            f"needed: {listed(few)}"
+        )
+    if len(few) < len(counts) and first.fit.drive_sd is None:
+        said.append(
+            "no drive is called unlike the others: what is due to the drive cannot be told from "
+            "its place (run drives in several places, or name fewer labels with --by-place)"
+        )
+    firmwares: dict[str, set[str]] = {}
+    for test in tests:
+        if test.firmware:
+            firmwares.setdefault(test.model or UNKNOWN_MODEL, set()).add(test.firmware)
+    said += [
+        f"drives of {model} have different firmware, and may differ because of it: "
+        f"{listed(sorted(versions))}"
+        for model, versions in firmwares.items()
+        if len(versions) > 1
+    ]
+    if first.fit.can_tell and not first.fit.has_repeats:
+        said.append(
+            "nothing was repeated: what is said of a drive may be chance of its single run, "
+            "beyond what the spread of the others allows for"
+        )
+    return said

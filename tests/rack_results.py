@@ -1,0 +1,76 @@
+"""Racks of recordings whose drives and places are known."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from compared import Array, run
+from heatsoak.rack.findings import RackReport
+from heatsoak.rack.reading import Results, read_results
+from heatsoak.rack.report import report
+
+STEP = {"name": "write", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "60s"}
+SLOTS = {"1": 1.0, "2": 0.97, "3": 0.8, "4": 0.94}
+#: How far drives of a model differ, and runs of a drive.
+DRIVE_SD, RUN_SD = 0.01, 0.004
+
+
+def speed(mb_s: float, falls_to: float | None = None) -> Array:
+    """A minute of writing; from the twentieth second at a share of its speed."""
+    rates = np.full(600, mb_s)
+    if falls_to is not None:
+        rates[200:] *= falls_to
+    return rates
+
+
+def make_rack(
+    directory: Path,
+    *,
+    hosts: int = 4,
+    slots: Mapping[str, float] = SLOTS,
+    shares: Mapping[str, float] | None = None,
+    falls_to: Mapping[str, float] | None = None,
+    models: Sequence[str] = ("Samsung 990 PRO",),
+    visits: int = 1,
+    seed: int = 1,
+) -> Path:
+    """Record a drive for each slot of each host; S01 is in the first slot of the first host.
+
+    `slots` and `shares` (by serial) are what part of the speed remains; each drive is recorded in
+    as many slots as it has `visits`. `falls_to` is what remains after 20 s.
+    """
+    rng = np.random.default_rng(seed)
+    names = list(slots)
+    places = [(f"b{host + 1}", slot) for host in range(hosts) for slot in names]
+    for number, (host, slot) in enumerate(places):
+        serial = f"S{number + 1:02d}"
+        own = np.exp(rng.normal(0, DRIVE_SD)) * (shares or {}).get(serial, 1.0)
+        for visit in range(visits):
+            there = names[(names.index(slot) + visit) % len(names)]
+            mb_s = 2000 * slots[there] * own * np.exp(rng.normal(0, RUN_SD))
+            made = run(
+                {"host": host, "slot": there},
+                {"write": speed(mb_s, (falls_to or {}).get(serial))},
+                steps=[STEP],
+                seed=1000 * seed + 10 * number + visit,
+                drive={"serial": serial, "model": models[number % len(models)]},
+            )
+            made.save(directory / host / serial / str(visit))
+    return directory
+
+
+def add_test(rack: Path, **told: Any) -> None:
+    """Let the rack's file tell of a test."""
+    path = rack / "rack.json"
+    known = json.loads(path.read_text()) if path.exists() else {"run": "r1", "protocol": "x"}
+    path.write_text(json.dumps(known | {"tests": [*known.get("tests", []), told]}))
+
+
+def opened(directory: Path) -> Results:
+    return read_results([directory], lambda *_: None, lambda _: None)
+
+
+def judged(directory: Path, **wanted: Any) -> RackReport:
+    return report(opened(directory), **wanted)

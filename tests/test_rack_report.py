@@ -1,0 +1,234 @@
+"""``heatsoak rack report``: which drives are worse than others of their model, and who passes."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+import tiny
+from command import complaint, heatsoak_here
+from heatsoak.rack.effects import Fit
+from heatsoak.rack.observations import Observations
+from made_once import made_once
+from rack_results import SLOTS, add_test, judged, make_rack
+from scipy import stats
+
+SLOW = "S06"
+
+
+@pytest.fixture(scope="session")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """16 drives in 4 hosts; slot 3 is 20 % slower than slot 1, and one drive than the others."""
+    return made_once(
+        tmp_path_factory, "rack", lambda directory: make_rack(directory, shares={SLOW: 0.88})
+    )
+
+
+def test_a_slow_drive_is_told_from_a_slow_slot(rack: Path) -> None:
+    done = heatsoak_here("rack", "report", ".", cwd=rack)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()[:2]
+    assert first.startswith(f"15 of 16 drives pass; {SLOW} (host b2, slot 2): 1")
+    assert "% slower (" in first
+    assert first.endswith("than others of its model in write.")
+    assert second.startswith("Mean speed in write differs by up to ")
+    assert "between slots (" in second
+    found = judged(rack)
+    (outlier,) = found.outliers
+    assert outlier.deviation.low <= -12 <= outlier.deviation.high < -5
+    (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
+    slots = next(one for one in speed.places if one.label == "slot")
+    assert slots.widest is not None
+    assert slots.widest.low <= 20 <= slots.widest.high < 25
+    assert slots.share_pct is not None
+    assert slots.share_pct > 80
+
+
+def test_slow_drives_do_not_hide_each_other(tmp_path: Path) -> None:
+    slow = {"S02": 0.8, "S07": 0.85, "S13": 0.75}
+    found = judged(make_rack(tmp_path, shares=slow, slots=dict.fromkeys("1234", 1.0)))
+    assert {one.drive for one in found.outliers} == set(slow)
+    assert found.sentence.startswith("13 of 16 drives pass; S02 (host b1, slot 2): ")
+
+
+def test_alike_drives_all_pass(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path, hosts=2, seed=5))
+    assert found.sentence == "All 8 drives pass."
+    assert found.outliers == []
+
+
+def test_where_each_drive_has_its_own_place_nothing_is_told_of_either(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path, hosts=1, shares={"S02": 0.7}))
+    (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
+    assert speed.places[0].widest is None
+    assert "tell the place from the drive" in speed.sentence
+    assert found.outliers == []
+    assert any("cannot be told from its place" in one for one in found.not_compared)
+
+
+def test_drives_that_moved_tell_place_from_drive(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path, hosts=1, visits=4, shares={"S02": 0.85}))
+    assert found.place_labels == ["slot"]
+    (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
+    (slots,) = speed.places
+    by_name = {one.place: one.effect for one in slots.places}
+    assert by_name["3"].high < by_name["1"].low
+    assert speed.run_sd is not None
+    assert speed.run_sd.high < 2
+    assert [one.drive for one in found.outliers] == ["S02"]
+    assert found.drives[0].where == "4 places"
+
+
+def test_too_few_drives_of_a_model_are_said(tmp_path: Path) -> None:
+    models = ("Samsung 990 PRO", "WD SN850X", "Crucial T705")
+    found = judged(make_rack(tmp_path, hosts=2, models=models))
+    assert any("too few drives" in one and "Crucial T705 (2)" in one for one in found.not_compared)
+
+
+def test_a_drive_that_falls_fails_and_says_so(tmp_path: Path) -> None:
+    made = make_rack(tmp_path, falls_to={"S05": 0.5})
+    found = judged(made)
+    (failed,) = [one for one in found.drives if not one.passes]
+    assert failed.drive == "S05"
+    assert failed.why[0].startswith("write ")
+    assert "after 20 s, by 50 %" in failed.why[0]
+
+
+def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:
+    make_rack(tmp_path, hosts=2)
+    add_test(tmp_path, host="b1", serial="S01", state="finished", directory="b1/S01")
+    add_test(
+        tmp_path,
+        host="b3",
+        serial="S99\x1b[31m",
+        labels={"slot": "2"},
+        state="refused",
+        why="it is mounted",
+        directory=None,
+    )
+    done = heatsoak_here("rack", "report", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("8 of 9 drives pass; S99\\x1b[31m (host b3, slot 2): refused: ")
+    assert "\x1b" not in done.stdout
+    limited = heatsoak_here("rack", "report", ".", "--fail-on", "throttle", cwd=tmp_path)
+    assert limited.returncode == 1
+
+
+def test_a_lost_recording_is_said(tmp_path: Path) -> None:
+    make_rack(tmp_path, hosts=1)
+    add_test(tmp_path, host="b1", serial="S77", state="finished", directory="b1/S77")
+    (lost,) = [one for one in judged(tmp_path).drives if not one.passes]
+    assert lost.why == ["lost: its recording is not there"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 0),
+        (("--fail-below", "1000"), 0),
+        (("--fail-below", "1700"), 1),
+        (("--fail-on", "outlier"), 1),
+        (("--fail-on", "any"), 1),
+    ],
+)
+def test_limits_decide_the_exit_code(rack: Path, words: tuple[str, ...], code: int) -> None:
+    assert heatsoak_here("rack", "report", ".", *words, cwd=rack).returncode == code
+
+
+def test_a_rate_below_the_limit_is_why_a_drive_fails(rack: Path) -> None:
+    found = judged(rack, fail_below_mb_s=1700)
+    assert not found.limits_hold
+    slot_3 = [one for one in found.drives if one.where.endswith("slot 3")]
+    assert all("is below 1700 MB/s" in one.why[0] for one in slot_3)
+
+
+def test_the_place_can_be_named(rack: Path) -> None:
+    assert judged(rack, by_place=["slot"]).place_labels == ["slot"]
+    line = complaint(heatsoak_here("rack", "report", ".", "--by-place", "slt", cwd=rack), 2)
+    assert "--by-place slt" in line
+    assert "'slot'" in line or "slot" in line
+
+
+def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
+    line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
+    assert "has no recording in it" in line
+    (tmp_path / "rack.json").write_text('{"tests": 3}')
+    line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
+    assert "rack.json: is damaged: tests" in line
+    line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
+    assert "use .html, .csv or .xml" in line
+
+
+def test_a_damaged_recording_does_not_pass(tmp_path: Path) -> None:
+    make_rack(tmp_path, hosts=1)
+    (tmp_path / "b1" / "S02" / "0" / "recording.json").write_text("{")
+    done = heatsoak_here("rack", "report", ".", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "left out" in done.stderr
+    assert "damaged" in done.stdout.splitlines()[0]
+
+
+def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) -> None:
+    for name in ("all.csv", "all.xml"):
+        done = heatsoak_here("rack", "report", str(rack), "-o", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    table = pl.read_csv(tmp_path / "all.csv")
+    assert table.height == 16
+    assert table.filter(~pl.col("passes"))["drive"].to_list() == [SLOW]
+    suites = ElementTree.parse(tmp_path / "all.xml").getroot()
+    assert (suites.get("tests"), suites.get("failures"), suites.get("errors")) == ("16", "1", "0")
+
+
+def test_a_balanced_rack_has_the_intervals_of_an_analysis_of_variance() -> None:
+    """Two slots with five drives each, run three times: Student's test on the drives' means."""
+    rng = np.random.default_rng(4)
+    own = rng.normal(0, 1.0, 10)
+    values = 5 + own[:, None] + rng.normal(0, 0.05, (10, 3))
+    drives = [f"d{i}" for i in range(10) for _ in range(3)]
+    slots = [str(i % 2) for i in range(10) for _ in range(3)]
+    seen = Observations(values.ravel().tolist(), ["m"] * 30, drives, {"slot": slots}, 1e-9)
+    found = Fit(seen).places("slot")
+    assert found is not None
+    means = values.mean(axis=1)
+    test = stats.ttest_ind(means[::2], means[1::2])
+    half = test.confidence_interval()
+    assert 2 * found[0].low == pytest.approx(half.low, rel=0.01)
+    assert 2 * found[0].high == pytest.approx(half.high, rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_protocol_run_on_simulated_drives_is_judged(
+    tmp_path: Path, small_drive_text: str
+) -> None:
+    """Eight drives in two hosts: slot 4 and one drive read slower."""
+    (tmp_path / "tiny.toml").write_text(f"{tiny.READ}iodepth = 32\n")
+    noise = np.random.default_rng(7).normal(0, 0.005, 8)
+    for number in range(8):
+        host, slot, serial = f"h{number // 4 + 1}", number % 4 + 1, f"D{number + 1}"
+        mb_s = 2400 * np.exp(noise[number]) * (0.85 if slot == 4 else 1)
+        mb_s *= 0.7 if serial == "D2" else 1
+        text = small_drive_text.replace(
+            "\nread_mb_s = { value = 2500", f"\nread_mb_s = {{ value = {mb_s:.1f}"
+        )
+        assert text != small_drive_text
+        (tmp_path / "drive.toml").write_text(text)
+        labels = {"host": host, "slot": slot, "serial": serial}
+        words = [word for key, value in labels.items() for word in ("--set", f"{key}={value}")]
+        place = f"rack/{host}/{serial}"
+        done = heatsoak_here(
+            "run", "tiny.toml", "--on", "sim:drive.toml", *words, "-o", place, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+    done = heatsoak_here("rack", "report", "rack", "-o", "rack.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("7 of 8 drives pass; D2 (host h1, slot 2): ")
+    assert "between slots" in done.stdout
+    assert (tmp_path / "rack.html").stat().st_size < 1_500_000
+    found = json.loads(
+        heatsoak_here("rack", "report", "rack", "--format", "json", cwd=tmp_path).stdout
+    )
+    (outlier,) = [one for one in found["outliers"] if one["measure"] == "mean_mb_s"]
+    assert outlier["deviation"]["low"] <= -30 <= outlier["deviation"]["high"]
+    assert len(SLOTS) == len(found["measures"][0]["places"][1]["places"])

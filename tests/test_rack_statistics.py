@@ -1,0 +1,49 @@
+"""Intervals and outliers of ``heatsoak rack report`` on racks of known effects."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.long, pytest.mark.slow]
+RACKS = 100
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[ModuleType]:
+    with patch.object(sys, "path", [str(Path(__file__).parents[1] / "benches"), *sys.path]):
+        yield importlib.import_module("rack")
+
+
+@pytest.mark.parametrize("is_crossed", [True, False])
+@pytest.mark.parametrize("runs", [3, 1])
+@pytest.mark.parametrize(("drive_sd", "run_sd"), [(0.02, 0.01), (0.005, 0.02), (0.0, 0.01)])
+def test_intervals_hold(
+    bench: ModuleType, is_crossed: bool, runs: int, drive_sd: float, run_sd: float
+) -> None:
+    rng = np.random.default_rng(3)
+    design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": drive_sd, "run_sd": run_sd}
+    slots, drives = bench.coverage(rng, RACKS, **design)
+    assert slots >= 0.9
+    assert drives >= 0.9
+
+
+@pytest.mark.parametrize("is_crossed", [True, False])
+@pytest.mark.parametrize("runs", [3, 1])
+def test_outliers_are_seldom_named_where_there_are_none(
+    bench: ModuleType, is_crossed: bool, runs: int
+) -> None:
+    false = sum(bench.named(np.random.default_rng(5), RACKS, is_crossed=is_crossed, runs=runs))
+    assert false <= 0.1
+
+
+def test_a_slow_drive_is_found(bench: ModuleType) -> None:
+    design = {"is_crossed": True, "runs": 3, "drive_sd": 0.01, "slower": bench.SLOWER}
+    slow, other = bench.named(np.random.default_rng(6), RACKS, **design)
+    assert slow >= 0.9
+    assert other <= 0.1

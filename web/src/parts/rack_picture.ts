@@ -1,0 +1,175 @@
+// A rack as a picture: hosts as rows, places as columns, a tile for each drive.
+
+import type { Drawn } from "../chart/stage";
+import type { RackDriveLine, RackSection, RackTile } from "../contract";
+import { capital, cut, shortened, unitSign, value } from "../data/format";
+import { button, h } from "../dom";
+import { colors, type Shade } from "../style/colors";
+import { ramp } from "../style/ramp";
+
+/** Values that differ by less than this share get one pale colour. */
+const ALIKE = 0.02;
+const PALE = 0.1;
+
+/** Marks of drives, for those that do not see colours too. */
+export const MARKS = { fails: "✗", unlike: "≠", passes: "" } as const;
+
+function stateOf({ passes, is_unlike }: RackDriveLine): keyof typeof MARKS {
+  return !passes ? "fails" : is_unlike ? "unlike" : "passes";
+}
+
+const STATES = {
+  fails: "does not pass",
+  unlike: "passes, but is unlike others of its model",
+  passes: "passes",
+} as const;
+
+/** Hosts as rows, places as columns, a tile for each drive. */
+export class Picture implements Drawn {
+  readonly element: HTMLElement;
+  chosen = 0;
+  private readonly holder = h("div", { class: "scroll", tabindex: 0, role: "region" });
+  private readonly readout = h("p", { class: "point rack-readout", "aria-live": "polite" });
+
+  constructor(
+    private readonly given: RackSection,
+    private readonly go: (drive: number) => void,
+  ) {
+    this.element = h("figure", { class: "heat rack" }, this.holder, this.readout, legend());
+    this.say(null);
+  }
+
+  draw(of: Shade): void {
+    const { given } = this;
+    const { rows, columns, row_label, column_label } = given;
+    const metric = given.metrics[this.chosen];
+    const title = metric ? `${capital(metric.label)}, ${unitSign(metric.unit)}` : "The rack";
+    const head = (text: string) =>
+      h(
+        "th",
+        { scope: "col", title: cut(text, 300) },
+        shortened(text || unnamed(column_label), 24),
+      );
+    this.holder.setAttribute("aria-label", title);
+    this.holder.replaceChildren(
+      h(
+        "table",
+        {},
+        h("caption", { class: "unseen" }, `${title}: ${row_label} by ${column_label || "drive"}`),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col", class: "corner" }, corner(row_label, column_label)),
+            columns.map(head),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map((row, y) =>
+            h(
+              "tr",
+              {},
+              h(
+                "th",
+                { scope: "row", title: cut(row, 300) },
+                shortened(row || unnamed(row_label), 24),
+              ),
+              columns.map((_, x) => this.cell(y, x, of)),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  private cell(y: number, x: number, of: Shade): HTMLElement {
+    const tiles = this.given.tiles.filter(({ row, column }) => row === y && column === x);
+    if (tiles.length === 0)
+      return h("td", { class: "none" }, h("span", { class: "unseen" }, "no drive"));
+    return h(
+      "td",
+      {},
+      h(
+        "div",
+        { class: "tiles" },
+        tiles.map((tile) => this.tile(tile, of)),
+      ),
+    );
+  }
+
+  private tile(tile: RackTile, of: Shade): HTMLElement {
+    const { drives, metrics } = this.given;
+    const drive = drives[tile.drive] as RackDriveLine;
+    const own = tile.values[this.chosen] ?? null;
+    const share = this.share(own);
+    const { back, ink } = share === null ? { back: "", ink: "" } : ramp(colors(of).heat, share);
+    const state = stateOf(drive);
+    const figure = own === null ? "–" : value(own, "");
+    const text = `${drive.drive}, ${place(drive)}${value(own, metrics[this.chosen]?.unit ?? "")}: ${STATES[state]}${drive.why[0] ? `, ${drive.why[0]}` : ""}`;
+    const made = button(
+      [
+        h("b", {}, figure, MARKS[state] ? h("i", { "aria-hidden": "true" }, MARKS[state]) : null),
+        h("small", {}, shortened(drive.drive, 9)),
+        h("span", { class: "unseen" }, ` ${cut(text, 400)}`),
+      ],
+      () => this.go(tile.drive),
+      {
+        class: `tile ${state}`,
+        style: back ? `background:${back};color:${ink}` : null,
+      },
+    );
+    for (const event of ["mouseenter", "focus"]) {
+      made.addEventListener(event, () => this.say(text));
+    }
+    return made;
+  }
+
+  private say(text: string | null): void {
+    this.readout.classList.toggle("hint", text === null);
+    this.readout.replaceChildren(
+      ...(text === null
+        ? ["Point at a drive to see its name; click to see it in the list."]
+        : [cut(text, 400)]),
+    );
+  }
+
+  /** How bad a value is among all: from 0 to 1. */
+  private share(own: number | null): number | null {
+    if (own === null) return null;
+    const all = this.given.tiles
+      .map(({ values }) => values[this.chosen] ?? null)
+      .filter((v) => v !== null);
+    const [low, high] = [Math.min(...all), Math.max(...all)];
+    if (high - low <= ALIKE * Math.max(Math.abs(low), Math.abs(high))) return PALE;
+    const share = (own - low) / (high - low);
+    return this.given.metrics[this.chosen]?.worse === "high" ? share : 1 - share;
+  }
+}
+
+function place({ where }: RackDriveLine): string {
+  return where ? `${where}, ` : "";
+}
+
+/** A place that has no name: it has no such label, or no drive has one. */
+function unnamed(label: string): string {
+  return label ? "not told" : "all";
+}
+
+function corner(row: string, column: string): string {
+  return capital([row, column].filter(Boolean).join(" / "));
+}
+
+function legend(): HTMLElement {
+  return h(
+    "p",
+    { class: "cooling-legend" },
+    h("span", {}, "A stronger colour is worse."),
+    h("span", {}, `${MARKS.fails} does not pass`),
+    h("span", {}, `${MARKS.unlike} unlike others of its model, but not worse`),
+    h("span", {}, "– nothing measured"),
+  );
+}
