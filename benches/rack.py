@@ -9,11 +9,11 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from heatsoak.rack.compared import Compared
-from heatsoak.rack.effects import Effect, Fit
-from heatsoak.rack.measures import MEASURES, Row
-from heatsoak.rack.observations import Observations
-from heatsoak.rack.outliers import set_aside
+from heatsoak.rack.results.compared import Compared
+from heatsoak.rack.results.effects import Effect, Fit
+from heatsoak.rack.results.measures import MEASURES, Row
+from heatsoak.rack.results.observations import Observations
+from heatsoak.rack.results.outliers import set_aside
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
 SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01

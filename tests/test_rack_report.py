@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
-from heatsoak.rack.effects import Fit
-from heatsoak.rack.observations import Observations
+from heatsoak.rack.results.effects import Fit
+from heatsoak.rack.results.observations import Observations
 from made_once import made_once
 from rack_results import SLOTS, add_test, judged, make_rack
 from scipy import stats

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heatsoak.rack.page import rack_page
-from heatsoak.rack.report import report
+from heatsoak.rack.results.page import rack_page
+from heatsoak.rack.results.report import report
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from made_once import made_once

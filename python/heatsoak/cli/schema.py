@@ -24,8 +24,8 @@ def _documents() -> dict[str, Any]:
     from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
-    from heatsoak.rack.findings import RackReport
     from heatsoak.rack.host import HostDrive
+    from heatsoak.rack.results.findings import RackReport
     from heatsoak.rack.running import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow

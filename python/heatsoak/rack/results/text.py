@@ -3,7 +3,7 @@
 from rich.table import Table
 
 from heatsoak.output import Console, Text, lines
-from heatsoak.rack.findings import RackReport
+from heatsoak.rack.results.findings import RackReport
 
 
 def print_rack(found: RackReport, console: Console) -> None:

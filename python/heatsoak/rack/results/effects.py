@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.rack.mixture import Array, Mixture
-from heatsoak.rack.observations import Observations, dummies
+from heatsoak.rack.results.mixture import Array, Mixture
+from heatsoak.rack.results.observations import Observations, dummies
 
 LEVEL = 0.95
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.

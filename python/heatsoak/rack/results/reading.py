@@ -15,7 +15,7 @@ from heatsoak.history.summaries import summaries_of
 from heatsoak.importer import divided
 from heatsoak.output import Progress, printable
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition
-from heatsoak.rack.measures import Row, rows_of
+from heatsoak.rack.results.measures import Row, rows_of
 from heatsoak.recording import Recording
 
 #: What ``heatsoak rack run`` says of its tests.

@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.compared import UNIT_WORDS, Compared, deviation, interval, number, shown
-from heatsoak.rack.effects import LEVEL, Fit
-from heatsoak.rack.findings import RackOutlier
+from heatsoak.rack.results.compared import UNIT_WORDS, Compared, deviation, interval, number, shown
+from heatsoak.rack.results.effects import LEVEL, Fit
+from heatsoak.rack.results.findings import RackOutlier
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4

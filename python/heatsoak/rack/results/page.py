@@ -7,9 +7,9 @@ import numpy as np
 
 import heatsoak
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.compared import natural
-from heatsoak.rack.findings import RackEffect, RackMeasure, RackReport, RackTestResult
-from heatsoak.rack.reading import HOST, Results
+from heatsoak.rack.results.compared import natural
+from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
+from heatsoak.rack.results.reading import HOST, Results
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import (
     Headline,

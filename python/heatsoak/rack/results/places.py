@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from heatsoak.analysis.names import ENCLOSURE
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.reading import Tested, is_place
+from heatsoak.rack.results.reading import Tested, is_place
 
 #: Where a test lacks a label that others have.
 _NOT_TOLD = "not told"

@@ -9,10 +9,10 @@ import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replacing
-from heatsoak.rack.findings import RackReport
-from heatsoak.rack.measures import MEASURES
-from heatsoak.rack.page import rack_page
-from heatsoak.rack.reading import Results
+from heatsoak.rack.results.findings import RackReport
+from heatsoak.rack.results.measures import MEASURES
+from heatsoak.rack.results.page import rack_page
+from heatsoak.rack.results.reading import Results
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child
 from heatsoak.report.outcome import printable_lines
@@ -80,12 +80,14 @@ def _write_junit(found: RackReport, path: Path) -> None:
     """A case for each drive: a failure if a limit does not hold or it is worse than others of its
     model, an error if a test of it came to nothing."""
     root = ElementTree.Element("testsuites", name="heatsoak rack")
-    suite = ElementTree.SubElement(root, "testsuite", name=legal(", ".join(found.protocols)))
+    protocols = printable_lines(", ".join(found.protocols))
+    suite = ElementTree.SubElement(root, "testsuite", name=protocols)
     unfinished = {one.drive for one in found.tests if one.state != "finished"}
     counts = {"tests": 0, "failures": 0, "errors": 0}
     for drive in found.drives:
-        group = legal(drive.where or "rack")
-        case = ElementTree.SubElement(suite, "testcase", classname=group, name=legal(drive.drive))
+        names = {"classname": drive.where or "rack", "name": drive.drive}
+        shown = {key: printable_lines(name) for key, name in names.items()}
+        case = ElementTree.SubElement(suite, "testcase", shown)
         counts["tests"] += 1
         if not drive.passes:
             is_error = drive.drive in unfinished

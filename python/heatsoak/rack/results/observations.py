@@ -6,7 +6,7 @@ from itertools import compress
 
 import numpy as np
 
-from heatsoak.rack.mixture import Array
+from heatsoak.rack.results.mixture import Array
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.effects import Effect, Fit, intervals
-from heatsoak.rack.findings import (
+from heatsoak.rack.results.effects import Effect, Fit, intervals
+from heatsoak.rack.results.findings import (
     DriveEffect,
     PlaceDifferences,
     PlaceEffect,
     RackEffect,
     RackMeasure,
 )
-from heatsoak.rack.measures import MEASURES, OF_THROTTLING, Measure, Row
-from heatsoak.rack.observations import Observations
-from heatsoak.rack.places import columns_of
-from heatsoak.rack.reading import Tested
+from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
+from heatsoak.rack.results.observations import Observations
+from heatsoak.rack.results.places import columns_of
+from heatsoak.rack.results.reading import Tested
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"

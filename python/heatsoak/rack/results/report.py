@@ -6,12 +6,18 @@ from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.compared import UNKNOWN_MODEL, Compared, compare, natural, told
-from heatsoak.rack.findings import RackDrive, RackMeasure, RackOutlier, RackReport, RackTestResult
-from heatsoak.rack.measures import MEASURES, OF_THROTTLING
-from heatsoak.rack.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
-from heatsoak.rack.places import place_labels, where
-from heatsoak.rack.reading import Results, Tested
+from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
+from heatsoak.rack.results.findings import (
+    RackDrive,
+    RackMeasure,
+    RackOutlier,
+    RackReport,
+    RackTestResult,
+)
+from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING
+from heatsoak.rack.results.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
+from heatsoak.rack.results.places import place_labels, where
+from heatsoak.rack.results.reading import Results, Tested
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]

@@ -1,0 +1,1 @@
+"""What came out of a rack: who passes, which drives differ, and whether that is drive or place."""
