@@ -1,7 +1,8 @@
 """Simulated drives and enclosures, trace shapes and published figures: data with sources.
 
 Drives are in ``drives/``, one TOML file each; enclosures in ``enclosures/``, where a file can have
-a whole family of them; trace shapes in ``traces/``; published figures in ``published.toml``.
+a whole family of them; trace shapes in ``traces/``; published figures in ``published.toml``, and
+those of other drives in ``modern.toml``.
 Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
@@ -16,6 +17,7 @@ from heatsoak.catalog.loader import (
     parse_enclosures,
     trace_ids,
 )
+from heatsoak.catalog.modern import ModernFigure, modern_figures
 from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
     CELL_METRICS,
@@ -44,6 +46,7 @@ __all__ = [
     "Figure",
     "FigureRole",
     "Measured",
+    "ModernFigure",
     "Published",
     "PublishedFigure",
     "PugetCell",
@@ -56,6 +59,7 @@ __all__ = [
     "load_drive",
     "load_enclosure",
     "load_trace",
+    "modern_figures",
     "parse_drive",
     "parse_enclosures",
     "published",

@@ -118,44 +118,22 @@ class Measured(Strict):
     against_drives: tuple[str, ...] = ()
 
 
-class PublishedFigure(Strict):
-    """A single figure, a comparison, or a statement that is true or false.
+class RangeOrStatement(Strict):
+    """What was printed: a number, a range, or a statement that is true or false.
 
     Attributes:
         id: its name in the output of ``heatsoak reproduce``.
-        article: the key of the article that published it.
-        drives: the ids of the drives that it is about; empty for a constant of the method.
         range: as published; both ends are the same for a single number.
         holds: for a statement, whether it is true.
-        tolerance: added to each end of the range.
-        baseline: for a comparison, the value with a heatsink.
-        compared: for a comparison, the value without; `range` is then the published change in
-            percent, negative if worse.
-        conditions: the conditions of the measurement.
-        counted: whether it counts among the reproduced figures.
-        why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
         note: what the number means.
         measured: how it is measured on simulated drives; None if it cannot be.
     """
 
     id: str
-    article: str
-    drives: tuple[str, ...] = ()
     range: Range | None = None
     holds: bool | None = None
-    tolerance: float = Field(0, ge=0)
-    baseline: float | None = None
-    compared: float | None = None
-    conditions: dict[str, str | int | list[str]] = Field(default_factory=dict)
-    counted: bool = True
-    why_not_counted: Literal["protocol", "assumed"] | None = None
     note: str = ""
     measured: Measured | None = None
-
-    @property
-    def metric(self) -> str:
-        """What is measured, with the unit last: the id without its subject."""
-        return self.id.partition(".")[2]
 
     @property
     def interval(self) -> Range:
@@ -164,15 +142,55 @@ class PublishedFigure(Strict):
             return self.range
         return (1.0, 1.0) if self.holds else (0.0, 0.0)
 
+    def is_within(self, value: float, tolerance: float) -> bool:
+        """Whether `value` is in the range with `tolerance` added to each end."""
+        low, high = self.interval
+        return low - tolerance <= value <= high + tolerance
+
+    @model_validator(mode="after")
+    def _check_interval(self) -> Self:
+        if (self.range is None) == (self.holds is None):
+            raise ValueError(f"{self.id}: give either range or holds")
+        if self.interval[0] > self.interval[1]:
+            raise ValueError(f"{self.id}: range must be the lower and then the upper end")
+        return self
+
+
+class PublishedFigure(RangeOrStatement):
+    """A single figure, a comparison, or a statement about drives of the catalog.
+
+    Attributes:
+        article: the key of the article that published it.
+        drives: the ids of the drives that it is about; empty for a constant of the method.
+        tolerance: added to each end of the range.
+        baseline: for a comparison, the value with a heatsink.
+        compared: for a comparison, the value without; `range` is then the published change in
+            percent, negative if worse.
+        conditions: the conditions of the measurement.
+        counted: whether it counts among the reproduced figures.
+        why_not_counted: ``protocol``, a constant of the method, or ``assumed``.
+    """
+
+    article: str
+    drives: tuple[str, ...] = ()
+    tolerance: float = Field(0, ge=0)
+    baseline: float | None = None
+    compared: float | None = None
+    conditions: dict[str, str | int | list[str]] = Field(default_factory=dict)
+    counted: bool = True
+    why_not_counted: Literal["protocol", "assumed"] | None = None
+
+    @property
+    def metric(self) -> str:
+        """What is measured, with the unit last: the id without its subject."""
+        return self.id.partition(".")[2]
+
     def holds_for(self, value: float) -> bool:
         """Whether `value` counts as reproduced."""
-        low, high = self.interval
-        return low - self.tolerance <= value <= high + self.tolerance
+        return self.is_within(value, self.tolerance)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.range is None) == (self.holds is None):
-            raise ValueError(f"{self.id}: give either range or holds")
         if self.counted == (self.why_not_counted is not None):
             raise ValueError(f"{self.id}: why_not_counted goes with counted = false")
         return self
@@ -202,7 +220,7 @@ class Published(Strict):
         raise KeyError(figure_id)
 
 
-FigureRole = Literal["fitted", "held-out", "predicted"]
+FigureRole = Literal["fitted", "held-out", "known", "predicted"]
 
 
 class Roles(Strict):

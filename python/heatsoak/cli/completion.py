@@ -70,11 +70,12 @@ def devices() -> list[str]:
         return []
 
 
-def figures() -> list[str]:
-    """Return the ids of the published figures."""
-    from heatsoak.catalog import figure_ids
+def figures(ctx: typer.Context) -> list[str]:
+    """Return the ids of the figures in the set that was typed."""
+    from heatsoak.reproduce import FigureSet, questions
 
-    return figure_ids()
+    chosen = FigureSet(ctx.params.get("figure_set") or FigureSet.PUBLISHED)
+    return [question.id for question in questions(figure_set=chosen)]
 
 
 def settings(ctx: typer.Context) -> list[str]:

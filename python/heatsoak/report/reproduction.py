@@ -12,6 +12,7 @@ _NOTHING = "n/a"
 _GROUPS = {
     "fitted": "Fitted",
     "held-out": "Held out from the fit",
+    "known": "Known before",
     "predicted": "Predicted",
     None: "Not counted",
 }
@@ -19,7 +20,8 @@ _GROUPS = {
 
 def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak reproduce`` by role, and how many of the counted ones hold."""
-    statements = {figure.id for figure in catalog.published().figures if figure.holds is not None}
+    figures = (*catalog.published().figures, *catalog.modern_figures())
+    statements = {figure.id for figure in figures if figure.holds is not None}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Figure", no_wrap=True)
     for heading in ("published", "simulated"):

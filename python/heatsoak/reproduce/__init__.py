@@ -2,7 +2,8 @@
 
 `plan` says which recordings the figures need, `runner` makes them like any other run, `measures`
 takes one number from them for each figure, and `rows` puts it next to the published one. Figures,
-tolerances and where each is measured are data, in ``catalog/published.toml``.
+tolerances and where each is measured are data, in ``catalog/published.toml`` and
+``catalog/modern.toml``.
 """
 
 import tempfile
@@ -13,11 +14,20 @@ from heatsoak import catalog
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import require_new
-from heatsoak.reproduce.plan import Job, Question, jobs_of, questions
+from heatsoak.reproduce.plan import FigureSet, Job, Question, jobs_of, questions
 from heatsoak.reproduce.rows import ReproductionRow, make_row
 from heatsoak.reproduce.runner import make_recordings
 
-__all__ = ["Job", "Question", "ReproductionRow", "drive_like", "jobs_of", "questions", "reproduce"]
+__all__ = [
+    "FigureSet",
+    "Job",
+    "Question",
+    "ReproductionRow",
+    "drive_like",
+    "jobs_of",
+    "questions",
+    "reproduce",
+]
 
 
 def reproduce(

@@ -14,6 +14,7 @@ import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
 from heatsoak.analysis.consistency import (
+    END_S,
     WINDOW_S,
     RecurringRate,
     by_second,
@@ -154,6 +155,34 @@ def temp_at_onset_c(case: FigureInput) -> MeasuredFigure:
     if len(known) < len(temps):
         raise NotMeasured("no temperature was recorded")
     return MeasuredFigure(case.farthest(known))
+
+
+def throttles(case: FigureInput) -> MeasuredFigure:
+    """Whether any of the steps falls because of heat."""
+    return _statement(
+        any(
+            episode.cause == "thermal"
+            for run in case.runs
+            for name in case.steps
+            for episode in run.step(name).episodes
+        )
+    )
+
+
+# ---- reported temperatures
+
+
+def max_temp_c(case: FigureInput) -> MeasuredFigure:
+    """The highest that the drive reports in the steps."""
+    run = _only(case.runs)
+    return MeasuredFigure(max(float(_temps_c(run, name)["temp_c"].max()) for name in case.steps))
+
+
+def steady_temp_c(case: FigureInput) -> MeasuredFigure:
+    """The mean of what the drive reports in the last 60 s of a step, which may be a pause."""
+    temps = _temps_c(_only(case.runs), _only_step(case.steps))
+    last = temps.filter(pl.col("t_s") > pl.col("t_s").max() - END_S)
+    return MeasuredFigure(float(last["temp_c"].to_numpy().mean()))
 
 
 # ---- levels
@@ -379,12 +408,13 @@ def total_h(case: FigureInput) -> MeasuredFigure:
     return MeasuredFigure(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
 
 
-#: The measures, by their names in ``catalog/published.toml``.
+#: The measures, by their names in ``catalog/published.toml`` and ``modern.toml``.
 MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
     measure.__name__: measure
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
         *(cliff_s, cliff_gb, onset_later_s, onset_ratio_x, temp_at_onset_c),
+        *(throttles, max_temp_c, steady_temp_c),
         *(peak_mb_s, is_slower, level_gain_mb_s, falls, is_host_limit),
         *(steady_mean_iops, steady_stdev_iops, steady_mean_change_pct),
         *(is_one_level, lower_level_iops, upper_level_iops, lows_above_highs, ratios_are_alike),
@@ -445,6 +475,16 @@ def _level_before(run: FinishedRun, name: str) -> float:
     if level is None:
         raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return level
+
+
+def _temps_c(run: FinishedRun, name: str) -> pl.DataFrame:
+    """The drive's reported temperature in a step, with its time: columns t_s and temp_c."""
+    samples = run.recording.samples(["t_s", "step", "temp_c.composite"])
+    found = samples.filter(pl.col("step") == name).rename({"temp_c.composite": "temp_c"})
+    found = found.drop_nulls("temp_c")
+    if found.is_empty():
+        raise NotMeasured(f"{run.job.name}: no temperature was recorded in '{name}'")
+    return found
 
 
 def _end_mb_s(run: FinishedRun, name: str) -> float:

@@ -1,15 +1,31 @@
 """Which recordings the published figures need, each made once however many figures use it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from heatsoak.catalog import CELL_METRICS, Measured, PublishedFigure, PugetCell, published
+from heatsoak.catalog import (
+    CELL_METRICS,
+    Measured,
+    ModernFigure,
+    PublishedFigure,
+    PugetCell,
+    modern_figures,
+    published,
+)
 from heatsoak.errors import UsageError, suggestion
 
 #: What measures a cell of Puget's matrix: the protocol, and the steps that its table summarises.
 CELL_DRIVE = "samsung-950-pro-512"
 CELL_PROTOCOL = "puget"
 CELL_STEPS = ("sequential-read", "sequential-write")
+
+
+class FigureSet(StrEnum):
+    """Which figures are asked for: those that the catalog was built with, or an outside test."""
+
+    PUBLISHED = "published"
+    MODERN = "modern"
 
 
 @dataclass(frozen=True, order=True)
@@ -45,7 +61,7 @@ class Question:
     """
 
     id: str
-    figure: PublishedFigure | PugetCell
+    figure: PublishedFigure | PugetCell | ModernFigure
     measured: Measured | None
     jobs: tuple[Job, ...] = ()
     against: tuple[Job, ...] = ()
@@ -53,16 +69,30 @@ class Question:
     @property
     def drives(self) -> tuple[str, ...]:
         """The ids of its drives."""
-        return (CELL_DRIVE,) if isinstance(self.figure, PugetCell) else self.figure.drives
+        match self.figure:
+            case PugetCell():
+                return (CELL_DRIVE,)
+            case ModernFigure(drive_id=drive_id):
+                return () if drive_id is None else (drive_id,)
+            case PublishedFigure(drives=drives):
+                return drives
 
 
-def questions(drive: str | None = None, prefix: str | None = None) -> list[Question]:
-    """Return every published figure, or those of `drive` whose ids start with `prefix`.
+def questions(
+    drive: str | None = None,
+    prefix: str | None = None,
+    figure_set: FigureSet = FigureSet.PUBLISHED,
+) -> list[Question]:
+    """Return every figure of a set, or those of `drive` whose ids start with `prefix`.
 
-    Raises UsageError if no figure is left, naming the nearest match.
+    Modern figures are those of drives that the catalog has. Raises UsageError if no figure is
+    left, naming the nearest match.
     """
-    found = [question for cell in published().cells for question in _of_cell(cell)]
-    found += [_of_figure(figure) for figure in published().figures]
+    if figure_set is FigureSet.MODERN:
+        found = [_of_figure(figure) for figure in modern_figures() if figure.drive_id is not None]
+    else:
+        found = [question for cell in published().cells for question in _of_cell(cell)]
+        found += [_of_figure(figure) for figure in published().figures]
     if drive is not None:
         known = dict.fromkeys(name for question in found for name in question.drives)
         if drive not in known:
@@ -76,6 +106,8 @@ def questions(drive: str | None = None, prefix: str | None = None) -> list[Quest
         found = [question for question in found if question.id.startswith(prefix)]
         if not found:
             of = "" if drive is None else f" of {drive}"
+            if figure_set is FigureSet.MODERN:
+                of = of or " of a drive that the catalog has"
             raise UsageError(
                 f"no published figure{of} has an id that starts with '{prefix}'"
                 f"{suggestion(prefix, ids)}: they start with "
@@ -106,17 +138,16 @@ def _of_cell(cell: PugetCell) -> list[Question]:
     ]
 
 
-def _of_figure(figure: PublishedFigure) -> Question:
-    how = figure.measured
+def _of_figure(figure: PublishedFigure | ModernFigure) -> Question:
+    asked = Question(figure.id, figure, figure.measured)
+    how = asked.measured
     if how is None:
-        return Question(figure.id, figure, None)
-    drives = how.drives or figure.drives or (CELL_DRIVE,)
-    return Question(
-        figure.id,
-        figure,
-        how,
-        _product(how, drives, how.places),
-        _product(how, how.against_drives or drives, how.against_places),
+        return asked
+    drives = how.drives or asked.drives or (CELL_DRIVE,)
+    return replace(
+        asked,
+        jobs=_product(how, drives, how.places),
+        against=_product(how, how.against_drives or drives, how.against_places),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
-from heatsoak.catalog import PublishedFigure, PugetCell
+from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
 from heatsoak.reproduce.measures import MEASURES, FigureInput, MeasuredFigure
 from heatsoak.reproduce.plan import Job, Question
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
@@ -32,7 +32,8 @@ class ReproductionRow(BaseModel):
         simulated: None if it could not be measured; a statement gives 1 or 0.
         ok: whether it counts as reproduced.
         counted: whether it counts among the reproduced figures.
-        role: whether the calibration saw it.
+        role: whether the calibration saw it; ``known``, only among modern figures, if no fit did
+            but the catalog was built with it in view.
         why: why it does not hold; only there if the numbers alone do not say.
     """
 
@@ -61,6 +62,8 @@ def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> Reproducti
     simulated, why = _measure(question, outcomes)
     if isinstance(question.figure, PugetCell):
         return _cell_row(question, question.figure, simulated, why)
+    if isinstance(question.figure, ModernFigure):
+        return _modern_row(question.figure, simulated, why)
     return _figure_row(question, question.figure, simulated, why)
 
 
@@ -81,7 +84,7 @@ def _measure(
         [run for run in against if isinstance(run, FinishedRun)],
         how.steps,
         how.at,
-        figure.interval if isinstance(figure, PublishedFigure) else (0.0, 0.0),
+        (0.0, 0.0) if isinstance(figure, PugetCell) else figure.interval,
         how.scores,
     )
     try:
@@ -129,5 +132,21 @@ def _figure_row(
         ok=ok,
         counted=figure.counted,
         role=catalog.roles().of(question.id),
+        why=why,
+    )
+
+
+def _modern_row(figure: ModernFigure, simulated: float | None, why: str | None) -> ReproductionRow:
+    return ReproductionRow(
+        id=figure.id,
+        drive=figure.drive_id,
+        conditions={"test": figure.conditions},
+        metric=figure.metric,
+        published=figure.interval,
+        tolerance=figure.tolerance,
+        simulated=simulated,
+        ok=simulated is not None and why is None and figure.holds_for(simulated),
+        counted=True,
+        role=figure.role,
         why=why,
     )
