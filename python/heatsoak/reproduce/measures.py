@@ -175,14 +175,21 @@ def throttles(case: FigureInput) -> MeasuredFigure:
 def max_temp_c(case: FigureInput) -> MeasuredFigure:
     """The highest that the drive reports in the steps."""
     run = _only(case.runs)
-    return MeasuredFigure(max(float(_temps_c(run, name)["temp_c"].max()) for name in case.steps))
+    return MeasuredFigure(
+        max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
+    )
 
 
 def steady_temp_c(case: FigureInput) -> MeasuredFigure:
-    """The mean of what the drive reports in the last 60 s of a step, which may be a pause."""
-    temps = _temps_c(_only(case.runs), _only_step(case.steps))
-    last = temps.filter(pl.col("t_s") > pl.col("t_s").max() - END_S)
-    return MeasuredFigure(float(last["temp_c"].to_numpy().mean()))
+    """The mean of what the drive reports in the last 60 s of a step."""
+    return MeasuredFigure(_mean_at_end_c(_temps_c(_only(case.runs), _only_step(case.steps))))
+
+
+def idle_temp_c(case: FigureInput) -> MeasuredFigure:
+    """The mean of what the drive reports in the last 60 s of the pause before a step."""
+    run, name = _only(case.runs), _only_step(case.steps)
+    before = pl.col("t_s") < run.view(name).start_s
+    return MeasuredFigure(_mean_at_end_c(_temps_c(run, None).filter(before)))
 
 
 # ---- levels
@@ -414,7 +421,7 @@ MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
         *(cliff_s, cliff_gb, onset_later_s, onset_ratio_x, temp_at_onset_c),
-        *(throttles, max_temp_c, steady_temp_c),
+        *(throttles, max_temp_c, steady_temp_c, idle_temp_c),
         *(peak_mb_s, is_slower, level_gain_mb_s, falls, is_host_limit),
         *(steady_mean_iops, steady_stdev_iops, steady_mean_change_pct),
         *(is_one_level, lower_level_iops, upper_level_iops, lows_above_highs, ratios_are_alike),
@@ -477,14 +484,19 @@ def _level_before(run: FinishedRun, name: str) -> float:
     return level
 
 
-def _temps_c(run: FinishedRun, name: str) -> pl.DataFrame:
-    """The drive's reported temperature in a step, with its time: columns t_s and temp_c."""
+def _temps_c(run: FinishedRun, name: str | None) -> pl.DataFrame:
+    """What the drive reports in a step, or in all pauses: columns t_s and temp_c."""
     samples = run.recording.samples(["t_s", "step", "temp_c.composite"])
-    found = samples.filter(pl.col("step") == name).rename({"temp_c.composite": "temp_c"})
-    found = found.drop_nulls("temp_c")
-    if found.is_empty():
-        raise NotMeasured(f"{run.job.name}: no temperature was recorded in '{name}'")
-    return found
+    temps = samples.filter(pl.col("step").eq_missing(name)).drop_nulls("temp_c.composite")
+    if temps.is_empty():
+        where = "pauses" if name is None else f"'{name}'"
+        raise NotMeasured(f"{run.job.name}: no temperature was recorded in {where}")
+    return temps.select("t_s", temp_c="temp_c.composite")
+
+
+def _mean_at_end_c(temps: pl.DataFrame) -> float:
+    at_end = temps.filter(pl.col("t_s") > temps["t_s"].to_numpy().max() - END_S)
+    return float(at_end["temp_c"].to_numpy().mean())
 
 
 def _end_mb_s(run: FinishedRun, name: str) -> float:
