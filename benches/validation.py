@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 from heatsoak.cli.common import progress_bar
+from heatsoak.reproduce import FigureSet, Question, ReproductionRow, questions, reproduce
 from heatsoak_dev import calibration
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,6 +26,8 @@ PICTURES = DOCS / "validation"
 
 # from Okabe and Ito's palette, which the colour-blind can distinguish
 MODEL, EFFECTS, BAND = "#0072B2", "#D55E00", "#DDDDDD"
+#: The measures that give a rate.
+RATES = ("peak_mb_s", "steady_mean_iops", "lower_level_iops", "upper_level_iops")
 SLOTS = {"bottom": "o", "top": "s", "upright": "^", "underside": "D"}
 
 
@@ -41,6 +44,7 @@ def main() -> None:
             predicted = calibration.leave_one_out(progress=progress).as_dict()
     else:
         predicted = json.loads(given.leave_one_out.read_text("utf-8"))
+    modern = reproduce(questions(figure_set=FigureSet.MODERN))
     # the same numbers give the same bytes
     mpl.rcParams.update({"svg.hashsalt": "heatsoak", "font.size": 9, "axes.grid": True})
     mpl.rcParams.update({"grid.color": "#eeeeee", "axes.axisbelow": True, "svg.fonttype": "none"})
@@ -58,6 +62,9 @@ def main() -> None:
         "second-counts": counts(second),
         "second-parameters": parameter_table(second),
         "second-loose": loose_list(second),
+        "modern": modern_table(modern),
+        "modern-counts": modern_counts(modern),
+        "rates": rate_table(reproduce([q for q in questions() if is_rate(q)])),
     }
     page = PAGE.read_text("utf-8")
     for name, text in parts.items():
@@ -175,6 +182,58 @@ def loose_list(found: dict[str, Any]) -> str:
             for direction in found["loose"]
         ],
     )
+
+
+def modern_table(rows: list[ReproductionRow]) -> str:
+    def number(row: ReproductionRow, value: float) -> str:
+        return str(bool(value)).lower() if row.metric == "throttles" else f"{value:.3g}"
+
+    def published(row: ReproductionRow) -> str:
+        tolerance = f" ± {row.tolerance:g}" if row.tolerance else ""
+        return "-".join(number(row, end) for end in dict.fromkeys(row.published)) + tolerance
+
+    header = ["figure", "published", "simulated", "role", "holds"]
+    return table(
+        header,
+        [
+            [
+                row.id,
+                published(row),
+                "n/a" if row.simulated is None else number(row, row.simulated),
+                row.role,
+                "yes" if row.ok else "no",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def modern_counts(rows: list[ReproductionRow]) -> str:
+    def held(role: str) -> str:
+        of_role = [row.ok for row in rows if row.role == role]
+        return f"{sum(of_role)} of {len(of_role)} {role}"
+
+    return f"{len(rows)} figures: {held('known')} and {held('predicted')} hold."
+
+
+def is_rate(question: Question) -> bool:
+    return question.measured is not None and question.measured.by in RATES
+
+
+def rate_table(rows: list[ReproductionRow]) -> str:
+    """Rates with their errors relative to the middle of the published range, and the mean."""
+    shown = []
+    errors: list[float] = []
+    for row in rows:
+        assert row.simulated is not None, row.id
+        middle = sum(row.published) / 2
+        errors.append(row.simulated / middle - 1)
+        shown.append(
+            [row.id, f"{middle:g}", f"{row.simulated:.0f}", row.role, f"{errors[-1]:+.1%}"]
+        )
+    mean = sum(map(abs, errors)) / len(errors)
+    shown.append(["mean absolute relative error", "", "", "", f"{mean:.1%}"])
+    return table(["rate", "published", "simulated", "role", "off by"], shown)
 
 
 # ---- pictures

@@ -65,6 +65,15 @@ def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:
     assert asked("heatsoak analyze r --fail-on u", "fish", tmp_path) == ["unknown"]
 
 
+def test_the_figures_of_a_set_are_offered(tmp_path: Path) -> None:
+    assert "puget.peak_read_mb_s" in asked("heatsoak reproduce --only puget.p", "fish", tmp_path)
+    modern = asked("heatsoak reproduce --set modern --only ", "fish", tmp_path)
+    assert "950pro256.5min_write_throttles" in modern
+    assert not [name for name in modern if name.startswith("puget")]
+    wrong = asked("heatsoak reproduce --set other --only puget.peak_r", "fish", tmp_path)
+    assert wrong in ([], ["puget.peak_read_mb_s"])
+
+
 def test_a_path_is_left_to_the_shell(tmp_path: Path) -> None:
     assert asked("heatsoak run quick --on /dev/", "fish", tmp_path) == []
     assert asked("heatsoak run ./mine", "fish", tmp_path) == []

@@ -69,10 +69,10 @@ def test_every_published_figure_is_a_row_once() -> None:
 
 
 def test_how_a_figure_is_measured_is_said_with_words_that_exist() -> None:
-    for figure in published().figures:
+    assert all(figure.measured or not figure.counted for figure in published().figures)
+    for figure in (*published().figures, *catalog.modern_figures()):
         how = figure.measured
         if how is None:
-            assert not figure.counted, figure.id
             continue
         assert how.by in MEASURES, figure.id
         assert set(how.at) <= set(how.steps), figure.id
@@ -416,6 +416,27 @@ def test_onset_bytes_and_level_are_those_of_the_step(tmp_path: Path) -> None:
         measure("onset_s", [run], steps=("steady",))
     with pytest.raises(NotMeasured, match="no step 'other'"):
         measure("onset_s", [run], steps=("other",))
+
+
+def test_temperatures_are_those_that_the_drive_reported_in_the_step(tmp_path: Path) -> None:
+    warming = {"load": np.minimum(40 + np.arange(300) * 0.4, 80), "again": np.full(300, 55.0)}
+    hot = made(
+        tmp_path,
+        {"load": governed(100), "again": governed(100)},
+        rw="randread",
+        temps=warming,
+    )
+    assert measure("max_temp_c", [hot]).value == 80
+    assert measure("max_temp_c", [hot], steps=("load", "again")).value == 80
+    assert measure("steady_temp_c", [hot]).value == 80
+    assert measure("steady_temp_c", [hot], steps=("again",)).value == 55
+    assert measure("throttles", [hot]).value == 1
+    with pytest.raises(NotMeasured, match="no temperature was recorded in pauses"):
+        measure("idle_temp_c", [hot])
+    unheated = made(tmp_path, {"load": falling(110)})
+    assert measure("throttles", [unheated]).value == 0
+    with pytest.raises(NotMeasured, match="no temperature was recorded in 'load'"):
+        measure("max_temp_c", [unheated])
 
 
 def test_a_cliff_that_heat_made_is_none(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def questions(
         if not found:
             of = "" if drive is None else f" of {drive}"
             if figure_set is FigureSet.MODERN:
-                of = of or " of a drive that the catalog has"
+                of = of or " of a drive in the catalog"
             raise UsageError(
                 f"no published figure{of} has an id that starts with '{prefix}'"
                 f"{suggestion(prefix, ids)}: they start with "
