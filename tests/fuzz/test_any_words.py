@@ -101,6 +101,7 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "trace": (("io.log", "light"), FILES),
     "trace_format": (("fio3", "fio2", "msr", "blkparse"), WORDS),
     "drive": (("small.toml",), FILES),
+    "figure_set": (("published", "modern"), WORDS),
     "enclosure": (("open-bench",), FILES),
     "by": (("drive", "model", "protocol", "slot", "slot", "slot"), WORDS),
     "baseline": (("none", "Samsung SSD 950 PRO 8GB"), WORDS),
