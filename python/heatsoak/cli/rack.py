@@ -32,14 +32,12 @@ from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
-    Rack,
-    RackFindings,
-    Together,
     drives_of_hosts,
     previews,
     run_rack,
     stop_rack,
 )
+from heatsoak.rack.state import Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.report import print_drives, print_preview
 
