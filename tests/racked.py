@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client, Security
+from exports import set_rate
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
@@ -37,11 +38,16 @@ Where = dict[str, tuple[str, str | None, list[str]]]
 
 @dataclass
 class CountingDrive:
-    """An export; `log` has a line for each request of connections that are closed."""
+    """An export; `log` has a line for each request of connections that are closed.
+
+    Attributes:
+        rate: the file for `exports.set_rate`.
+    """
 
     uri: str
     log: Path
     size_bytes: int
+    rate: Path
 
     @property
     def erase_id(self) -> str:
@@ -69,14 +75,15 @@ class CountingDrive:
 def counting_drive(directory: Path, mb_s: float, size_mib: int = 32) -> Iterator[CountingDrive]:
     """Serve memory at so many MB/s."""
     directory.mkdir()
-    at, pid, log = directory / "socket", directory / "pid", directory / "log"
+    at, pid, log, rate = (directory / name for name in ("socket", "pid", "log", "rate"))
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
     command += ["--filter=log", "--filter=rate", "memory", f"{size_mib}M"]
-    command += [f"logfile={log}", f"rate={round(8e6 * mb_s)}"]
+    set_rate(rate, mb_s)
+    command += [f"logfile={log}", f"rate={rate.read_text()}", f"rate-file={rate}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
             assert until(pid.exists)
-            yield CountingDrive(f"nbd+unix:///?socket={at}", log, size_mib << 20)
+            yield CountingDrive(f"nbd+unix:///?socket={at}", log, size_mib << 20, rate)
         finally:
             server.kill()
 

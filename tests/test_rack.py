@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 from command import heatsoak_here
+from exports import set_rate
 from heatsoak.protocol import load
 from heatsoak.rack import host
 from heatsoak.rack.kept import RackTest
@@ -192,13 +193,13 @@ def test_a_refused_drive_is_not_written(
 def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
     rack: RackOfHosts, tmp_path: Path
 ) -> None:
-    with counting_drive(tmp_path / "drive", 8) as drive:
+    with counting_drive(tmp_path / "drive", 0.5) as drive:
         listed = rack.list_drives({"b1": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words) as following:
             wait_for_a_test(rack, following)
             stopped = rack.run("stop", str(tmp_path / "out"))
-            assert stopped.stdout.startswith("1 tests were told to stop")
+            assert stopped.stdout.startswith("1 test was told to stop")
             _, errors = following.communicate(timeout=200)
         assert following.returncode == 3, errors
         (test,) = rack.tests(str(tmp_path / "out"))
@@ -206,6 +207,7 @@ def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
         assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "interrupted"
         assert rack.run("run", *words).returncode == 3
         assert drive.starts == 1
+        set_rate(drive.rate, 100)
         resumed = rack.run("run", *words, "--resume")
         assert resumed.returncode == 0, resumed.stderr
         assert drive.starts == 2
@@ -214,7 +216,7 @@ def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
 
 
 def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 8) as drive:
+    with counting_drive(tmp_path / "drive", 0.5) as drive:
         listed = rack.list_drives({"b2": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words) as following:
@@ -223,13 +225,14 @@ def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Pa
             _, errors = following.communicate(timeout=200)
         assert following.returncode == 130
         assert "tests go on on their hosts" in errors.splitlines()[-1]
+        set_rate(drive.rate, 100)
         assert rack.run("run", *words).returncode == 0
         assert drive.starts == 1
         assert drive.is_whole
 
 
 def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 8) as drive:
+    with counting_drive(tmp_path / "drive", 0.5) as drive:
         listed = rack.list_drives({"b2": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words, "--metrics", "127.0.0.1:0") as following:
@@ -244,6 +247,7 @@ def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> No
                 return any("bytes_per_second" in key[0] for key in found)
 
             assert until(has_throughput)
+            set_rate(drive.rate, 100)
             following.communicate(timeout=200)
         assert following.returncode == 0
     assert found["heatsoak_rack_test_state", "b2", drive.uri, "running"] == 1

@@ -32,14 +32,12 @@ from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
-    Rack,
-    RackFindings,
-    Together,
     drives_of_hosts,
     previews,
     run_rack,
     stop_rack,
 )
+from heatsoak.rack.state import Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.report import print_drives, print_preview
 
@@ -193,7 +191,8 @@ def stop_command(
 ) -> int:
     """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
     count = stop_rack(directory, scheduler)
-    print_out(f"{count} tests were told to stop: the command that started them collects them")
+    told = "1 test was" if count == 1 else f"{count} tests were"
+    print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
 
 

@@ -26,7 +26,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.history import History
     from heatsoak.rack.host import HostDrive
     from heatsoak.rack.results.findings import RackReport
-    from heatsoak.rack.running import PlannedTest, RackFindings
+    from heatsoak.rack.state import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
     from heatsoak.report.lists import ImportedRow
     from heatsoak.reproduce import ReproductionRow

@@ -13,7 +13,7 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.output import printable
 from heatsoak.rack.host import Reading
 from heatsoak.rack.kept import State
-from heatsoak.rack.running import Rack, Row
+from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import OpenMetricsFamily
 

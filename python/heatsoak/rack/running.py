@@ -10,93 +10,22 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
-from pydantic import BaseModel, ValidationError
-
-from heatsoak.analysis import RecordingFindings
-from heatsoak.bench.rows import PlannedRow
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import RackTest, State, Status, write
+from heatsoak.rack.kept import RackTest, Status, write
 from heatsoak.rack.listed import ListedDrive, load_listed, name_of, placed, plain
+from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
 
-#: In the output directory.
-NAME = "rack.json"
-#: Which tests begin at the same moment: those of a host, whose drives share its air, all, or none.
-Together = Literal["host", "rack", "none"]
 #: Enough for all hosts of a rack to be told before.
 _LEAD_S = 3.0
 _POLL_S = 1.0
-
-
-class Row(BaseModel):
-    """A test of the rack.
-
-    Attributes:
-        attempt: which start of it is meant.
-        directory: what was collected, relative to that of `rack.json`; None if nothing was yet.
-    """
-
-    name: str
-    host: str
-    host_id: str
-    on: str
-    erase: str | None
-    labels: dict[str, Label]
-    attempt: int = 1
-    state: State = "absent"
-    why: str | None = None
-    progress: float = 0.0
-    is_collected: bool = False
-    directory: str | None = None
-
-    def take(self, status: Status) -> None:
-        """Take over where it stands."""
-        self.state, self.why, self.progress = status.state, status.why, status.progress
-
-
-class Rack(BaseModel):
-    """A run of a rack: `rack.json`."""
-
-    schema_version: Literal[1] = 1
-    run: str
-    protocol: str
-    protocol_sha256: str
-    together: Together
-    tests: list[Row]
-
-    @property
-    def progress(self) -> float:
-        """The share that is done, 0 to 1."""
-        return sum(row.progress for row in self.tests) / len(self.tests)
-
-
-class RackFindings(Rack):
-    """What ``rack run`` prints as JSON: what became of the tests, and what was recorded."""
-
-    recordings: list[RecordingFindings]
-
-
-class PlannedTest(BaseModel):
-    """What a test would do: a row of ``rack run --dry-run``.
-
-    Attributes:
-        runs: of each recording; empty where it cannot be run, for the reason `why`.
-        exit_code: that of the reason, 0 without.
-    """
-
-    schema_version: Literal[1] = 1
-    host: str
-    on: str
-    runs: list[PlannedRow]
-    why: str | None = None
-    exit_code: int = 0
 
 
 @dataclass(frozen=True)
@@ -188,16 +117,6 @@ def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
         together=asked.together,
         tests=rows,
     )
-
-
-def load_rack(directory: Path) -> Rack:
-    """Return what is kept of a run; raises UsageError if there is none."""
-    try:
-        return Rack.model_validate_json((directory / NAME).read_bytes())
-    except OSError as error:
-        raise UsageError(f"{directory}: holds no run of a rack: {error.strerror}") from error
-    except ValidationError as error:
-        raise UsageError(f"{directory / NAME}: is damaged: {error.errors()[0]['msg']}") from error
 
 
 def _continued(asked: Asked) -> Rack | None:

@@ -166,7 +166,7 @@ function corner(row: string, column: string): string {
 function legend(): HTMLElement {
   return h(
     "p",
-    { class: "cooling-legend" },
+    { class: "map-legend" },
     h("span", {}, "A stronger colour is worse."),
     h("span", {}, `${MARKS.fails} does not pass`),
     h("span", {}, `${MARKS.unlike} unlike others of its model, but not worse`),
