@@ -359,7 +359,9 @@ def test_only_who_has_a_key_takes_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["heatsoak-head", "heatsoak-host"])
 def test_units_are_understood(tmp_path: Path, name: str) -> None:
     unit = tmp_path / f"{name}.service"
-    unit.write_text((CONTRIB / unit.name).read_text().replace("/opt/heatsoak/bin/dask", DASK))
+    unit.write_text(
+        (CONTRIB / unit.name).read_text().replace("/opt/heatsoak/bin/dask", f'"{DASK}"')
+    )
     checked = subprocess.run(
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
     )
