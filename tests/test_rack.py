@@ -323,6 +323,13 @@ def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, 
     assert not (tmp_path / "o").exists()
 
 
+def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
+    done = heatsoak_here("rack", cwd=tmp_path)
+    assert done.returncode == 0
+    for command in ("drives", "run", "stop", "report"):
+        assert f"\n  {command} " in done.stdout
+
+
 def test_a_protocol_that_writes_needs_named_drives(rack: RackOfHosts, tmp_path: Path) -> None:
     done = rack.run("run", "once.toml", "-o", str(tmp_path / "out"))
     assert done.returncode == 2

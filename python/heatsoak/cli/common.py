@@ -16,7 +16,7 @@ from heatsoak.analysis import Findings
 from heatsoak.analysis.limits import Forbidden, why_failed
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import Console, TextColumn, announce, json_text, print_err
+from heatsoak.output import Console, TextColumn, announce, json_text, print_err, print_out
 from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
 from heatsoak.units import format_duration
@@ -144,6 +144,13 @@ def _plain_progress() -> Callable[[float, str], None]:
             printed_at = now
 
     return say
+
+
+def print_help_alone(context: typer.Context) -> None:
+    """Print the help of a group of commands that was called without one."""
+    if context.invoked_subcommand is None:
+        for line in context.get_help().splitlines():
+            print_out(line)
 
 
 def write_json(document: Any, path: Path) -> None:

@@ -19,6 +19,7 @@ from heatsoak.cli.common import (
     OutputFormat,
     console,
     exit_code,
+    print_help_alone,
     print_json,
     progress_bar,
 )
@@ -48,7 +49,16 @@ SchedulerOption = Annotated[
     ),
 ]
 
-rack_app = typer.Typer(help="Run a protocol on the drives of many hosts, and compare the drives.")
+rack_app = typer.Typer(
+    help="Run a protocol on the drives of many hosts, and compare the drives.",
+    invoke_without_command=True,
+)
+
+
+@rack_app.callback()
+def rack_group(context: typer.Context) -> None:
+    """Run a protocol on the drives of many hosts, and compare the drives."""
+    print_help_alone(context)
 
 
 @rack_app.command("drives")

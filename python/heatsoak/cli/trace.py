@@ -12,10 +12,16 @@ from heatsoak._core import Trace
 from heatsoak.analysis.trace_statistics import TraceStatistics
 from heatsoak.analysis.traces import TraceCheck, compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import (
+    FormatOption,
+    OutputFormat,
+    console,
+    print_help_alone,
+    print_json,
+    progress_bar,
+)
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import require_file
-from heatsoak.output import print_out
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import format_number, parse_seconds, parse_size
 
@@ -60,9 +66,7 @@ trace_app = typer.Typer(
 @trace_app.callback()
 def trace_group(context: typer.Context) -> None:
     """Show statistics of an I/O trace, or make a synthetic one."""
-    if context.invoked_subcommand is None:
-        for line in context.get_help().splitlines():
-            print_out(line)
+    print_help_alone(context)
 
 
 @trace_app.command("stats")
