@@ -23,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from racked import (
     CONTRIB,
     DASK,
+    FILL_ONCE,
     CountingDrive,
     RackOfHosts,
     counting_drive,
@@ -40,20 +41,11 @@ pytestmark = [
     ),
 ]
 
-PROTOCOL = """
-name = "once"
-[[steps]]
-name = "fill"
-rw = "write"
-bs = "256k"
-size = "100%"
-"""
-
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackOfHosts]:
     with rack_of_hosts(tmp_path_factory.mktemp("rack"), ("b1", "b2")) as rack:
-        (rack.cwd / "once.toml").write_text(PROTOCOL)
+        (rack.cwd / "once.toml").write_text(FILL_ONCE)
         yield rack
 
 
@@ -139,7 +131,7 @@ def test_however_often_a_test_is_started_it_runs_once(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
-    (tmp_path / "once.toml").write_text(PROTOCOL)
+    (tmp_path / "once.toml").write_text(FILL_ONCE)
     drive = drives[0]
     test = RackTest(
         run="r",

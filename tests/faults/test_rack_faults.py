@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from heatsoak.recording import Recording
-from racked import CountingDrive, RackOfHosts, counting_drive, rack_of_hosts
+from racked import FILL_ONCE, CountingDrive, RackOfHosts, counting_drive, rack_of_hosts
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,14 +30,6 @@ pytestmark = [
 #: Five faults in each of ten runs.
 RUNS, FAULTS = 10, 5
 NAMES = ("b1", "b2", "b3")
-PROTOCOL = """
-name = "once"
-[[steps]]
-name = "fill"
-rw = "write"
-bs = "256k"
-size = "100%"
-"""
 #: A fill takes six seconds.
 MIB, MB_S = 48, 8.0
 
@@ -79,7 +71,7 @@ class Commanded:
 
 
 def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path) -> None:
-    (tmp_path / "once.toml").write_text(PROTOCOL)
+    (tmp_path / "once.toml").write_text(FILL_ONCE)
     chance = random.Random(20261123)
     done: dict[str, int] = {}
     with rack_of_hosts(tmp_path, NAMES, apart=True) as rack:

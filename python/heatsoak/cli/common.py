@@ -98,6 +98,14 @@ PowerOption = Annotated[
 SeparateOption = Annotated[
     bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
 ]
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="ADDRESS:PORT",
+        help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+    ),
+]
 LabelOption = Annotated[
     list[str] | None,
     typer.Option(

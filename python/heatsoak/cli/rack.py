@@ -16,6 +16,7 @@ from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
     FormatOption,
+    MetricsOption,
     OutputFormat,
     console,
     exit_code,
@@ -137,14 +138,7 @@ def run_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            metavar="ADDRESS:PORT",
-            help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
-        ),
-    ] = None,
+    metrics: MetricsOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,

@@ -17,6 +17,7 @@ from heatsoak.cli.common import (
     FailOnOption,
     FormatOption,
     LabelOption,
+    MetricsOption,
     OutputFormat,
     OutputOption,
     exit_code,
@@ -67,14 +68,7 @@ def watch_command(
         str | None,
         typer.Option("--power-sensor", metavar="NODE", help="As for run."),
     ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            metavar="ADDRESS:PORT",
-            help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
-        ),
-    ] = None,
+    metrics: MetricsOption = None,
     labels: LabelOption = None,
     output: OutputOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
