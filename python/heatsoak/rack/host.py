@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -158,7 +159,8 @@ def stop(run: str, names: Sequence[str]) -> int:
     found = [Kept(directory_of(run, name)).process() for name in names]
     processes = [number for number in found if number is not None]
     for number in processes:
-        os.kill(number, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(number, signal.SIGTERM)
     return len(processes)
 
 

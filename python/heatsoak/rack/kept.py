@@ -204,11 +204,12 @@ class Kept:
 
     def status(self, attempt: int) -> Status:
         """Return where an attempt stands."""
-        lives = self.process() is not None  # first: what ends meanwhile has written its end
+        # in this order: what begins or ends in between is not taken for one that was killed
+        started = self.read(Started, "started", attempt)
+        lives = self.process() is not None
         ended = self.read(Ended, "ended", attempt)
         if ended is not None:
             return Status(state=ended.state, why=ended.why, progress=1.0)
-        started = self.read(Started, "started", attempt)
         if started is None:
             is_ready = self.path("ready", attempt).exists()
             return Status(state=("ready" if is_ready else "starting") if lives else "absent")

@@ -65,7 +65,10 @@ def placed(
         owners = {id_ for id_, rows in drives.items() if drive.on in _ids(rows)}
         if len(owners) > 1:
             both = ", ".join(sorted(hosts[id_].name for id_ in owners))
-            raise UsageError(f"{drive.on}: is on several hosts, {both}: leave one of them out")
+            if any(row.serial == drive.on for rows in drives.values() for row in rows):
+                raise UsageError(f"{drive.on}: is on several hosts, {both}: leave one of them out")
+            if drive.host is None:  # a drive without a serial is called by its path and size
+                raise UsageError(f"{drive.on}: is on several hosts, {both}: name its host")
         if drive.host is not None:
             owners = {id_ for id_, one in hosts.items() if one.name == drive.host}
             if not owners:

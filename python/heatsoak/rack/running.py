@@ -94,7 +94,9 @@ async def tests_asked_for(
             f"{protocol.name}: writes, so name the drives that may be erased with --drives FILE: "
             "heatsoak rack drives -o FILE lists them"
         )
-    every = [ListedDrive(on=row.id) for rows in drives.values() for row in rows]
+    every = [
+        ListedDrive(host=found[id_].name, on=row.id) for id_, rows in drives.items() for row in rows
+    ]
     if not every:
         raise UsageError("no host has a drive of its own: name targets with --drives FILE")
     return placed(every, found, drives)
@@ -131,9 +133,11 @@ def _continued(asked: Asked) -> Rack | None:
     same = rack.protocol_sha256 == _digest(asked.protocol) and rack.together == asked.together
     if asked.listed is not None:
         drives = load_listed(asked.listed)
-        same &= [(one.on, one.erase, one.labels) for one in drives] == [
-            (row.on, row.erase, row.labels) for row in rack.tests
-        ]
+        same &= len(drives) == len(rack.tests) and all(
+            (one.host or row.host, one.on, one.erase, one.labels)
+            == (row.host, row.on, row.erase, row.labels)
+            for one, row in zip(drives, rack.tests, strict=False)
+        )
     if not same:
         raise UsageError(
             f"{asked.directory}: holds a run with another protocol or other drives: repeat that "
@@ -244,15 +248,21 @@ class _Following:
             with path.open("ab") as kept:
                 while kept.tell() < file.bytes:
                     words = (run, row.name, file.path, kept.tell())
-                    kept.write(await self._hosts.call(host_id, host.read, *words))
+                    block = await self._hosts.call(host_id, host.read, *words)
+                    if not block:
+                        raise NoAnswerError(f"{path}: has become shorter on its host")
+                    kept.write(block)
             with path.open("rb") as kept:
                 if hashlib.file_digest(kept, "sha256").hexdigest() != file.sha256:
                     path.unlink()
                     raise NoAnswerError(f"{path}: was damaged on its way")
         if files:
-            shutil.rmtree(
-                into, ignore_errors=True
-            )  # of the attempt before, which this one continued
+            # the attempt before, which this one continued, may have been collected, or in part
+            wanted = {partial / _relative(file.path) for file in files}
+            for path in partial.rglob("*"):
+                if path.is_file() and path not in wanted:
+                    path.unlink()
+            shutil.rmtree(into, ignore_errors=True)
             partial.rename(into)
             row.directory = str(own)
         row.is_collected = True

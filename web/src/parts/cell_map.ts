@@ -47,7 +47,7 @@ const RIGHT = 4;
 const ROW = 30;
 /** A scaled axis need not have so much for each value. */
 const TALLEST = 360;
-const LEAST_GUTTER = 38;
+const MIN_GUTTER_PX = 38;
 /** Names of columns that have less room stand upright, and take so much. */
 const UPRIGHT = 110;
 /** About the width of a letter, as a share of the font's size. */
@@ -66,8 +66,8 @@ export function cellMap(given: MapContent, width: number, of: Shade): CellMap {
   const isRising = rows.info.numbers !== null;
   const tall = isRising ? Math.min(rows.count * ROW, TALLEST) : rows.count * rowOf(rows.count);
   const gutter = Math.min(
-    Math.max(LEAST_GUTTER, 8 + widest(rows.info.labels)),
-    Math.max(LEAST_GUTTER, width * 0.36),
+    Math.max(MIN_GUTTER_PX, 8 + widest(rows.info.labels)),
+    Math.max(MIN_GUTTER_PX, width * 0.36),
   );
   const wide = width - gutter - RIGHT;
   const longest = Math.min(UPRIGHT, widest(columns.info.labels));
