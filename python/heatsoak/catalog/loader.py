@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from heatsoak.catalog.bases import drive_over, over
 from heatsoak.catalog.places import Enclosure, PlaceFamily
 from heatsoak.catalog.specs import Drive, Strict
 from heatsoak.catalog.traces import TraceShape
@@ -37,7 +38,7 @@ def load_drive(name: str) -> Drive:
     tables = toml_tables(text, name)
     if tables.keys() >= _TWIN:
         return _drive_of_twin(tables, name)
-    return parse_drive(text, name).model_copy(update={"id": name})
+    return _drive_of(tables, name, load_drive).model_copy(update={"id": name})
 
 
 def has_write_cache(model: str) -> bool | None:
@@ -81,7 +82,17 @@ def load_trace(name: str) -> TraceShape:
 
 def parse_drive(text: str, name: str) -> Drive:
     """Return the drive in a TOML text; `name` precedes every error message."""
-    return validated(Drive, toml_tables(text, name), name)
+    return _drive_of(toml_tables(text, name), name, load_drive)
+
+
+def own_tables(drive_id: str) -> dict[str, Any]:
+    """Return what the catalog's file of a drive gives, without its base."""
+    return read_catalog(f"drives/{drive_id}.toml")
+
+
+def drive_from(tables: dict[str, Any], drive_id: str) -> Drive:
+    """Return the drive that a file of the catalog with these tables would be."""
+    return _drive_of(tables, drive_id, load_drive).model_copy(update={"id": drive_id})
 
 
 def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
@@ -114,10 +125,16 @@ def read_catalog(name: str) -> dict[str, Any]:
 
 @cache
 def _drives() -> dict[str, Drive]:
-    return {
-        stem: parse_drive(text, stem).model_copy(update={"id": stem})
-        for stem, text in _texts("drives")
-    }
+    tables = {stem: toml_tables(text, stem) for stem, text in _texts("drives")}
+
+    def drive(name: str, path: tuple[str, ...]) -> Drive:
+        if name not in tables:
+            raise UsageError(f"{path[-1]}: base: there is no drive '{name}'")
+        _require_no_cycle(name, path)
+        own = _drive_of(tables[name], name, lambda base: drive(base, (*path, name)))
+        return own.model_copy(update={"id": name})
+
+    return {name: drive(name, ()) for name in tables}
 
 
 @cache
@@ -156,6 +173,14 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     return _single(data, name, place)
 
 
+def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -> Drive:
+    """The drive in a file's tables, over its base if it names one."""
+    if isinstance(base := tables.get("base"), str):
+        below = load(base).model_dump(exclude_none=True, exclude={"id", "base"})
+        tables = drive_over(below, tables, name)
+    return validated(Drive, tables, name)
+
+
 def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
     """A twin's drive: fitted tables in place of its base's, at home in its first place."""
     own = dict(tables["drive"])
@@ -190,20 +215,8 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
     if base is not None:
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of an enclosure (is {base!r})")
-        tables = _over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
+        tables = over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
     return validated(Enclosure, tables, name).model_copy(update={"id": name})
-
-
-def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge tables recursively; a number replaces another together with its provenance."""
-    merged = dict(below)
-    for key, value in above.items():
-        old = below.get(key)
-        if isinstance(old, dict) and isinstance(value, dict) and "value" not in value:
-            merged[key] = _over(old, value)
-        else:
-            merged[key] = value
-    return merged
 
 
 def _texts(folder: str) -> list[tuple[str, str]]:

@@ -93,13 +93,18 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class Rated(Strict):
-    """The manufacturer's ratings; shown to people, but not used by the simulation."""
+    """The manufacturer's ratings; the simulation only uses them to make a drive from its base.
+
+    `read_w` and `write_w` are mean powers of sequential reads and writes at full speed.
+    """
 
     seq_read_mb_s: Figure
     seq_write_mb_s: Figure
     rand_read_iops: Figure
     rand_write_iops: Figure
     endurance_tb: Figure
+    read_w: Figure | None = None
+    write_w: Figure | None = None
 
 
 class Capacity(Strict):
@@ -246,6 +251,13 @@ class Governor(Strict):
     counters: bool = False
 
 
+class Limits(Strict):
+    """Temperatures that the drive states in Identify Controller: warning and critical."""
+
+    wctemp_c: Figure | None = None
+    cctemp_c: Figure | None = None
+
+
 class SimulatedSensor(Strict):
     """A temperature sensor."""
 
@@ -280,11 +292,14 @@ class Drive(Strict):
         id: the name of its file, or the path of a user's own.
         model: the model name.
         enclosure: the id of its default enclosure.
+        base: the drive whose numbers hold where its file gives none.
+        limits: what it states of its temperatures.
     """
 
     id: str = ""
     model: str = Field(min_length=1)
     enclosure: str = Field(min_length=1)
+    base: str | None = None
     rated: Rated
     capacity: Capacity
     nand: Nand
@@ -294,6 +309,7 @@ class Drive(Strict):
     energy: Energy
     thermal: Thermal
     governor: Governor
+    limits: Limits | None = None
     sensors: dict[Name, SimulatedSensor] = Field(min_length=1)
     power_states: tuple[PowerState, ...] = ()
 
@@ -350,8 +366,8 @@ class Drive(Strict):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)
-        for name in ("id", "model", "enclosure", "rated"):
-            spec.pop(name)
+        for name in ("id", "model", "enclosure", "base", "rated", "limits"):
+            spec.pop(name, None)
         for table, keys in _WHOLE.items():
             for key in keys:
                 if key in spec.get(table, {}):
