@@ -21,8 +21,10 @@ def over(below: Tables, above: Tables) -> Tables:
     merged = dict(below)
     for key, value in above.items():
         old = below.get(key)
-        mergeable = isinstance(old, dict) and isinstance(value, dict) and "value" not in value
-        merged[key] = over(old, value) if mergeable and key not in _WHOLE else value
+        if isinstance(old, dict) and isinstance(value, dict) and key not in _WHOLE:
+            merged[key] = value if "value" in value else over(old, value)
+        else:
+            merged[key] = value
     return merged
 
 
@@ -62,7 +64,9 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
         block_bytes *= 2
     while block_bytes > nand["block_bytes"]["value"] * larger * 1.5:
         block_bytes /= 2
-    dies = own.get("nand", {}).get("dies", {"value": round(nand["dies"]["value"] * larger)})
+    channels = drive["nand"]["channels"]["value"]
+    like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
+    dies = own.get("nand", {}).get("dies", like)
     scaled: dict[tuple[str, str], float] = {
         ("capacity", "raw_bytes"): _pages(base["capacity"]["raw_bytes"]["value"] * larger),
         ("nand", "dies"): dies["value"],

@@ -5,8 +5,7 @@ articles' own words. A measure raises NotMeasured with a reason if the recording
 measure.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from statistics import median
 
 import numpy as np
@@ -24,6 +23,8 @@ from heatsoak.analysis.consistency import (
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
+from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
+from heatsoak.reproduce.reviews import REVIEW_MEASURES
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured
 
 #: Changes smaller than this share do not count, as falls smaller than it are not episodes.
@@ -34,67 +35,18 @@ ALIKE_X = 2.0
 CAPTURE_BUFFER_S = 1.0
 
 
-@dataclass(frozen=True)
-class FigureInput:
-    """What a figure is measured from.
-
-    Attributes:
-        runs: the recordings that the figure is about.
-        against: the recordings that they are compared with.
-        steps: the steps that count.
-        at: the steps that the figure singles out.
-        published: both ends of the printed range.
-        scores: the names of the scores that it uses.
-    """
-
-    runs: list[FinishedRun]
-    against: list[FinishedRun]
-    steps: tuple[str, ...]
-    at: tuple[str, ...]
-    published: tuple[float, float]
-    scores: tuple[str, ...] = ()
-
-    def pairs(self) -> Iterator[tuple[FinishedRun, FinishedRun]]:
-        """Yield each run with those of `against` that ran the same in a similar place.
-
-        Slots are compared with as many cards under the same load.
-        """
-        found = False
-        for run in self.runs:
-            for other in self.against:
-                if (run.job.protocol, run.cell) == (other.job.protocol, other.cell):
-                    found = True
-                    yield run, other
-        if not found:
-            raise NotMeasured("no two recordings can be compared")
-
-    def farthest(self, values: list[float]) -> float:
-        """Return the value farthest from the printed range, since the figure is about all of
-        them."""
-        low, high = self.published
-        return max(values, key=lambda value: max(low - value, value - high))
-
-
-@dataclass(frozen=True)
-class MeasuredFigure:
-    """A measured number; if `why` is set, it does not hold, whatever the number."""
-
-    value: float
-    why: str | None = None
-
-
 # ---- onset and depth
 
 
 def cell_onset_s(case: FigureInput) -> MeasuredFigure:
     """The earlier onset of a cell's steps."""
-    return MeasuredFigure(_onset_s(_only(case.runs), case.steps))
+    return MeasuredFigure(_onset_s(only(case.runs), case.steps))
 
 
 def cell_depth_pct(case: FigureInput) -> MeasuredFigure:
     """The deeper fall of a cell's steps."""
     return MeasuredFigure(
-        max(episode.depth_pct for episode in _episodes(_only(case.runs), case.steps))
+        max(episode.depth_pct for episode in _episodes(only(case.runs), case.steps))
     )
 
 
@@ -110,12 +62,12 @@ def earliest_onset_s(case: FigureInput) -> MeasuredFigure:
 
 def onset_s(case: FigureInput) -> MeasuredFigure:
     """How long a step keeps its level."""
-    return MeasuredFigure(_onset_s(_only(case.runs), case.steps))
+    return MeasuredFigure(_onset_s(only(case.runs), case.steps))
 
 
 def written_gb_at_onset(case: FigureInput) -> MeasuredFigure:
     """How much a step writes while it keeps its level, 10^9 bytes."""
-    return MeasuredFigure(_written_gb(_first(_only(case.runs), case.steps)))
+    return MeasuredFigure(_written_gb(_first(only(case.runs), case.steps)))
 
 
 def cliff_s(case: FigureInput) -> MeasuredFigure:
@@ -174,7 +126,7 @@ def throttles(case: FigureInput) -> MeasuredFigure:
 
 def max_temp_c(case: FigureInput) -> MeasuredFigure:
     """The highest that the drive reports in the steps."""
-    run = _only(case.runs)
+    run = only(case.runs)
     return MeasuredFigure(
         max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
     )
@@ -182,12 +134,12 @@ def max_temp_c(case: FigureInput) -> MeasuredFigure:
 
 def steady_temp_c(case: FigureInput) -> MeasuredFigure:
     """The mean of what the drive reports in the last 60 s of a step."""
-    return MeasuredFigure(_mean_at_end_c(_temps_c(_only(case.runs), _only_step(case.steps))))
+    return MeasuredFigure(_mean_at_end_c(_temps_c(only(case.runs), only_step(case.steps))))
 
 
 def idle_temp_c(case: FigureInput) -> MeasuredFigure:
     """The mean of what the drive reports in the last 60 s of the pause before a step."""
-    run, name = _only(case.runs), _only_step(case.steps)
+    run, name = only(case.runs), only_step(case.steps)
     before = pl.col("t_s") < run.view(name).start_s
     return MeasuredFigure(_mean_at_end_c(_temps_c(run, None).filter(before)))
 
@@ -253,23 +205,23 @@ def is_host_limit(case: FigureInput) -> MeasuredFigure:
 
 def steady_mean_iops(case: FigureInput) -> MeasuredFigure:
     """The mean."""
-    return MeasuredFigure(_steady(_only(case.runs), case.steps).mean_iops)
+    return MeasuredFigure(_steady(only(case.runs), case.steps).mean_iops)
 
 
 def steady_stdev_iops(case: FigureInput) -> MeasuredFigure:
     """The standard deviation."""
-    return MeasuredFigure(_steady(_only(case.runs), case.steps).stdev_iops)
+    return MeasuredFigure(_steady(only(case.runs), case.steps).stdev_iops)
 
 
 def steady_mean_change_pct(case: FigureInput) -> MeasuredFigure:
     """The mean compared with that of the other place, in percent; less is negative."""
-    here, there = (_steady(_only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_steady(only(runs), case.steps) for runs in (case.runs, case.against))
     return MeasuredFigure(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
 
 
 def is_one_level(case: FigureInput) -> MeasuredFigure:
     """Whether there is one level and no other."""
-    return _statement(len(_levels(_only(case.runs), case.steps)) == 1)
+    return _statement(len(_levels(only(case.runs), case.steps)) == 1)
 
 
 def lower_level_iops(case: FigureInput) -> MeasuredFigure:
@@ -284,7 +236,7 @@ def upper_level_iops(case: FigureInput) -> MeasuredFigure:
 
 def lows_above_highs(case: FigureInput) -> MeasuredFigure:
     """Whether the slowest second beats the fastest one of the other place."""
-    here, there = (_seconds(_only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_seconds(only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(float(here.min()) > float(there.max()))
 
 
@@ -307,13 +259,13 @@ def largest_gain_x(case: FigureInput) -> MeasuredFigure:
 
 def score_gain_pct(case: FigureInput) -> MeasuredFigure:
     """How much greater the mean of the steps' means is than in the other place, in percent."""
-    here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
     return MeasuredFigure(100 * (here / there - 1))
 
 
 def score_is_above(case: FigureInput) -> MeasuredFigure:
     """Whether the mean of the steps' means is noticeably greater than the other drive's."""
-    here, there = (_score(_only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
     return _statement(here > (1 + NOTICEABLE) * there)
 
 
@@ -366,7 +318,7 @@ def is_not_throttled(case: FigureInput) -> MeasuredFigure:
 
 def duration_min(case: FigureInput) -> MeasuredFigure:
     """How long a step takes, in minutes."""
-    return MeasuredFigure(_only(case.runs).step(_only_step(case.steps)).duration_s / 60)
+    return MeasuredFigure(only(case.runs).step(only_step(case.steps)).duration_s / 60)
 
 
 def most_power_w(case: FigureInput) -> MeasuredFigure:
@@ -383,8 +335,8 @@ def most_power_w(case: FigureInput) -> MeasuredFigure:
 
 def keeps_rate(case: FigureInput) -> MeasuredFigure:
     """Whether a stream of the step's rate is never more than its buffer behind."""
-    run = _only(case.runs)
-    view = run.view(_only_step(case.steps))
+    run = only(case.runs)
+    view = run.view(only_step(case.steps))
     if not isinstance(view.step, WorkloadStep) or view.step.rate is None:
         raise NotMeasured(f"'{view.step.name}' has no rate to keep")
     rate_mb_s = view.step.rate / 1e6
@@ -398,7 +350,7 @@ def keeps_rate(case: FigureInput) -> MeasuredFigure:
 
 def pause_s(case: FigureInput) -> MeasuredFigure:
     """The median actual pause between two workloads."""
-    recording = _only(case.runs).recording
+    recording = only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
     lengths = [
         float(event.data["duration_s"])
@@ -429,21 +381,11 @@ MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
         *(gain_is_there_alone, gain_is_most_there, is_not_throttled),
         *(duration_min, most_power_w, keeps_rate, pause_s, total_h),
     )
-}
+} | REVIEW_MEASURES
 
 
 def _statement(holds: bool, otherwise: str | None = None) -> MeasuredFigure:
     return MeasuredFigure(1.0) if holds else MeasuredFigure(0.0, otherwise)
-
-
-def _only(runs: list[FinishedRun]) -> FinishedRun:
-    (run,) = runs
-    return run
-
-
-def _only_step(steps: tuple[str, ...]) -> str:
-    (name,) = steps
-    return name
 
 
 def _episodes(run: FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
@@ -462,7 +404,7 @@ def _onset_s(run: FinishedRun, steps: tuple[str, ...]) -> float:
 
 
 def _cliff(case: FigureInput) -> Episode:
-    episodes = _episodes(_only(case.runs), case.steps)
+    episodes = _episodes(only(case.runs), case.steps)
     return max(episodes, key=lambda episode: episode.depth_pct)
 
 
@@ -507,14 +449,14 @@ def _end_mb_s(run: FinishedRun, name: str) -> float:
 
 
 def _steady(run: FinishedRun, steps: tuple[str, ...]) -> Consistency:
-    found = run.step(_only_step(steps)).consistency
+    found = run.step(only_step(steps)).consistency
     if found is None:
         raise NotMeasured("the step is too short")
     return found
 
 
 def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> Array:
-    rates = by_second(run.view(_only_step(steps)).iops, WINDOW_S).values
+    rates = by_second(run.view(only_step(steps)).iops, WINDOW_S).values
     if len(rates) == 0:
         raise NotMeasured("the step is too short")
     return rates
@@ -525,7 +467,7 @@ def _levels(run: FinishedRun, steps: tuple[str, ...]) -> list[RecurringRate]:
 
 
 def _two_levels(case: FigureInput) -> list[RecurringRate]:
-    levels = _levels(_only(case.runs), case.steps)
+    levels = _levels(only(case.runs), case.steps)
     if len(levels) < 2:
         raise NotMeasured(f"it stays at one level, {levels[0].value:.0f} IOPS")
     return levels

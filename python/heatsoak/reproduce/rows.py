@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
 from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
-from heatsoak.reproduce.measures import MEASURES, FigureInput, MeasuredFigure
+from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure
+from heatsoak.reproduce.measures import MEASURES
 from heatsoak.reproduce.plan import Job, Question
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
 

@@ -1,0 +1,186 @@
+"""Measures of what reviewers of newer drives print: see :mod:`heatsoak.reproduce.measures`."""
+
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import polars as pl
+
+from heatsoak.analysis import Episode
+from heatsoak.analysis.consistency import END_S
+from heatsoak.analysis.series import Array
+from heatsoak.catalog import load_drive
+from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
+from heatsoak.reproduce.runner import FinishedRun, NotMeasured
+
+#: The simulator's truth that an infrared picture shows: the controller's package is the hot spot.
+_SURFACE = "sim.controller_c"
+_REPORTED = "temp_c.composite"
+
+
+# ---- heat
+
+
+def thermal_onset_s(case: FigureInput) -> MeasuredFigure:
+    """How long a step keeps its level until heat takes some of it."""
+    return MeasuredFigure(_thermal(case).onset_s)
+
+
+def temp_at_thermal_onset_c(case: FigureInput) -> MeasuredFigure:
+    """What the drive reports when heat begins to take from its speed."""
+    temp_c = _thermal(case).temp_c_at_onset
+    if temp_c is None:
+        raise NotMeasured("no temperature was recorded")
+    return MeasuredFigure(temp_c)
+
+
+def throttled_mb_s(case: FigureInput) -> MeasuredFigure:
+    """The level that heat leaves of a step's speed."""
+    level = _thermal(case).during_mb_s
+    if level is None:
+        raise NotMeasured("only latencies were recorded")
+    return MeasuredFigure(level)
+
+
+def surface_c(case: FigureInput) -> MeasuredFigure:
+    """The hottest that the controller's surface becomes in a step."""
+    return MeasuredFigure(_hottest_c(only(case.runs), case.steps, _SURFACE))
+
+
+def surface_over_reported_k(case: FigureInput) -> MeasuredFigure:
+    """How much hotter the surface becomes than the drive reports."""
+    run = only(case.runs)
+    return MeasuredFigure(
+        _hottest_c(run, case.steps, _SURFACE) - _hottest_c(run, case.steps, _REPORTED)
+    )
+
+
+def reported_change_k(case: FigureInput) -> MeasuredFigure:
+    """How much hotter the drive reports to become than in the other place."""
+    return MeasuredFigure(_change_k(case, _REPORTED))
+
+
+def surface_change_k(case: FigureInput) -> MeasuredFigure:
+    """How much hotter the surface becomes than in the other place."""
+    return MeasuredFigure(_change_k(case, _SURFACE))
+
+
+def mean_temp_c(case: FigureInput) -> MeasuredFigure:
+    """The mean of what the drive reports in a step."""
+    return MeasuredFigure(float(_column(only(case.runs), case.steps, _REPORTED).mean()))
+
+
+# ---- power and speed
+
+
+def mean_power_w(case: FigureInput) -> MeasuredFigure:
+    """The mean power in a step."""
+    return MeasuredFigure(float(_column(only(case.runs), case.steps, "power_w").mean()))
+
+
+def mean_mb_s(case: FigureInput) -> MeasuredFigure:
+    """The mean speed of a step."""
+    mean = only(case.runs).step(only_step(case.steps)).mean_mb_s
+    if mean is None:
+        raise NotMeasured("nothing was moved")
+    return MeasuredFigure(mean)
+
+
+# ---- levels of a whole drive written once
+
+
+def cache_gb(case: FigureInput) -> MeasuredFigure:
+    """How much is written before the speed falls for another reason than heat, 10^9 bytes."""
+    written_gb = _cache_ends(only(case.runs), case.steps)[0].written_gb_at_onset
+    if written_gb is None:
+        raise NotMeasured("nothing was written")
+    return MeasuredFigure(written_gb)
+
+
+def behind_cache_mb_s(case: FigureInput) -> MeasuredFigure:
+    """The level between the first such fall and the next, or the step's end."""
+    run = only(case.runs)
+    first, *later = _cache_ends(run, case.steps)
+    throughput = run.view(only_step(case.steps)).throughput
+    until_s = later[0].onset_s if later else first.end_s
+    inside = (throughput.t_s > first.onset_s + first.fall_s) & (throughput.t_s <= until_s)
+    if not inside.any():
+        raise NotMeasured("there is no level behind the cache")
+    return MeasuredFigure(float(median(throughput.values[inside])))
+
+
+def end_mb_s(case: FigureInput) -> MeasuredFigure:
+    """The median speed of a step's last 60 s."""
+    throughput = only(case.runs).view(only_step(case.steps)).throughput
+    at_end = throughput.t_s > throughput.t_s[-1] - END_S
+    return MeasuredFigure(float(median(throughput.values[at_end])))
+
+
+# ---- what the drive states, not simulated
+
+
+def stated_warning_c(case: FigureInput) -> MeasuredFigure:
+    """The warning temperature that the drive states."""
+    return _stated(case, "wctemp_c")
+
+
+def stated_critical_c(case: FigureInput) -> MeasuredFigure:
+    """The critical temperature that the drive states."""
+    return _stated(case, "cctemp_c")
+
+
+#: The measures, by their names in ``catalog/modern.toml``.
+REVIEW_MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
+    measure.__name__: measure
+    for measure in (
+        *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
+        *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
+        *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, end_mb_s),
+        *(stated_warning_c, stated_critical_c),
+    )
+}
+
+
+def _thermal(case: FigureInput) -> Episode:
+    run = only(case.runs)
+    found = [
+        episode
+        for name in case.steps
+        for episode in run.step(name).episodes
+        if episode.cause == "thermal"
+    ]
+    if not found:
+        raise NotMeasured(f"heat throttles nothing in {run.job.place}: {', '.join(case.steps)}")
+    return min(found, key=lambda episode: episode.onset_s)
+
+
+def _cache_ends(run: FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
+    found = [e for e in run.step(only_step(steps)).episodes if e.cause != "thermal"]
+    if not found:
+        raise NotMeasured(f"'{only_step(steps)}' does not fall")
+    return sorted(found, key=lambda episode: episode.onset_s)
+
+
+def _column(run: FinishedRun, steps: tuple[str, ...], name: str) -> Array:
+    samples = run.recording.samples(["t_s", "step", name])
+    found = samples.filter(pl.col("step").is_in(list(steps))).drop_nulls(name)
+    if found.is_empty():
+        raise NotMeasured(f"{run.job.name}: no {name} was recorded in {', '.join(steps)}")
+    return np.asarray(found[name].to_numpy(), dtype=np.float64)
+
+
+def _hottest_c(run: FinishedRun, steps: tuple[str, ...], name: str) -> float:
+    return float(_column(run, steps, name).max())
+
+
+def _change_k(case: FigureInput, name: str) -> float:
+    here, there = (_hottest_c(only(runs), case.steps, name) for runs in (case.runs, case.against))
+    return here - there
+
+
+def _stated(case: FigureInput, name: str) -> MeasuredFigure:
+    limits = load_drive(only(case.runs).job.drive).limits
+    stated = None if limits is None else getattr(limits, name)
+    if stated is None:
+        raise NotMeasured("the drive states none")
+    return MeasuredFigure(stated.value)
