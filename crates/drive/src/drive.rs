@@ -237,7 +237,7 @@ impl Drive {
         spec.validate().map_err(DriveError::Drive)?;
         place.validate().map_err(DriveError::Enclosure)?;
         let governor = Governor::new(&spec.governor).map_err(DriveError::Drive)?;
-        let power = PowerStates::new(&spec.power_states).map_err(DriveError::Drive)?;
+        let power = PowerStates::at(&place, &spec.power_states).map_err(DriveError::Drive)?;
         let heat = Heat::new(&spec, &place).map_err(of_heat)?;
         let ftl = ftl_of(&spec).map_err(DriveError::Drive)?;
         let firmware = Firmware::new(&spec, &place, ftl);

@@ -283,6 +283,7 @@ impl Firmware {
                 let unit_pages = self.array.unit_pages(slc);
                 let end_s = self.array.program(unit.die, unit_pages, slc, at_s);
                 work.programmed_pages += f64::from(unit_pages);
+                work.cached_pages += f64::from(u32::from(slc) * unit_pages);
                 self.buffer.push(end_s);
                 if page < pages {
                     at_s = at_s.max(self.buffer.room_s());

@@ -319,7 +319,7 @@ impl Lumped {
         Ok(Lumped {
             heat: Heat::new(spec, place).map_err(of_heat)?,
             governor: Governor::new(&spec.governor).map_err(DriveError::Drive)?,
-            power: PowerStates::new(&spec.power_states).map_err(DriveError::Drive)?,
+            power: PowerStates::at(place, &spec.power_states).map_err(DriveError::Drive)?,
             share: 1.0,
             command_us: [
                 spec.controller.read_command_us,
@@ -404,6 +404,7 @@ impl Lumped {
             host_write_pages: writes,
             read_pages: reads,
             programmed_pages: writes,
+            cached_pages: 0.0,
             erased_pages: writes,
             moved_pages: 0.0,
             busy_s: busy_s.min(dt_s),

@@ -1,6 +1,6 @@
 //! States without load: deeper the longer a drive idles, and left with a wait.
 
-use crate::spec::{PowerStateSpec, SpecError, not_negative};
+use crate::spec::{EnclosureSpec, PowerStateSpec, SpecError, not_negative};
 
 /// Idle time within which a state counts as entered, so that a stretch that was cut by
 /// [`PowerStates::next_change_s`] reaches it whatever the rounding.
@@ -16,6 +16,15 @@ pub struct PowerStates {
 }
 
 impl PowerStates {
+    /// Those of a drive whose host may keep it awake.
+    pub fn at(place: &EnclosureSpec, states: &[PowerStateSpec]) -> Result<PowerStates, SpecError> {
+        let mut power = PowerStates::new(states)?;
+        if place.keeps_awake {
+            power.states.clear();
+        }
+        Ok(power)
+    }
+
     /// An awake drive. States are in the order they are entered: each later, with less power, and
     /// with a number of its own; 0 is the number of a drive that is awake.
     pub fn new(states: &[PowerStateSpec]) -> Result<PowerStates, SpecError> {

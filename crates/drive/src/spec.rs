@@ -257,6 +257,9 @@ pub struct EnergySpec {
     pub read_uj: f64,
     /// Programming a page.
     pub program_uj: f64,
+    /// Programming a page of the cache; without one, as any other.
+    #[serde(default)]
+    pub cache_program_uj: Option<f64>,
     /// Erasing a page's share of a block.
     pub erase_uj: f64,
     /// What a page that collection moves costs besides its read and its program.
@@ -430,6 +433,9 @@ pub struct EnclosureSpec {
     /// How much of every reported temperature is the slot's air instead of the drive.
     #[serde(default)]
     pub sensor_air_share: f64,
+    /// Whether the host lets no idle drive enter a power state.
+    #[serde(default)]
+    pub keeps_awake: bool,
     /// What the link carries, each way.
     #[serde(default)]
     pub link_mb_s: Option<f64>,
@@ -631,6 +637,10 @@ impl EnergySpec {
         ] {
             not_negative(key, value)?;
         }
+        not_negative(
+            "energy.cache_program_uj",
+            self.cache_program_uj.unwrap_or(0.0),
+        )?;
         positive("energy.leakage_doubling_k", self.leakage_doubling_k)?;
         share("energy.board_share", self.board_share)
     }

@@ -68,7 +68,7 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
     like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
     dies = own.get("nand", {}).get("dies", like)
     scaled: dict[tuple[str, str], float] = {
-        ("capacity", "raw_bytes"): _pages(base["capacity"]["raw_bytes"]["value"] * larger),
+        ("capacity", "raw_bytes"): whole_pages(base["capacity"]["raw_bytes"]["value"] * larger),
         ("nand", "dies"): dies["value"],
         ("nand", "block_bytes"): block_bytes,
         ("controller", "read_mb_s"): rated["seq_read_mb_s"]["value"],
@@ -77,16 +77,17 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
         ("controller", "write_command_us"): 1e6 / rated["rand_write_iops"]["value"],
     }
     if (reserve := base["capacity"].get("reserve_bytes")) is not None:
-        scaled["capacity", "reserve_bytes"] = _pages(reserve["value"] * larger)
+        scaled["capacity", "reserve_bytes"] = whole_pages(reserve["value"] * larger)
     if (cache := base.get("cache")) is not None:
         more_dies = dies["value"] / nand["dies"]["value"]
         faster = rated["seq_write_mb_s"]["value"] / base["rated"]["seq_write_mb_s"]["value"]
-        scaled["cache", "bytes"] = _pages(cache["bytes"]["value"] * larger)
+        scaled["cache", "bytes"] = whole_pages(cache["bytes"]["value"] * larger)
         scaled["cache", "program_us"] = cache["program_us"]["value"] * more_dies / faster
     return scaled
 
 
-def _pages(number: float) -> float:
+def whole_pages(number: float) -> float:
+    """Return a number of bytes as the nearest whole number of 4 KiB pages."""
     return round(number / _PAGE_BYTES) * _PAGE_BYTES
 
 
@@ -108,6 +109,8 @@ def _link_uj(drive: Tables, way: str, name: str) -> Tables:
         + energy[f"{way}_command_uj"] * commands * 1e-6
     )
     flash_uj = energy["read_uj" if way == "read" else "program_uj"]
+    if way == "write" and "cache" in drive:
+        flash_uj = energy.get("cache_program_uj", flash_uj)
     link_uj = (power["value"] - rest_w) / (mb_s * 1e6 / _PAGE_BYTES) * 1e6 - flash_uj
     if link_uj < 0:
         least_w = rest_w + flash_uj * mb_s / _PAGE_BYTES

@@ -34,6 +34,7 @@ class ModernFigure(RangeOrStatement):
             value; ``C``, from a maker or second-hand.
         known: whether it was known when the catalog was built, or one of its numbers comes from
             the figure.
+        fitted: whether a number of its drive or place is fitted to it.
         allowed: what may be missing from the range.
         source: where it was published.
     """
@@ -44,12 +45,15 @@ class ModernFigure(RangeOrStatement):
     metric: str = Field(min_length=1)
     grade: Literal["A", "B", "C"]
     known: bool
+    fitted: bool = False
     allowed: Allowance = Field(Allowance(), alias="tolerance")
     source: str = Field(min_length=1)
 
     @property
     def role(self) -> FigureRole:
-        """Whether it can be a prediction; no fit uses these figures."""
+        """Whether it can be a prediction."""
+        if self.fitted:
+            return "fitted"
         return "known" if self.known else "predicted"
 
     @property

@@ -33,6 +33,7 @@ class Enclosure(Host):
         links: heat paths, at least one of them to ``air``.
         heat_w: heat that other sources put into a node.
         sensor_air_share: share of the slot's air in a reported temperature.
+        keeps_awake: whether its host lets no idle drive enter a power state.
         conditions: the conditions that it represents, which comparisons group by.
     """
 
@@ -44,6 +45,7 @@ class Enclosure(Host):
     links: dict[Name, ThermalLink] = Field(min_length=1)
     heat_w: dict[Name, Figure] = Field(default_factory=dict)
     sensor_air_share: Figure | None = None
+    keeps_awake: bool = False
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
     @property

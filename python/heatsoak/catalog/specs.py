@@ -175,6 +175,7 @@ class Energy(Strict):
     host_write_uj: Figure
     read_uj: Figure
     program_uj: Figure
+    cache_program_uj: Figure | None = None
     erase_uj: Figure
     move_uj: Figure
     leakage_w: Figure

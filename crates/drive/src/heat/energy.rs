@@ -27,6 +27,9 @@ pub struct Work {
     pub read_pages: f64,
     /// Pages programmed, those of collection among them.
     pub programmed_pages: f64,
+    /// Those of them that went to the cache.
+    #[serde(default)]
+    pub cached_pages: f64,
     /// Pages whose blocks were erased.
     pub erased_pages: f64,
     /// Pages that collection moved.
@@ -46,6 +49,7 @@ impl Work {
         self.host_write_pages += other.host_write_pages;
         self.read_pages += other.read_pages;
         self.programmed_pages += other.programmed_pages;
+        self.cached_pages += other.cached_pages;
         self.erased_pages += other.erased_pages;
         self.moved_pages += other.moved_pages;
         self.busy_s += other.busy_s;
@@ -53,7 +57,7 @@ impl Work {
     }
 
     /// Each number with its name.
-    pub fn by_name(&self) -> [(&'static str, f64); 10] {
+    pub fn by_name(&self) -> [(&'static str, f64); 11] {
         [
             ("read_commands", self.read_commands),
             ("write_commands", self.write_commands),
@@ -61,6 +65,7 @@ impl Work {
             ("host_write_pages", self.host_write_pages),
             ("read_pages", self.read_pages),
             ("programmed_pages", self.programmed_pages),
+            ("cached_pages", self.cached_pages),
             ("erased_pages", self.erased_pages),
             ("moved_pages", self.moved_pages),
             ("busy_s", self.busy_s),
@@ -77,6 +82,7 @@ impl Work {
             host_write_pages: self.host_write_pages * factor,
             read_pages: self.read_pages * factor,
             programmed_pages: self.programmed_pages * factor,
+            cached_pages: self.cached_pages * factor,
             erased_pages: self.erased_pages * factor,
             moved_pages: self.moved_pages * factor,
             busy_s: self.busy_s * factor,
@@ -149,7 +155,8 @@ impl EnergySpec {
     ) -> Sources {
         let base_w = rest_w.unwrap_or_else(|| self.idle_w + self.leakage_at_w(controller_c));
         let nand_uj = self.read_uj * work.read_pages
-            + self.program_uj * work.programmed_pages
+            + self.program_uj * (work.programmed_pages - work.cached_pages)
+            + self.cache_program_uj.unwrap_or(self.program_uj) * work.cached_pages
             + self.erase_uj * work.erased_pages;
         let controller_uj = self.read_command_uj * work.read_commands
             + self.write_command_uj * work.write_commands

@@ -685,6 +685,7 @@ fn drive_numbers(drive: &mut DriveSpec) -> Vec<Number<'_>> {
         host_write_uj,
         read_uj,
         program_uj,
+        cache_program_uj: _,
         erase_uj,
         move_uj,
         leakage_w,
