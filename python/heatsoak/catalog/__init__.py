@@ -6,6 +6,7 @@ those of other drives in ``modern.toml``.
 Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
+from heatsoak.catalog.left_out import left_out
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
@@ -56,6 +57,7 @@ __all__ = [
     "enclosure_ids",
     "figure_ids",
     "has_write_cache",
+    "left_out",
     "load_drive",
     "load_enclosure",
     "load_trace",

@@ -25,11 +25,6 @@ class Fitted:
     bounds: tuple[float, float]
     expect: tuple[float, float]
 
-    def surprise(self, value: float) -> float:
-        """How unlikely a value is before the fit, in squared standard deviations."""
-        mean, spread = self.expect
-        return float(((value - mean) / spread) ** 2)
-
 
 def fitted_numbers(tables: dict[str, Any], at: Path = ()) -> Iterator[Fitted]:
     """Yield the numbers of a file's tables that were fitted with an expectation."""

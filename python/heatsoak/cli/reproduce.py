@@ -1,5 +1,7 @@
 """``heatsoak reproduce``: compare the simulated drives with published figures."""
 
+from dataclasses import asdict
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -16,9 +18,16 @@ from heatsoak.cli.common import (
     progress_bar,
     write_json,
 )
+from heatsoak.errors import UsageError
 from heatsoak.output import print_out
-from heatsoak.report import print_reproduction
+from heatsoak.report import print_nearness, print_reproduction
 from heatsoak.reproduce import FigureSet
+
+
+class LeaveOut(StrEnum):
+    """What a prediction does without."""
+
+    DRIVE = "drive"
 
 
 def reproduce_command(
@@ -30,6 +39,14 @@ def reproduce_command(
             "2015 to 2026.",
         ),
     ] = FigureSet.PUBLISHED,
+    leave_out: Annotated[
+        LeaveOut | None,
+        typer.Option(
+            "--leave-out",
+            help="drive: predict each drive from its class and data sheet, without what was fitted "
+            "to it; only with --set modern.",
+        ),
+    ] = None,
     drive: Annotated[
         str | None,
         typer.Option(
@@ -60,10 +77,16 @@ def reproduce_command(
         drive, spec = reproduction.drive_like(drive)
         custom[drive] = spec
     questions = reproduction.questions(drive, only, figure_set)
+    if leave_out is not None:
+        if figure_set is not FigureSet.MODERN:
+            raise UsageError("--leave-out only works with --set modern")
+        custom = {**reproduction.left_out_drives(questions), **custom}
     with progress_bar() as progress:
         rows = reproduction.reproduce(
             questions, output, seed=seed, drives=custom, progress=progress
         )
+    if leave_out is not None:
+        rows = [row.without_fit() for row in rows]
     document = [row.as_dict() for row in rows]
     if output is not None:
         write_json(document, output / "reproduce.json")
@@ -72,6 +95,8 @@ def reproduce_command(
     else:
         print_reproduction(document, console())
         if figure_set is FigureSet.MODERN:
+            found = reproduction.nearness(questions, rows)
+            print_nearness([asdict(one) for one in found], console())
             figures = catalog.modern_figures()
             without = sum(figure.drive_id is None for figure in figures)
             print_out(

@@ -13,7 +13,7 @@ from heatsoak.report.lists import (
 )
 from heatsoak.report.matrix import print_matrix
 from heatsoak.report.prediction import print_advice, print_prediction
-from heatsoak.report.reproduction import print_reproduction
+from heatsoak.report.reproduction import print_nearness, print_reproduction
 from heatsoak.report.sweep import print_sweep
 from heatsoak.report.trace import print_statistics, print_trace_check
 
@@ -25,6 +25,7 @@ __all__ = [
     "print_first_screen",
     "print_imported",
     "print_matrix",
+    "print_nearness",
     "print_places",
     "print_prediction",
     "print_preview",

@@ -46,6 +46,21 @@ def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
     console.print(_summary(rows))
 
 
+def print_nearness(found: list[dict[str, Any]], console: Console) -> None:
+    """Print how near modern figures come, by what they are figures of."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "hold", "near", "median error"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for one in found:
+        near = ""
+        if one["near_share"] is not None:
+            near = f"{one['near']} within {one['near_share']:.0%}"
+        off = "" if one["off_share"] is None else f"{one['off_share']:.0%}"
+        table.add_row(one["kind"].capitalize(), f"{one['held']} of {one['count']}", near, off)
+    console.print(table)
+    console.print()
+
+
 def _summary(rows: list[dict[str, Any]]) -> str:
     counted = [row for row in rows if row["counted"]]
     parts = []

@@ -14,6 +14,7 @@ from heatsoak import catalog
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import require_new
+from heatsoak.reproduce.kinds import Nearness, nearness
 from heatsoak.reproduce.plan import FigureSet, Job, Question, jobs_of, questions
 from heatsoak.reproduce.rows import ReproductionRow, make_row
 from heatsoak.reproduce.runner import make_recordings
@@ -21,10 +22,13 @@ from heatsoak.reproduce.runner import make_recordings
 __all__ = [
     "FigureSet",
     "Job",
+    "Nearness",
     "Question",
     "ReproductionRow",
     "drive_like",
     "jobs_of",
+    "left_out_drives",
+    "nearness",
     "questions",
     "reproduce",
 ]
@@ -59,6 +63,12 @@ def reproduce(
             kept = "" if directory is None else f"; the recordings so far are in {directory}"
             raise RunInterrupted(f"{error}{kept}") from None
         return [make_row(question, outcomes) for question in asked]
+
+
+def left_out_drives(asked: list[Question]) -> dict[str, catalog.Drive]:
+    """Return the drives of these figures without what was fitted to them, by id."""
+    names = {job.drive for job in jobs_of(asked)}
+    return {name: catalog.left_out(name) for name in sorted(names)}
 
 
 def drive_like(path: str) -> tuple[str, catalog.Drive]:

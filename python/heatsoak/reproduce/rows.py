@@ -53,6 +53,11 @@ class ReproductionRow(BaseModel):
     role: catalog.FigureRole
     why: str | None = None
 
+    def without_fit(self) -> "ReproductionRow":
+        """Return it as it is where nothing was fitted to its drive."""
+        fitted = self.role == "fitted"
+        return self.model_copy(update={"role": "predicted"}) if fitted else self
+
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON; `why` only if there is one."""
         return self.model_dump(mode="json", exclude=None if self.why is not None else {"why"})

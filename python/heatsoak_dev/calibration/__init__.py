@@ -10,6 +10,7 @@ from heatsoak_dev.calibration.fit import (
 )
 from heatsoak_dev.calibration.holdout import LeaveOneOut, leave_one_out
 from heatsoak_dev.calibration.matrix import MAX_PARAMETERS
+from heatsoak_dev.calibration.modern import fit_drive
 from heatsoak_dev.calibration.parameters import Parameter, write
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Parameter",
     "calibrate",
     "check_calibration",
+    "fit_drive",
     "leave_one_out",
     "write",
     "write_roles",

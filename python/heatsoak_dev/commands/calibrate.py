@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.output import print_out
 
 from heatsoak_dev.calibration.tables import print_calibration, print_leave_one_out
 
@@ -37,6 +38,12 @@ def calibrate_command(
     seed: Annotated[int, typer.Option(help="Random seed of additional starting points.")] = 0,
     starts: Annotated[int, typer.Option(min=1, help="Number of starting points.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, help="Maximum iterations of each fit.")] = 20,
+    drive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Fit this drive to the modern figures printed of it, and no stage."
+        ),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Do not fit; check the catalog as it is.")
     ] = False,
@@ -46,6 +53,14 @@ def calibrate_command(
     # loads scipy's optimisers, which are slow to import
     from heatsoak_dev import calibration
 
+    if drive is not None:
+        with progress_bar() as progress:
+            fitted = calibration.fit_drive(drive, progress)
+        if directory is not None:
+            calibration.write(fitted, directory)
+        for parameter in fitted:
+            print_out(f"{parameter.id} = {parameter.value:g}")
+        return
     if stage is not None and stage not in calibration.STAGES:
         raise UsageError(
             f"--stage: there is no stage '{stage}'{suggestion(stage, calibration.STAGES)}: "
