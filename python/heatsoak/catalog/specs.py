@@ -156,6 +156,7 @@ class Cache(Strict):
     program_us: Figure
     fold_after_s: Figure
     fold_mb_s: Figure
+    fold_us: Figure | None = None
 
 
 class Energy(Strict):
