@@ -112,6 +112,7 @@ pub struct Firmware {
     link_s_per_byte: f64,
     path_s_per_byte: [f64; 2],
     move_s: f64,
+    fold_s: f64,
     block_pages: u32,
     margin_pages: u32,
     /// By stream, since when what comes next is read ahead.
@@ -148,6 +149,12 @@ impl Firmware {
                 1.0 / (controller.read_mb_s * MB),
             ],
             move_s: controller.move_us * US,
+            fold_s: drive
+                .cache
+                .as_ref()
+                .and_then(|cache| cache.fold_us)
+                .unwrap_or(controller.move_us)
+                * US,
             block_pages,
             margin_pages: MARGIN_BLOCKS * block_pages,
             ahead_s: [0.0; MAX_AHEAD_STREAMS],
@@ -374,7 +381,12 @@ impl Firmware {
     fn account(&mut self, collected: &Collected, at_s: f64, share: f64, work: &mut Work) {
         let moved = f64::from(collected.moved);
         let begin_s = self.free_s.max(at_s);
-        let cost_s = moved * self.move_s;
+        let each_s = if collected.was_slc {
+            self.fold_s
+        } else {
+            self.move_s
+        };
+        let cost_s = moved * each_s;
         let paid_s = cost_s.min(self.pace.credit_s);
         self.pace.credit_s -= paid_s;
         let mut end_s = begin_s + (cost_s - paid_s) / share;

@@ -70,6 +70,7 @@ impl DriveSpec {
             cache.read_us /= share;
             cache.program_us /= share;
             cache.fold_mb_s *= share;
+            cache.fold_us = cache.fold_us.map(|fold_us| fold_us / share);
         }
 
         let energy = &mut spec.energy;

@@ -216,6 +216,22 @@ pub enum CacheKind {
 }
 
 /// Flash that is written with one bit a cell first, and folded into denser blocks later.
+///
+/// A purged drive that is written from end to end has up to three rates, in MB/s as bytes per us:
+///
+/// - into the cache, the least of `controller.write_mb_s` and of what its cells take,
+///   `nand.dies * nand.unit_bytes / bits / program_us`, for `bytes`;
+/// - past a full dynamic cache, into free blocks, what dense cells take,
+///   `nand.dies * nand.unit_bytes / nand.program_us`, for the rest of the flash,
+///   `raw_bytes - reserve_bytes - bits * bytes`;
+/// - then into what folding wins. A block of the cache holds `1 / bits` of a block's pages, so
+///   that `bits - 1` pages of the host follow each folded one: `(bits - 1) * 4096 / fold_us`, at
+///   most what the dies take for reading and programming them,
+///   `nand.dies * nand.unit_bytes / (p + (p + bits * read_us) / (bits - 1))` where p is
+///   `nand.program_us`, for `(bits - 1) * bytes`.
+///
+/// A dynamic cache takes no more than the free blocks: of a drive that is filled in part, it holds
+/// their bytes divided by `bits`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
@@ -233,6 +249,9 @@ pub struct CacheSpec {
     pub fold_after_s: f64,
     /// Data folded in a second without load.
     pub fold_mb_s: f64,
+    /// Firmware time of a folded page; without it, `controller.move_us`.
+    #[serde(default)]
+    pub fold_us: Option<f64>,
 }
 
 /// Energies of operations on a page, and powers of states.
@@ -615,7 +634,10 @@ impl DriveSpec {
         positive("cache.read_us", cache.read_us)?;
         positive("cache.program_us", cache.program_us)?;
         not_negative("cache.fold_after_s", cache.fold_after_s)?;
-        not_negative("cache.fold_mb_s", cache.fold_mb_s)
+        not_negative("cache.fold_mb_s", cache.fold_mb_s)?;
+        cache
+            .fold_us
+            .map_or(Ok(()), |fold_us| not_negative("cache.fold_us", fold_us))
     }
 }
 

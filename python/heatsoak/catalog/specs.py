@@ -161,6 +161,7 @@ class Cache(Strict):
     program_us: Figure
     fold_after_s: Figure
     fold_mb_s: Figure
+    fold_us: Figure | None = None
 
 
 class Energy(Strict):

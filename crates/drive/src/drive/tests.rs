@@ -164,5 +164,6 @@ fn cache(kind: CacheKind, bytes: u64) -> CacheSpec {
         program_us: 60.0,
         fold_after_s: 2.0,
         fold_mb_s: 200.0,
+        fold_us: None,
     }
 }

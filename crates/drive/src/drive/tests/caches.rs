@@ -78,3 +78,73 @@ fn reads_of_cached_data_take_the_times_of_its_cells() {
     near(latency_us(0), 30.0 + rest_us, 1e-6);
     near(latency_us(150 * MIB), 50.0 + rest_us, 1e-6);
 }
+
+/// Four times the small drive: a cache of one GiB takes three, and half of what it was leaves more
+/// than one.
+fn with_large_cache(fold_us: Option<f64>) -> DriveSpec {
+    let mut spec = sample::small_drive();
+    spec.capacity.user_bytes *= 4;
+    spec.capacity.raw_bytes *= 4;
+    spec.cache = Some(CacheSpec {
+        fold_us,
+        ..cache(CacheKind::Dynamic, GIB)
+    });
+    spec
+}
+
+/// What it writes in a stretch of its user data, in sequence.
+fn write_part(drive: &mut Drive, offset_bytes: u64, bytes: u64) -> Samples {
+    let write = Workload {
+        span_bytes: bytes,
+        offset_bytes,
+        ..load(Pattern::Write, MIB, 8)
+    };
+    run_one(drive, for_bytes(bytes, write), 0.02)
+}
+
+/// Its rate in such a stretch.
+fn rate_of(drive: &mut Drive, offset_bytes: u64, bytes: u64) -> f64 {
+    let began_s = drive.t_s();
+    write_part(drive, offset_bytes, bytes);
+    bytes as f64 / MB / (drive.t_s() - began_s)
+}
+
+#[test]
+fn a_drive_written_from_end_to_end_has_a_rate_for_its_cache_for_free_blocks_and_for_folding() {
+    let direct_mb_s = 16.0 * 65536.0 / 600.0;
+    // a program for each of the host's, and half a one with its reads that is folded
+    let dies_mb_s = 16.0 * 65536.0 / (600.0 + (600.0 + 3.0 * 30.0) / 2.0);
+    for (fold_us, folding_mb_s) in [(20.0, 2.0 * 4096.0 / 20.0), (0.0, dies_mb_s)] {
+        let mut drive = new(with_large_cache(Some(fold_us)));
+        // past each change by what is under way
+        let ends = [16, 1008, 1056, 2368, 2560, 4000].map(|mib| mib * MIB);
+        let mut rates = [0.0; 5];
+        write_part(&mut drive, 0, ends[0]);
+        for (part, rate) in rates.iter_mut().enumerate() {
+            *rate = rate_of(&mut drive, ends[part], ends[part + 1] - ends[part]);
+        }
+        near(rates[0], 5000.0, 0.03);
+        near(rates[2], direct_mb_s, 0.03);
+        near(rates[4], folding_mb_s, 0.08);
+    }
+}
+
+#[test]
+fn a_drive_filled_in_part_has_a_cache_of_what_is_free() {
+    for filled in [1, 2, 3] {
+        let mut drive = new(with_large_cache(None));
+        write_part(&mut drive, 0, filled * GIB);
+        drive.advance(60.0, 1.0).unwrap();
+        assert_eq!(truth(&drive, "cached_gb"), 0.0);
+        let free_gb = truth(&drive, "spare_gb");
+        let samples = write_part(&mut drive, filled * GIB, GIB);
+        let most_gb = (free_gb / 3.0).min(GIB as f64 / GB);
+        let cached = column(&samples, "sim.cached_gb");
+        let cached_gb = cached.iter().copied().fold(0.0, f64::max);
+        assert!(
+            cached_gb < most_gb + 1e-9,
+            "{filled}: {cached_gb} of {most_gb}"
+        );
+        near(cached_gb, most_gb, 0.06);
+    }
+}

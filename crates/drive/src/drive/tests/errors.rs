@@ -3,7 +3,7 @@ use super::*;
 type Change = fn(&mut DriveSpec, f64);
 
 /// A number of a drive by its key, and what it may not be.
-const NUMBERS: [(&str, Change, bool); 26] = [
+const NUMBERS: [(&str, Change, bool); 27] = [
     (
         "capacity.purge_s",
         |spec, value| spec.capacity.purge_s = value,
@@ -87,6 +87,11 @@ const NUMBERS: [(&str, Change, bool); 26] = [
     (
         "cache.fold_mb_s",
         |spec, value| spec.cache.as_mut().unwrap().fold_mb_s = value,
+        true,
+    ),
+    (
+        "cache.fold_us",
+        |spec, value| spec.cache.as_mut().unwrap().fold_us = Some(value),
         true,
     ),
     (
