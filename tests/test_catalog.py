@@ -4,11 +4,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from heatsoak import catalog
 from heatsoak._core import Lumped
+from heatsoak.catalog.left_out import fitted_numbers
+from heatsoak.catalog.loader import own_tables
 from heatsoak.errors import UsageError
-from heatsoak.target.simulated import make_core
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target.simulated import SimulatedTarget, make_core
 
 DRIVE = "samsung-950-pro-512"
 ROOT = files("heatsoak.catalog")
@@ -79,7 +83,7 @@ def test_the_places_of_the_puget_matrix_are_there() -> None:
 
 
 def test_every_drive_and_place_is_there_under_its_id() -> None:
-    assert set(catalog.drive_ids()) == {
+    assert set(catalog.drive_ids()) >= {
         "intel-750-1200-u2",
         "pcie4-tlc-1tb",
         "pcie5-tlc-2tb",
@@ -88,6 +92,9 @@ def test_every_drive_and_place_is_there_under_its_id() -> None:
         "samsung-950-pro-512",
         "samsung-sm951-ahci-512",
         "samsung-sm951-nvme-256",
+        "crucial-t700-2tb",
+        "samsung-990-pro-1tb",
+        "wd-sn850x-2tb",
     }
     assert set(COOLERS) <= set(catalog.enclosure_ids())
     for drive_id in catalog.drive_ids():
@@ -377,6 +384,82 @@ def test_a_bad_base_is_answered_in_one_line(tmp_path: Path, text: str, named: st
     assert message.startswith(f"{path}: ")
     assert named in message
     assert "\n" not in message
+
+
+OVER_A_CLASS = """
+base = "pcie4-tlc-1tb"
+model = "Mine"
+enclosure = "open-bench"
+[rated]
+seq_read_mb_s = { value = 6000, source = "data sheet" }
+seq_write_mb_s = { value = 4000, source = "data sheet" }
+rand_read_iops = { value = 500000, source = "data sheet" }
+rand_write_iops = { value = 800000, source = "data sheet" }
+write_w = { value = 6, source = "data sheet" }
+[capacity]
+user_bytes = { value = 2000398934016, source = "data sheet" }
+"""
+
+
+def test_a_drive_is_its_data_sheet_over_its_class(tmp_path: Path) -> None:
+    drive = catalog.load_drive(own(tmp_path / "mine.toml", OVER_A_CLASS))
+    base = catalog.load_drive("pcie4-tlc-1tb")
+    larger = drive.user_bytes / base.user_bytes
+    assert drive.raw_bytes == pytest.approx(larger * base.raw_bytes, rel=1e-6)
+    assert drive.nand.dies.value == 2 * base.nand.dies.value
+    assert drive.cache
+    assert base.cache
+    assert drive.cache.bytes.value == pytest.approx(larger * base.cache.bytes.value, rel=1e-6)
+    assert drive.controller.read_mb_s.value == 6000
+    assert drive.controller.write_command_us.value == pytest.approx(1.25)
+    assert (drive.thermal, drive.governor) == (base.thermal, base.governor)
+    assert drive.controller.write_mb_s.assumed
+
+    target = SimulatedTarget(drive, "fan-fast")
+    step = WorkloadStep(name="write", rw="write", bs="128k", iodepth=32, runtime="60s")
+    frames = [frame for frame in target.run(step) if isinstance(frame, pl.DataFrame)]
+    power_w = pl.concat(frames)["power_w"].drop_nulls().tail(100).mean()
+    assert power_w == pytest.approx(6, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            OVER_A_CLASS.replace("pcie4-tlc-1tb", "pcie4-tlc-1bt"),
+            "no drive 'pcie4-tlc-1bt' (did you",
+        ),
+        (OVER_A_CLASS.replace('"pcie4-tlc-1tb"', "3"), "base: must be the id of a drive (is 3)"),
+        (OVER_A_CLASS.replace("pcie4-tlc-1tb", "mine.toml"), "base: is circular: "),
+        (OVER_A_CLASS.replace("value = 6,", "value = 1,"), "rated.write_w is 1 W, but flash and"),
+        (OVER_A_CLASS.replace("[capacity]", "[capacities]"), "unknown key 'capacities'"),
+    ],
+)
+def test_a_bad_drive_over_a_base_is_answered_in_one_line(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    path = own(tmp_path / "mine.toml", text)
+    with pytest.raises(UsageError) as caught:
+        catalog.load_drive(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert named in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("drive_id", ["wd-sn850x-2tb", "crucial-t700-2tb"])
+def test_a_drive_left_out_has_what_was_expected_of_it(drive_id: str) -> None:
+    fitted = list(fitted_numbers(own_tables(drive_id)))
+    assert fitted
+    drive, predicted = catalog.load_drive(drive_id), catalog.left_out(drive_id)
+    assert predicted.rated.seq_read_mb_s == drive.rated.seq_read_mb_s
+    for number in fitted:
+        here: Any = predicted
+        for key in number.path:
+            here = getattr(here, key)
+        assert not here.fitted
+        low, high = number.bounds
+        assert low <= here.value <= high
 
 
 def test_places_of_a_catalog_may_not_go_round_in_a_circle() -> None:

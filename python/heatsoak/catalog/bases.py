@@ -71,6 +71,10 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
         ("capacity", "raw_bytes"): whole_pages(base["capacity"]["raw_bytes"]["value"] * larger),
         ("nand", "dies"): dies["value"],
         ("nand", "block_bytes"): block_bytes,
+        ("nand", "read_us"): min(
+            drive["nand"]["read_us"]["value"],
+            dies["value"] / rated["rand_read_iops"]["value"] * 1e6,
+        ),
         ("controller", "read_mb_s"): rated["seq_read_mb_s"]["value"],
         ("controller", "write_mb_s"): rated["seq_write_mb_s"]["value"],
         ("controller", "read_command_us"): 1e6 / rated["rand_read_iops"]["value"],

@@ -34,11 +34,7 @@ def load_drive(name: str) -> Drive:
     """
     if name in _drives():
         return _drives()[name]
-    text = _own_file(name, "drive", drive_ids())
-    tables = toml_tables(text, name)
-    if tables.keys() >= _TWIN:
-        return _drive_of_twin(tables, name)
-    return _drive_of(tables, name, load_drive).model_copy(update={"id": name})
+    return _own_drive(name, ())
 
 
 def has_write_cache(model: str) -> bool | None:
@@ -150,6 +146,25 @@ def _enclosures() -> dict[str, Enclosure]:
     return parse_enclosures(dict(_texts("enclosures")))
 
 
+def _own_drive(name: str, path: tuple[str, ...]) -> Drive:
+    """A user's own drive; `path` are the files that have it as their base."""
+    _require_no_cycle(name, path)
+    tables = toml_tables(_own_file(name, "drive", drive_ids()), name)
+    if tables.keys() >= _TWIN:
+        return _drive_of_twin(tables, name)
+
+    def load(base: str) -> Drive:
+        if base in _drives():
+            return _drives()[base]
+        beside = Path(name).parent / base
+        if not beside.is_file():
+            known = suggestion(base, drive_ids())
+            raise UsageError(f"{name}: base: there is no drive '{base}'{known}")
+        return _own_drive(str(beside), (*path, name))
+
+    return _drive_of(tables, name, load).model_copy(update={"id": name})
+
+
 def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     """A user's own enclosure; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
@@ -175,7 +190,9 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
 
 def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -> Drive:
     """The drive in a file's tables, over its base if it names one."""
-    if isinstance(base := tables.get("base"), str):
+    if (base := tables.get("base")) is not None:
+        if not isinstance(base, str):
+            raise UsageError(f"{name}: base: must be the id of a drive (is {base!r})")
         below = load(base).model_dump(exclude_none=True, exclude={"id", "base"})
         tables = drive_over(below, tables, name)
     return validated(Drive, tables, name)
