@@ -144,6 +144,7 @@ pub(crate) fn drive() -> DriveSpec {
                 exit_us: 45000.0,
             },
         ],
+        operational_states: Vec::new(),
     }
 }
 
