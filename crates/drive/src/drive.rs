@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::firmware::Firmware;
 use crate::ftl::{Cache, Ftl, FtlConfig};
-use crate::governor::{Governor, Permit};
+use crate::governor::{Governor, MIN_SHARE, Permit};
 use crate::heat::{Heat, HeatError, Work};
 use crate::host::{Host, Tally};
 use crate::latency::{Histogram, Latencies};
@@ -19,8 +19,6 @@ use crate::workload::Workload;
 const LOADED_STEP_S: f64 = 0.01;
 /// The same without load.
 const RESTING_STEP_S: f64 = 0.1;
-/// Nothing is served for a smaller share: a command would take longer than the share may last.
-const MIN_SHARE: f64 = 1e-3;
 /// How far two times may be apart and still be the same.
 const SAME_S: f64 = 1e-9;
 /// The least length of a sample.
@@ -236,7 +234,7 @@ impl Drive {
     pub fn new(spec: DriveSpec, place: EnclosureSpec, seed: u64) -> Result<Drive, DriveError> {
         spec.validate().map_err(DriveError::Drive)?;
         place.validate().map_err(DriveError::Enclosure)?;
-        let governor = Governor::new(&spec.governor).map_err(DriveError::Drive)?;
+        let governor = Governor::new(&spec).map_err(DriveError::Drive)?;
         let power = PowerStates::at(&place, &spec.power_states).map_err(DriveError::Drive)?;
         let heat = Heat::new(&spec, &place).map_err(of_heat)?;
         let ftl = ftl_of(&spec).map_err(DriveError::Drive)?;
@@ -658,8 +656,8 @@ impl Drive {
                 let end_s = *end_s;
                 let last = end_s - self.t_s <= step_s + SAME_S;
                 let length_s = if last { end_s - self.t_s } else { step_s };
-                self.pass(length_s, &Work::default(), None, 1.0, sums);
-                self.govern(length_s);
+                let power_w = self.pass(length_s, &Work::default(), None, 1.0, sums);
+                self.govern(length_s, power_w);
                 if last {
                     self.t_s = end_s;
                 }
@@ -676,8 +674,8 @@ impl Drive {
             self.power.rest(step_s);
         }
         let rest_w = self.power.power_w();
-        self.pass(step_s, &work, rest_w, 1.0, sums);
-        self.govern(step_s);
+        let power_w = self.pass(step_s, &work, rest_w, 1.0, sums);
+        self.govern(step_s, power_w);
     }
 
     /// What firmware does without load, for which it stays awake; whether it did anything.
@@ -753,16 +751,17 @@ impl Drive {
             length_s = last_s - from_s;
         }
         work.active_s = length_s;
-        self.pass(length_s, &work, None, share, sums);
-        self.govern(length_s);
+        let power_w = self.pass(length_s, &work, None, share, sums);
+        self.govern(length_s, power_w);
         if let Some(over_s) = over_s {
             self.t_s = over_s.max(from_s);
         }
         over_s.is_some()
     }
 
-    fn govern(&mut self, length_s: f64) {
-        self.permit = self.governor.update(length_s, self.heat.governed_c());
+    fn govern(&mut self, length_s: f64, power_w: f64) {
+        let temp_c = self.heat.governed_c();
+        self.permit = self.governor.update(length_s, temp_c, power_w);
         let held_back = self.permit.share < 1.0 || self.permit.stopped;
         let running = matches!(self.activity, Activity::Running(_) | Activity::Live(_));
         if held_back && self.onset_s.is_none() && running && self.held.is_none() {
@@ -773,6 +772,7 @@ impl Drive {
             self.permit.stopped && self.spec.governor.restart_c.is_none() && self.held.is_none();
     }
 
+    /// Heat of a stretch of time; the mean power in it.
     fn pass(
         &mut self,
         length_s: f64,
@@ -780,15 +780,16 @@ impl Drive {
         rest_w: Option<f64>,
         share: f64,
         sums: &mut Sums,
-    ) {
+    ) -> f64 {
         if length_s <= 0.0 {
-            return;
+            return 0.0;
         }
         let power_w = self.heat.step(length_s, work, rest_w);
         self.totals.add(work);
         self.t_s += length_s;
         sums.energy_j += power_w * length_s;
         sums.permitted_s += share * length_s;
+        power_w
     }
 
     /// Pages that the host wrote, and pages that were moved.

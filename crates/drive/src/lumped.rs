@@ -318,7 +318,7 @@ impl Lumped {
         place.validate().map_err(DriveError::Enclosure)?;
         Ok(Lumped {
             heat: Heat::new(spec, place).map_err(of_heat)?,
-            governor: Governor::new(&spec.governor).map_err(DriveError::Drive)?,
+            governor: Governor::new(spec).map_err(DriveError::Drive)?,
             power: PowerStates::at(place, &spec.power_states).map_err(DriveError::Drive)?,
             share: 1.0,
             command_us: [
@@ -468,11 +468,16 @@ impl Lumped {
         while left_s > 0.0 {
             let step_s = self.resting_step_s(left_s, RESTING_STEP_S);
             left_s -= step_s;
-            self.heat
-                .step(step_s, &Work::default(), self.power.power_w());
-            self.share = self.governor.update(step_s, self.heat.governed_c()).share;
+            let rest_w = self.power.power_w();
+            let power_w = self.heat.step(step_s, &Work::default(), rest_w);
+            self.govern(step_s, power_w);
             self.power.rest(step_s);
         }
+    }
+
+    fn govern(&mut self, step_s: f64, power_w: f64) {
+        let temp_c = self.heat.governed_c();
+        self.share = self.governor.update(step_s, temp_c, power_w).share;
     }
 
     /// Serve what is asked for over time: what is held back waits, and is served as soon as that is
@@ -514,8 +519,9 @@ impl Lumped {
                     waiting.add(&asked);
                     let moved = waiting.take(self.share * step_s);
                     mb += moved.mb();
-                    self.heat.step(step_s, &self.work(step_s, &moved), None);
-                    self.share = self.governor.update(step_s, self.heat.governed_c()).share;
+                    let work = self.work(step_s, &moved);
+                    let power_w = self.heat.step(step_s, &work, None);
+                    self.govern(step_s, power_w);
                 }
             } else {
                 self.pass(1.0);
@@ -536,7 +542,8 @@ impl Lumped {
     /// How many of the `left` steps of a second can be taken at once, so that the governor does not
     /// begin to act within them; `careful_c` is what [`Lumped::careful_c`] gave.
     fn steps_at_once(&self, left: u32, careful_c: [f64; 2]) -> u32 {
-        let is_free = |careful_c| self.share >= 1.0 && self.heat.governed_c() < careful_c;
+        let acts = self.share < 1.0 || self.governor.permit().level > 0;
+        let is_free = |careful_c| !acts && self.heat.governed_c() < careful_c;
         COARSE_STEPS
             .into_iter()
             .zip(careful_c)
@@ -651,10 +658,10 @@ impl Lumped {
                 work.active_s = step_s;
                 mb += mb_s * step_s;
                 moved_mb += mb_s * step_s;
-                joules += self.heat.step(step_s, &work, None) * step_s;
+                let power_w = self.heat.step(step_s, &work, None);
+                joules += power_w * step_s;
                 let after_c = self.heat.governed_c();
-                let permit = self.governor.update(step_s, after_c);
-                self.share = if permit.stopped { 0.0 } else { permit.share };
+                self.govern(step_s, power_w);
                 if self.share < 1.0 && load.onset_s.is_none() {
                     // within the step, so that a fit sees it move
                     let part = (self.governor.begins_c() - before_c) / (after_c - before_c);

@@ -145,6 +145,7 @@ pub(crate) fn drive() -> DriveSpec {
                 exit_us: 45000.0,
             },
         ],
+        operational_states: Vec::new(),
     }
 }
 

@@ -106,6 +106,9 @@ pub struct DriveSpec {
     /// States without load, in the order they are entered.
     #[serde(default)]
     pub power_states: Vec<PowerStateSpec>,
+    /// States under load, from the one of most power on.
+    #[serde(default)]
+    pub operational_states: Vec<OperationalStateSpec>,
 }
 
 /// Bytes that a drive has and offers.
@@ -356,7 +359,11 @@ pub struct Level {
     /// Left for the level above at this one.
     pub leave_c: f64,
     /// What is permitted, as a share of everything.
-    pub share: f64,
+    #[serde(default)]
+    pub share: Option<f64>,
+    /// Instead of a share: the operational state whose power the drive stays at or below.
+    #[serde(default)]
+    pub state: Option<u32>,
 }
 
 /// What is permitted at a temperature.
@@ -430,6 +437,16 @@ pub struct PowerStateSpec {
     pub entry_us: f64,
     /// What leaving it takes: the first command waits for it.
     pub exit_us: f64,
+}
+
+/// A state under load.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationalStateSpec {
+    /// NVMe's number of it.
+    pub state: u32,
+    /// What it draws at most, as a mean.
+    pub max_w: f64,
 }
 
 /// The place of a drive: the air around it, the ways of its heat, and the host.

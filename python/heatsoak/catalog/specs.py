@@ -215,11 +215,12 @@ class Band(Strict):
 
 
 class GovernorLevel(Strict):
-    """A level of a table."""
+    """A level of a table, with a share or an operational state."""
 
     enter_c: Figure
     leave_c: Figure
-    share: Figure
+    share: Figure | None = None
+    state: int | None = Field(None, ge=0, le=31)
 
 
 class GovernorSteps(Strict):
@@ -279,6 +280,13 @@ class PowerState(Strict):
     exit_us: Figure
 
 
+class OperationalState(Strict):
+    """A power state under load."""
+
+    state: int = Field(ge=0, le=31)
+    max_w: Figure
+
+
 _WHOLE = {
     "capacity": ("user_bytes", "raw_bytes", "reserve_bytes"),
     "nand": ("dies", "channels", "unit_bytes", "block_bytes"),
@@ -314,6 +322,7 @@ class Drive(Strict):
     limits: Limits | None = None
     sensors: dict[Name, SimulatedSensor] = Field(min_length=1)
     power_states: tuple[PowerState, ...] = ()
+    operational_states: tuple[OperationalState, ...] = ()
 
     @model_validator(mode="after")
     def _whole_numbers(self) -> Self:

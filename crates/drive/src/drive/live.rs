@@ -302,8 +302,8 @@ impl Drive {
         }
         step.work.active_s = length_s;
         let mut sums = std::mem::take(&mut live.sums);
-        self.pass(length_s, &step.work, None, step.share, &mut sums);
-        self.govern(length_s);
+        let power_w = self.pass(length_s, &step.work, None, step.share, &mut sums);
+        self.govern(length_s, power_w);
         self.put_back(sums);
     }
 

@@ -61,8 +61,8 @@ impl Drive {
                 self.power.rest(step_s);
             }
             let share = self.held.unwrap_or(self.permit.share);
-            self.pass(step_s, &work, rest_w, share, sums);
-            self.govern(step_s);
+            let power_w = self.pass(step_s, &work, rest_w, share, sums);
+            self.govern(step_s, power_w);
         }
         if next_s - self.t_s <= SAME_S {
             self.wake();

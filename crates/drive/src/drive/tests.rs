@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sample;
-use crate::spec::{CacheKind, CacheSpec, Law, Level, Pacing, Policy};
+use crate::spec::{CacheKind, CacheSpec, Law, Level, OperationalStateSpec, Pacing, Policy};
 use crate::workload::Pattern;
 
 const KIB: u64 = 1 << 10;

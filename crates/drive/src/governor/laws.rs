@@ -1,6 +1,12 @@
 //! The laws: what is permitted at a temperature, and after which.
 
-use crate::spec::{self, Level, SpecError, not_negative, positive, share, temperature};
+use super::MIN_SHARE;
+use crate::spec::{
+    self, Level, OperationalStateSpec, SpecError, not_negative, positive, share, temperature,
+};
+
+/// Over how long firmware keeps mean power to a state's: short for heat, and many commands.
+const POWER_MEAN_S: f64 = 0.1;
 
 fn above(key: &str, value: f64, other: f64, other_key: &str) -> Result<(), SpecError> {
     spec::check(
@@ -40,16 +46,21 @@ pub(super) struct Steps {
     /// 0 where everything is permitted.
     pub(super) level: usize,
     since_s: f64,
+    states: Vec<OperationalStateSpec>,
+    /// What is permitted now.
+    share: f64,
 }
 
 impl Steps {
-    pub(super) fn new(levels: &[Level], dwell_s: f64) -> Steps {
+    pub(super) fn new(levels: &[Level], dwell_s: f64, states: &[OperationalStateSpec]) -> Steps {
         Steps {
             levels: levels.to_vec(),
             dwell_s,
             level: 0,
             // nothing was changed before the beginning
             since_s: f64::INFINITY,
+            states: states.to_vec(),
+            share: 1.0,
         }
     }
 
@@ -63,10 +74,9 @@ impl Steps {
         }
         for (index, level) in self.levels.iter().enumerate() {
             let key = |last: &str| format!("governor.law.levels[{index}].{last}");
-            let (enter, leave, share_key) = (key("enter_c"), key("leave_c"), key("share"));
+            let (enter, leave) = (key("enter_c"), key("leave_c"));
             temperature(&enter, level.enter_c)?;
             temperature(&leave, level.leave_c)?;
-            share(&share_key, level.share)?;
             spec::check(
                 level.leave_c < level.enter_c,
                 &leave,
@@ -77,13 +87,7 @@ impl Steps {
                 ),
             )?;
             let before = index.checked_sub(1).map(|before| &self.levels[before]);
-            let most = before.map_or(1.0, |before| before.share);
-            spec::check(
-                level.share < most,
-                &share_key,
-                level.share,
-                &format!("it has to be less than that of the level before, {most}"),
-            )?;
+            self.check_permitted(index)?;
             if let Some(before) = before {
                 let name = |last: &str| format!("{last} of the level before");
                 above(&enter, level.enter_c, before.enter_c, &name("enter_c"))?;
@@ -93,7 +97,53 @@ impl Steps {
         not_negative("governor.law.dwell_s", self.dwell_s)
     }
 
-    pub(super) fn update(&mut self, dt_s: f64, temp_c: f64) -> f64 {
+    /// A level's share is less than those before, and its state has less power.
+    fn check_permitted(&self, index: usize) -> Result<(), SpecError> {
+        let key = |last: &str| format!("governor.law.levels[{index}].{last}");
+        let (before, level) = (&self.levels[..index], &self.levels[index]);
+        match (level.share, level.state) {
+            (Some(permitted), None) => {
+                share(&key("share"), permitted)?;
+                let most = before.iter().rev().find_map(|before| before.share);
+                let most = most.unwrap_or(1.0);
+                spec::check(
+                    permitted < most,
+                    &key("share"),
+                    permitted,
+                    &format!("it has to be less than that of the level before, {most}"),
+                )
+            }
+            (None, Some(state)) => {
+                if self.max_w(state).is_none() {
+                    let expected = "operational_states has no such state";
+                    return Err(SpecError::new(&key("state"), state, expected));
+                }
+                let last = before.iter().rev().find_map(|before| before.state);
+                if last.is_some_and(|last| state <= last) {
+                    let expected = "it has to be more than that of the level before";
+                    return Err(SpecError::new(&key("state"), state, expected));
+                }
+                Ok(())
+            }
+            (Some(permitted), Some(_)) => Err(SpecError::new(
+                &key("share"),
+                permitted,
+                "a level has a share or a state, not both",
+            )),
+            (None, None) => Err(SpecError::new(
+                &key("share"),
+                "missing",
+                "a level has a share or a state",
+            )),
+        }
+    }
+
+    fn max_w(&self, state: u32) -> Option<f64> {
+        let found = self.states.iter().find(|found| found.state == state);
+        found.map(|found| found.max_w)
+    }
+
+    pub(super) fn update(&mut self, dt_s: f64, temp_c: f64, power_w: f64) -> f64 {
         self.since_s += dt_s;
         // steps of 10 ms do not add up to a dwell exactly
         while self.since_s + 1e-9 >= self.dwell_s {
@@ -108,14 +158,21 @@ impl Steps {
             }
             self.since_s = 0.0;
         }
-        self.share()
+        self.share = match self.level.checked_sub(1).map(|index| self.levels[index]) {
+            None => 1.0,
+            Some(level) => level
+                .share
+                .or_else(|| Some(self.paced(dt_s, power_w, self.max_w(level.state?)?)))
+                .unwrap_or(1.0),
+        };
+        self.share
     }
 
-    pub(super) fn share(&self) -> f64 {
-        match self.level {
-            0 => 1.0,
-            level => self.levels[level - 1].share,
-        }
+    /// The share that brings power to `max_w`: what is drawn above it takes from the share's
+    /// logarithm, so that it comes to rest where the mean is `max_w`.
+    fn paced(&self, dt_s: f64, power_w: f64, max_w: f64) -> f64 {
+        let change = dt_s / POWER_MEAN_S * (1.0 - power_w / max_w);
+        (self.share * change.exp()).clamp(MIN_SHARE, 1.0)
     }
 }
 

@@ -8,8 +8,11 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
-use crate::spec::{self, GovernorSpec, SpecError, temperature};
+use crate::spec::{self, DriveSpec, GovernorSpec, OperationalStateSpec, SpecError, temperature};
 use laws::{Band, Delay, Steps};
+
+/// Nothing is served for a smaller share: a command would take longer than the share may last.
+pub const MIN_SHARE: f64 = 1e-3;
 
 /// What firmware permits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +63,7 @@ enum Law {
 }
 
 impl Law {
-    fn new(law: &spec::Law) -> Law {
+    fn new(law: &spec::Law, states: &[OperationalStateSpec]) -> Law {
         match law {
             &spec::Law::Band {
                 engage_c,
@@ -71,7 +74,9 @@ impl Law {
                 band_k,
                 floor,
             }),
-            spec::Law::Steps { levels, dwell_s } => Law::Steps(Steps::new(levels, *dwell_s)),
+            spec::Law::Steps { levels, dwell_s } => {
+                Law::Steps(Steps::new(levels, *dwell_s, states))
+            }
             &spec::Law::Delay {
                 engage_c,
                 release_c,
@@ -97,7 +102,7 @@ impl Law {
     }
 
     /// The share and the level.
-    fn update(&mut self, dt_s: f64, temp_c: f64) -> (f64, u32) {
+    fn update(&mut self, dt_s: f64, temp_c: f64, power_w: f64) -> (f64, u32) {
         let of = |share: f64, floor: f64| {
             let level = if share >= 1.0 {
                 0
@@ -110,7 +115,7 @@ impl Law {
         };
         match self {
             Law::Band(band) => of(band.share(temp_c), band.floor),
-            Law::Steps(steps) => (steps.update(dt_s, temp_c), steps.level as u32),
+            Law::Steps(steps) => (steps.update(dt_s, temp_c, power_w), steps.level as u32),
             Law::Delay(delay) => of(delay.update(dt_s, temp_c), delay.floor),
         }
     }
@@ -124,6 +129,35 @@ fn begins(law: &spec::Law) -> (&'static str, f64) {
         }
         spec::Law::Steps { levels, .. } => ("governor.law.levels[0].enter_c", levels[0].enter_c),
     }
+}
+
+/// Check that each operational state has a higher number and less power than the one before, and
+/// more than the drive draws awake, which no pacing can save.
+fn check_states(drive: &DriveSpec) -> Result<(), SpecError> {
+    let awake_w = drive.energy.idle_w + drive.energy.active_w;
+    let mut before: Option<&OperationalStateSpec> = None;
+    for (index, state) in drive.operational_states.iter().enumerate() {
+        let key = |last: &str| format!("operational_states[{index}].{last}");
+        if before.is_some_and(|before| state.state <= before.state) {
+            let expected = "it has to be more than that of the state before";
+            return Err(SpecError::new(&key("state"), state.state, expected));
+        }
+        let most_w = before.map_or(f64::INFINITY, |before| before.max_w);
+        spec::check(
+            state.max_w < most_w,
+            &key("max_w"),
+            state.max_w,
+            &format!("it has to be less than that of the state before, {most_w}"),
+        )?;
+        spec::check(
+            state.max_w > awake_w,
+            &key("max_w"),
+            state.max_w,
+            &format!("it has to be more than energy.idle_w and energy.active_w, {awake_w}"),
+        )?;
+        before = Some(state);
+    }
+    Ok(())
 }
 
 /// Check that a drive that rests at `rest_c` in air of `air_c` is neither throttled nor stopped.
@@ -164,10 +198,12 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// One that permits everything so far. Checks all numbers of `spec` but those of the
+    /// A drive's, which permits everything so far. Checks all of its numbers but those of the
     /// temperature that it acts on, which [`Heat`](crate::heat::Heat) makes.
-    pub fn new(spec: &GovernorSpec) -> Result<Governor, SpecError> {
-        let law = Law::new(&spec.law);
+    pub fn new(drive: &DriveSpec) -> Result<Governor, SpecError> {
+        let spec = &drive.governor;
+        check_states(drive)?;
+        let law = Law::new(&spec.law, &drive.operational_states);
         law.check()?;
         if let Some(shutdown_c) = spec.shutdown_c {
             let key = "governor.shutdown_c";
@@ -202,11 +238,12 @@ impl Governor {
         })
     }
 
-    /// Let `dt_s` pass, which ended at `temp_c`; what it permits from now on.
+    /// Let `dt_s` pass, which ended at `temp_c` and in which the drive drew `power_w`; what it
+    /// permits from now on.
     ///
     /// From `shutdown_c` on nothing is served, until it is below `restart_c`; without that one,
     /// never again. Its law continues meanwhile.
-    pub fn update(&mut self, dt_s: f64, temp_c: f64) -> Permit {
+    pub fn update(&mut self, dt_s: f64, temp_c: f64, power_w: f64) -> Permit {
         if !self.on {
             return self.permit;
         }
@@ -223,7 +260,7 @@ impl Governor {
             self.shutdown_c
                 .is_some_and(|shutdown_c| temp_c >= shutdown_c)
         };
-        let (share, level) = self.law.update(dt_s, temp_c);
+        let (share, level) = self.law.update(dt_s, temp_c, power_w);
         if !stopped && !before.stopped {
             self.counters.light_count += u64::from(before.level < 1 && level >= 1);
             self.counters.heavy_count += u64::from(before.level < 2 && level >= 2);

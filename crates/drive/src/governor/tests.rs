@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::heat::{Heat, Work};
 use crate::sample;
-use crate::spec::{Law as LawSpec, Level};
+use crate::spec::{Law as LawSpec, Level, OperationalStateSpec};
 
 fn spec(law: LawSpec) -> GovernorSpec {
     GovernorSpec {
@@ -14,8 +14,15 @@ fn spec(law: LawSpec) -> GovernorSpec {
     }
 }
 
+fn made(spec: &GovernorSpec) -> Result<Governor, SpecError> {
+    Governor::new(&DriveSpec {
+        governor: spec.clone(),
+        ..sample::drive()
+    })
+}
+
 fn governor(law: LawSpec) -> Governor {
-    Governor::new(&spec(law)).expect("a sound governor")
+    made(&spec(law)).expect("a sound governor")
 }
 
 fn band() -> LawSpec {
@@ -30,7 +37,8 @@ fn steps() -> LawSpec {
     let level = |enter_c, leave_c, share| Level {
         enter_c,
         leave_c,
-        share,
+        share: Some(share),
+        state: None,
     };
     LawSpec::Steps {
         levels: vec![
@@ -67,11 +75,11 @@ proptest! {
     fn a_share_lies_between_the_floor_and_everything(law in laws(), course in course()) {
         let floor = match &law {
             LawSpec::Band { floor, .. } | LawSpec::Delay { floor, .. } => *floor,
-            LawSpec::Steps { levels, .. } => levels[levels.len() - 1].share,
+            LawSpec::Steps { levels, .. } => levels[levels.len() - 1].share.unwrap(),
         };
         let mut governor = governor(law);
         for (dt_s, temp_c) in course {
-            let permit = governor.update(dt_s, temp_c);
+            let permit = governor.update(dt_s, temp_c, 0.0);
             prop_assert!((floor..=1.0).contains(&permit.share));
             prop_assert_eq!(permit.level == 0, permit.share == 1.0);
             prop_assert!(!permit.stopped);
@@ -87,13 +95,13 @@ proptest! {
         (one_c, more_k) in (0.0..150.0f64, 0.0..50.0f64),
     ) {
         let mut governor = governor(LawSpec::Band { engage_c, band_k, floor });
-        let cooler = governor.update(0.01, one_c).share;
-        prop_assert!(governor.update(0.01, one_c + more_k).share <= cooler);
+        let cooler = governor.update(0.01, one_c, 0.0).share;
+        prop_assert!(governor.update(0.01, one_c + more_k, 0.0).share <= cooler);
         // it has no memory
-        prop_assert_eq!(governor.update(5.0, one_c).share, cooler);
-        prop_assert_eq!(governor.update(0.01, engage_c).share, 1.0);
-        prop_assert!((governor.update(0.01, engage_c + band_k).share - floor).abs() < 1e-9);
-        let half = governor.update(0.01, engage_c + band_k / 2.0).share;
+        prop_assert_eq!(governor.update(5.0, one_c, 0.0).share, cooler);
+        prop_assert_eq!(governor.update(0.01, engage_c, 0.0).share, 1.0);
+        prop_assert!((governor.update(0.01, engage_c + band_k, 0.0).share - floor).abs() < 1e-9);
+        let half = governor.update(0.01, engage_c + band_k / 2.0, 0.0).share;
         prop_assert!((half - (1.0 + floor) / 2.0).abs() < 1e-9);
     }
 
@@ -103,13 +111,13 @@ proptest! {
     ) {
         let mut cold = governor(steps());
         let mut warm = governor(steps());
-        warm.update(10.0, 79.0);
+        warm.update(10.0, 79.0, 0.0);
         for &temp_c in &temperatures {
-            prop_assert_eq!(cold.update(3.0, temp_c).level, 0);
-            prop_assert_eq!(warm.update(3.0, temp_c).level, 1);
+            prop_assert_eq!(cold.update(3.0, temp_c, 0.0).level, 0);
+            prop_assert_eq!(warm.update(3.0, temp_c, 0.0).level, 1);
         }
-        prop_assert_eq!(cold.update(3.0, 78.0).level, 1);
-        prop_assert_eq!(warm.update(3.0, 74.0).level, 0);
+        prop_assert_eq!(cold.update(3.0, 78.0, 0.0).level, 1);
+        prop_assert_eq!(warm.update(3.0, 74.0, 0.0).level, 0);
     }
 
     #[test]
@@ -118,7 +126,7 @@ proptest! {
         let (mut level, mut since_s) = (0i64, f64::INFINITY);
         for (dt_s, temp_c) in course {
             since_s += dt_s;
-            let now = i64::from(governor.update(dt_s, temp_c).level);
+            let now = i64::from(governor.update(dt_s, temp_c, 0.0).level);
             prop_assert!((now - level).abs() <= 1);
             if now != level {
                 prop_assert!(since_s >= 2.0 - 1e-6);
@@ -135,7 +143,7 @@ proptest! {
             spec.shutdown_c = Some(110.0);
             spec.restart_c = Some(75.0);
         }
-        let mut governor = Governor::new(&spec).unwrap();
+        let mut governor = made(&spec).unwrap();
         let mut expected = Counters::default();
         let mut last = governor.permit();
         for (dt_s, temp_c) in course {
@@ -146,7 +154,7 @@ proptest! {
             } else if last.level > 1 {
                 expected.heavy_s += dt_s;
             }
-            let permit = governor.update(dt_s, temp_c);
+            let permit = governor.update(dt_s, temp_c, 0.0);
             if !permit.stopped && !last.stopped {
                 expected.light_count += u64::from(last.level == 0 && permit.level > 0);
                 expected.heavy_count += u64::from(last.level <= 1 && permit.level > 1);
@@ -162,9 +170,9 @@ proptest! {
         let mut spec = spec(law);
         spec.on = false;
         spec.shutdown_c = Some(100.0);
-        let mut governor = Governor::new(&spec).unwrap();
+        let mut governor = made(&spec).unwrap();
         for (dt_s, temp_c) in course {
-            prop_assert_eq!(governor.update(dt_s, temp_c), Permit::ALL);
+            prop_assert_eq!(governor.update(dt_s, temp_c, 0.0), Permit::ALL);
         }
         prop_assert_eq!(governor.counters(), Counters::default());
     }
@@ -174,14 +182,14 @@ proptest! {
         let mut whole = governor(delay());
         let mut cut = governor(delay());
         for governor in [&mut whole, &mut cut] {
-            governor.update(1.0, 80.0);
+            governor.update(1.0, 80.0, 0.0);
         }
         // at its target nothing but the slope counts, however long it takes
-        let share = whole.update(1e-6, 82.0).share;
+        let share = whole.update(1e-6, 82.0, 0.0).share;
         let mut parts = 1.0;
         for part in 1..=count {
             let temp_c = 80.0 + 2.0 * f64::from(part) / f64::from(count);
-            parts = cut.update(1e-6 / f64::from(count), temp_c).share;
+            parts = cut.update(1e-6 / f64::from(count), temp_c, 0.0).share;
         }
         prop_assert!((share - 0.9).abs() < 1e-6);
         prop_assert!((share - parts).abs() < 1e-6);
@@ -193,39 +201,39 @@ fn a_stopped_drive_serves_again_below_its_restart() {
     let mut spec = spec(band());
     spec.shutdown_c = Some(100.0);
     spec.restart_c = Some(60.0);
-    let mut governor = Governor::new(&spec).unwrap();
-    assert!(!governor.update(1.0, 99.9).stopped);
-    let stopped = governor.update(1.0, 100.0);
+    let mut governor = made(&spec).unwrap();
+    assert!(!governor.update(1.0, 99.9, 0.0).stopped);
+    let stopped = governor.update(1.0, 100.0, 0.0);
     assert_eq!((stopped.share, stopped.stopped), (0.0, true));
-    assert!(governor.update(4.0, 60.0).stopped);
-    assert_eq!(governor.update(1.0, 59.9), Permit::ALL);
+    assert!(governor.update(4.0, 60.0, 0.0).stopped);
+    assert_eq!(governor.update(1.0, 59.9, 0.0), Permit::ALL);
     let counters = governor.counters();
     assert_eq!(counters.stopped_s, 5.0);
     assert_eq!((counters.light_count, counters.heavy_count), (1, 1));
     assert_eq!((counters.light_s, counters.heavy_s), (0.0, 1.0));
 
     spec.restart_c = None;
-    let mut governor = Governor::new(&spec).unwrap();
-    governor.update(1.0, 100.0);
-    assert!(governor.update(1e6, -40.0).stopped);
+    let mut governor = made(&spec).unwrap();
+    governor.update(1.0, 100.0, 0.0);
+    assert!(governor.update(1e6, -40.0, 0.0).stopped);
 }
 
 #[test]
 fn a_delay_holds_between_engaging_and_releasing() {
     let mut governor = governor(delay());
-    assert_eq!(governor.update(1.0, 77.9).share, 1.0);
+    assert_eq!(governor.update(1.0, 77.9, 0.0).share, 1.0);
     // 10 K above the target for 2 s, and 12.1 K of warming
-    let share = governor.update(2.0, 90.0).share;
+    let share = governor.update(2.0, 90.0, 0.0).share;
     assert!((share - (1.0 - 0.002 * 10.0 * 2.0 - 0.05 * 12.1)).abs() < 1e-9);
     assert_eq!(governor.permit().level, 1);
     // still engaged below where it engages
-    assert!(governor.update(0.01, 77.0).share < 1.0 + 1e-12);
-    governor.update(20.0, 110.0);
+    assert!(governor.update(0.01, 77.0, 0.0).share < 1.0 + 1e-12);
+    governor.update(20.0, 110.0, 0.0);
     assert_eq!(governor.permit().level, 2);
-    let held = governor.update(0.01, 109.0).share;
-    let held_below = governor.update(0.01, 108.9).share;
+    let held = governor.update(0.01, 109.0, 0.0).share;
+    let held_below = governor.update(0.01, 108.9, 0.0).share;
     assert!(held < 1.0 && held_below < 1.0);
-    assert_eq!(governor.update(0.01, 69.9), Permit::ALL);
+    assert_eq!(governor.update(0.01, 69.9, 0.0), Permit::ALL);
 }
 
 /// What a drive that reads at 7 GB/s does.
@@ -245,11 +253,11 @@ fn closed_loop(law: LawSpec, seconds: u32) -> (Vec<(f64, Permit)>, Counters) {
     let mut drive = sample::drive();
     drive.governor = spec(law);
     let mut heat = Heat::new(&drive, &sample::place()).unwrap();
-    let mut governor = Governor::new(&drive.governor).unwrap();
+    let mut governor = Governor::new(&drive).unwrap();
     let dt_s = 0.01;
     let course = (0..seconds * 100)
         .map(|_| {
-            let permit = governor.update(dt_s, heat.governed_c());
+            let permit = governor.update(dt_s, heat.governed_c(), 0.0);
             heat.step(dt_s, &full_load(dt_s).scaled(permit.share), None);
             (heat.governed_c(), permit)
         })
@@ -303,7 +311,7 @@ fn steps_saw_between_their_levels_under_full_load() {
 }
 
 fn error(law: LawSpec) -> String {
-    Governor::new(&spec(law)).unwrap_err().to_string()
+    made(&spec(law)).unwrap_err().to_string()
 }
 
 fn with_levels(change: impl FnOnce(&mut Vec<Level>)) -> String {
@@ -336,14 +344,73 @@ fn levels_are_in_order() {
          before, 74"
     );
     assert_eq!(
-        with_levels(|levels| levels[1].share = 0.4),
+        with_levels(|levels| levels[1].share = Some(0.4)),
         "governor.law.levels[1].share is 0.4: it has to be less than that of the level before, 0.4"
     );
     assert_eq!(
-        with_levels(|levels| levels[0].share = 1.0),
+        with_levels(|levels| levels[0].share = Some(1.0)),
         "governor.law.levels[0].share is 1: it has to be less than that of the level before, 1"
     );
     assert!(with_levels(Vec::clear).starts_with("governor.law.levels is empty:"));
+}
+
+fn with_states(max_w: &[f64], change: impl FnOnce(&mut Vec<Level>)) -> Result<Governor, SpecError> {
+    let mut drive = sample::drive();
+    let states = (0..).zip(max_w);
+    drive.operational_states = states
+        .map(|(state, &max_w)| OperationalStateSpec { state, max_w })
+        .collect();
+    let mut law = steps();
+    if let LawSpec::Steps { levels, .. } = &mut law {
+        change(levels);
+    }
+    drive.governor = spec(law);
+    Governor::new(&drive)
+}
+
+fn state(level: &mut Level, state: u32) {
+    (level.share, level.state) = (None, Some(state));
+}
+
+#[test]
+fn operational_states_are_in_order_and_can_be_held() {
+    let error = |max_w: &[f64], change: fn(&mut Vec<Level>)| {
+        with_states(max_w, change).unwrap_err().to_string()
+    };
+    with_states(&[8.0, 6.0, 4.0], |levels| {
+        state(&mut levels[0], 1);
+        state(&mut levels[1], 2);
+    })
+    .unwrap();
+    assert_eq!(
+        error(&[8.0, 8.0], |_| ()),
+        "operational_states[1].max_w is 8: it has to be less than that of the state before, 8"
+    );
+    assert_eq!(
+        error(&[8.0, 2.0], |_| ()),
+        "operational_states[1].max_w is 2: it has to be more than energy.idle_w and \
+         energy.active_w, 2.3"
+    );
+    assert!(error(&[f64::NAN], |_| ()).starts_with("operational_states[0].max_w is NaN:"));
+    assert_eq!(
+        error(&[8.0, 6.0], |levels| state(&mut levels[0], 2)),
+        "governor.law.levels[0].state is 2: operational_states has no such state"
+    );
+    assert_eq!(
+        error(&[8.0, 6.0], |levels| {
+            state(&mut levels[0], 1);
+            state(&mut levels[1], 1);
+        }),
+        "governor.law.levels[1].state is 1: it has to be more than that of the level before"
+    );
+    assert_eq!(
+        error(&[8.0, 6.0], |levels| levels[0].state = Some(1)),
+        "governor.law.levels[0].share is 0.4: a level has a share or a state, not both"
+    );
+    assert_eq!(
+        error(&[8.0, 6.0], |levels| levels[0].share = None),
+        "governor.law.levels[0].share is missing: a level has a share or a state"
+    );
 }
 
 #[test]
@@ -351,13 +418,13 @@ fn limits_are_in_order() {
     let mut wrong = spec(delay());
     wrong.shutdown_c = Some(78.0);
     assert_eq!(
-        Governor::new(&wrong).unwrap_err().to_string(),
+        made(&wrong).unwrap_err().to_string(),
         "governor.shutdown_c is 78: it has to be more than governor.law.engage_c, 78"
     );
     wrong.shutdown_c = Some(100.0);
     wrong.restart_c = Some(100.0);
     assert_eq!(
-        Governor::new(&wrong).unwrap_err().to_string(),
+        made(&wrong).unwrap_err().to_string(),
         "governor.restart_c is 100: it has to be less than governor.shutdown_c, 100"
     );
     let delayed = |release_c: f64, target_c: f64| {
@@ -394,11 +461,12 @@ fn numbers(law: &mut LawSpec) -> Vec<(String, bool, &mut f64)> {
                     enter_c,
                     leave_c,
                     share,
+                    ..
                 } = level;
                 let name = |last: &str| format!("governor.law.levels[{index}].{last}");
                 all.push((name("enter_c"), true, enter_c));
                 all.push((name("leave_c"), true, leave_c));
-                all.push((name("share"), false, share));
+                all.push((name("share"), false, share.as_mut().unwrap()));
             }
             all
         }
@@ -431,7 +499,7 @@ fn every_wrong_number_of_a_law_is_named() {
                     continue;
                 }
                 *number = wrong;
-                let error = Governor::new(&spec(law)).expect_err(&key);
+                let error = made(&spec(law)).expect_err(&key);
                 assert_eq!(error.key, key, "{error}");
             }
         }
@@ -439,11 +507,11 @@ fn every_wrong_number_of_a_law_is_named() {
     for wrong in [f64::NAN, f64::INFINITY, -1000.0] {
         let mut spec = spec(band());
         spec.shutdown_c = Some(wrong);
-        let error = Governor::new(&spec).unwrap_err();
+        let error = made(&spec).unwrap_err();
         assert_eq!(error.key, "governor.shutdown_c");
         spec.shutdown_c = None;
         spec.restart_c = Some(wrong);
-        let error = Governor::new(&spec).unwrap_err();
+        let error = made(&spec).unwrap_err();
         assert_eq!(error.key, "governor.restart_c");
     }
 }

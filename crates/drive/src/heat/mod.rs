@@ -113,7 +113,7 @@ impl Heat {
         drive.energy.validate().map_err(Drive)?;
         place.validate().map_err(Enclosure)?;
         PowerStates::new(&drive.power_states).map_err(Drive)?;
-        Governor::new(&drive.governor).map_err(Drive)?;
+        Governor::new(drive).map_err(Drive)?;
         let network = Network::new(&drive.thermal, place)?;
         let place_w = place_w(place, network.names()).map_err(Enclosure)?;
         let idle_c = idle_c(&drive.energy, &network, &place_w, place.air_c).map_err(Drive)?;

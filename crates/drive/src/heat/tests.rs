@@ -600,7 +600,8 @@ fn a_drive_that_would_throttle_at_rest_cannot_be() {
             levels: vec![crate::spec::Level {
                 enter_c: 70.0,
                 leave_c: 60.0,
-                share: 0.5,
+                share: Some(0.5),
+                state: None,
             }],
             dwell_s: 0.0,
         };

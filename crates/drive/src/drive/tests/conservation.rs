@@ -89,8 +89,8 @@ prop_compose! {
         spec.governor.law = match law {
             2 => Law::Steps {
                 levels: vec![
-                    Level { enter_c: 60.0, leave_c: 57.0, share: 0.5 },
-                    Level { enter_c: 70.0, leave_c: 65.0, share: 0.0 },
+                    Level { enter_c: 60.0, leave_c: 57.0, share: Some(0.5), state: None },
+                    Level { enter_c: 70.0, leave_c: 65.0, share: Some(0.0), state: None },
                 ],
                 dwell_s: 0.05,
             },

@@ -85,7 +85,8 @@ fn steps_make_a_limit_cycle() {
         levels: vec![Level {
             enter_c: 64.0,
             leave_c: 63.5,
-            share: 0.2,
+            share: Some(0.2),
+            state: None,
         }],
         dwell_s: 1.0,
     }));
@@ -101,6 +102,58 @@ fn steps_make_a_limit_cycle() {
         .filter(|pair| pair[1] < pair[0])
         .count() as f64;
     assert!(fell >= counts[899] - counts[400] - 1.0);
+}
+
+/// A drive that goes to a state of 4 W at 50 C and stays there.
+pub(super) fn with_states() -> DriveSpec {
+    let mut spec = governed(Law::Steps {
+        levels: vec![Level {
+            enter_c: 50.0,
+            leave_c: 30.0,
+            share: None,
+            state: Some(1),
+        }],
+        dwell_s: 1.0,
+    });
+    spec.operational_states = vec![
+        OperationalStateSpec {
+            state: 0,
+            max_w: 9.0,
+        },
+        OperationalStateSpec {
+            state: 1,
+            max_w: 4.0,
+        },
+    ];
+    spec
+}
+
+#[test]
+fn a_level_with_a_state_keeps_the_mean_power_at_the_states() {
+    let mut drive = new(with_states());
+    let samples = run_one(&mut drive, writes(300.0), 0.1);
+    let onset_s = truth(&drive, "onset_s");
+    assert!(onset_s > 1.0 && onset_s < 200.0, "{onset_s}");
+    let since = |name: &str| &column(&samples, name)[(10.0 * onset_s) as usize + 10..2990];
+    let powers_w = since("power_w");
+    for second in powers_w.chunks_exact(10) {
+        near(second.iter().sum::<f64>() / 10.0, 4.0, 0.01);
+    }
+    for share in since("sim.permitted") {
+        assert!((0.1..0.9).contains(share), "{share}");
+    }
+    assert!(column(&samples, "power_w")[(10.0 * onset_s) as usize - 10] > 5.0);
+    assert_eq!(truth(&drive, "level"), 1.0);
+    // a lighter load draws less, and all of it is permitted
+    let light = Workload {
+        rate: Some(100e6),
+        ..writes(20.0)
+    };
+    let samples = run_one(&mut drive, light, 1.0);
+    assert!(column(&samples, "power_w")[10] < 4.0);
+    near(column(&samples, "sim.permitted")[10], 1.0, 1e-9);
+    near(column(&samples, "write_bw_mb_s")[10], 100.0, 0.01);
+    balanced(&drive);
 }
 
 pub(super) fn cooking(restart_c: Option<f64>) -> DriveSpec {

@@ -33,15 +33,19 @@ fn profile(spec: &DriveSpec, workload: &Workload) -> Profile {
 
 #[test]
 fn a_profile_gives_what_the_engine_gives() {
-    let mut spec = sample::small_drive();
-    spec.governor.on = true;
-    spec.governor.law = Law::Band {
+    let mut banded = sample::small_drive();
+    banded.governor.on = true;
+    banded.governor.law = Law::Band {
         engage_c: 50.0,
         band_k: 5.0,
         floor: 0.05,
     };
     // the engine is filled first, and cooled again
-    for rw in [Pattern::Read, Pattern::Write] {
+    for (spec, rw) in [
+        (banded.clone(), Pattern::Read),
+        (banded, Pattern::Write),
+        (super::heat::with_states(), Pattern::Write),
+    ] {
         let workload = load(rw, 128 * KIB, 32);
         let profile = profile(&spec, &workload);
         profile.validate().unwrap();
