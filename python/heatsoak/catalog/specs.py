@@ -255,10 +255,19 @@ class Governor(Strict):
 
 
 class Limits(Strict):
-    """Temperatures that the drive states in Identify Controller: warning and critical."""
+    """What the drive states in Identify Controller; the simulation does not use it.
+
+    Attributes:
+        wctemp_c: its warning temperature.
+        cctemp_c: its critical temperature.
+        ps0_w: the most that it draws in power state 0; likewise 1 and 2.
+    """
 
     wctemp_c: Figure | None = None
     cctemp_c: Figure | None = None
+    ps0_w: Figure | None = None
+    ps1_w: Figure | None = None
+    ps2_w: Figure | None = None
 
 
 class SimulatedSensor(Strict):

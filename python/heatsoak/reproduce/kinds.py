@@ -17,7 +17,13 @@ KINDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     ),
     "cache sizes": (("cache_gb",), 0.1),
     "powers": (("mean_power_w",), 0.1),
-    "stated limits": (("stated_warning_c", "stated_critical_c"), None),
+    "stated limits": (
+        (
+            *("stated_warning_c", "stated_critical_c"),
+            *("stated_ps0_w", "stated_ps1_w", "stated_ps2_w"),
+        ),
+        None,
+    ),
 }
 #: Everything else.
 TEMPERATURES = "temperatures"

@@ -129,6 +129,21 @@ def stated_critical_c(case: FigureInput) -> MeasuredFigure:
     return _stated(case, "cctemp_c")
 
 
+def stated_ps0_w(case: FigureInput) -> MeasuredFigure:
+    """The most that it draws in power state 0, as it states."""
+    return _stated(case, "ps0_w")
+
+
+def stated_ps1_w(case: FigureInput) -> MeasuredFigure:
+    """The most that it draws in power state 1, as it states."""
+    return _stated(case, "ps1_w")
+
+
+def stated_ps2_w(case: FigureInput) -> MeasuredFigure:
+    """The most that it draws in power state 2, as it states."""
+    return _stated(case, "ps2_w")
+
+
 #: The measures, by their names in ``catalog/modern.toml``.
 REVIEW_MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
     measure.__name__: measure
@@ -136,7 +151,7 @@ REVIEW_MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
         *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
         *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
         *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, end_mb_s),
-        *(stated_warning_c, stated_critical_c),
+        *(stated_warning_c, stated_critical_c, stated_ps0_w, stated_ps1_w, stated_ps2_w),
     )
 }
 
