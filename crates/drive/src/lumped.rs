@@ -554,6 +554,10 @@ impl Lumped {
     /// How warm the drive may be for each of [`COARSE_STEPS`], by what it does in seconds at full
     /// speed.
     fn careful_c(&self, at_full_speed: &[Work]) -> [f64; 2] {
+        // how fast the hottest warms says nothing of another that becomes it
+        if self.heat.is_governed_by_several() {
+            return [f64::NEG_INFINITY; 2];
+        }
         COARSE_STEPS.map(|steps| self.governor.begins_c() - self.most_rise_k(at_full_speed, steps))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::spec::*;
 
-fn shares(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
+pub(crate) fn shares(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
     of.iter()
         .map(|&(name, share)| (name.to_owned(), share))
         .collect()
@@ -103,6 +103,7 @@ pub(crate) fn drive() -> DriveSpec {
                 floor: 0.1,
             },
             weights: shares(&[("controller", 0.8), ("nand", 0.2)]),
+            hottest: Vec::new(),
             lag_s: 1.0,
             shutdown_c: Some(110.0),
             restart_c: Some(70.0),
@@ -114,6 +115,7 @@ pub(crate) fn drive() -> DriveSpec {
                 "composite".to_owned(),
                 SensorSpec {
                     weights: shares(&[("controller", 0.3), ("nand", 0.7)]),
+                    hottest: Vec::new(),
                     lag_s: 2.0,
                     offset_c: 1.0,
                     step_c: 1.0,
@@ -123,6 +125,7 @@ pub(crate) fn drive() -> DriveSpec {
                 "sensor2".to_owned(),
                 SensorSpec {
                     weights: shares(&[("controller", 1.0)]),
+                    hottest: Vec::new(),
                     lag_s: 0.0,
                     offset_c: 0.0,
                     step_c: 0.5,

@@ -332,7 +332,11 @@ pub struct GovernorSpec {
     /// The law that it follows.
     pub law: Law,
     /// The temperature that it acts on: shares of nodes, which add up to 1.
+    #[serde(default)]
     pub weights: BTreeMap<String, f64>,
+    /// Instead of shares: it acts on the hottest of several.
+    #[serde(default)]
+    pub hottest: Vec<ProbeSpec>,
     /// How slowly that temperature is followed.
     #[serde(default)]
     pub lag_s: f64,
@@ -408,12 +412,28 @@ fn yes() -> bool {
     true
 }
 
+/// One of several temperatures of which the hottest counts. Where each part has a limit of its own,
+/// offsets that bring the limits together make this the least margin to any of them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// Shares of nodes, which add up to 1.
+    pub weights: BTreeMap<String, f64>,
+    /// What it adds.
+    #[serde(default)]
+    pub offset_c: f64,
+}
+
 /// A temperature that the drive reports.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SensorSpec {
     /// Shares of nodes, which add up to 1.
+    #[serde(default)]
     pub weights: BTreeMap<String, f64>,
+    /// Instead of shares: it shows the hottest of several.
+    #[serde(default)]
+    pub hottest: Vec<ProbeSpec>,
     /// How slowly it follows.
     pub lag_s: f64,
     /// What it adds.

@@ -243,11 +243,19 @@ class Delay(Strict):
     floor: Figure
 
 
+class Probe(Strict):
+    """One of several temperatures of which the hottest counts."""
+
+    weights: dict[Name, Figure]
+    offset_c: Figure | None = None
+
+
 class Governor(Strict):
     """The firmware's throttling."""
 
     law: Annotated[Band | GovernorSteps | Delay, Field(discriminator="kind")]
-    weights: dict[Name, Figure]
+    weights: dict[Name, Figure] = Field(default_factory=dict)
+    hottest: tuple[Probe, ...] = ()
     lag_s: Figure | None = None
     shutdown_c: Figure | None = None
     restart_c: Figure | None = None
@@ -273,7 +281,8 @@ class Limits(Strict):
 class SimulatedSensor(Strict):
     """A temperature sensor."""
 
-    weights: dict[Name, Figure]
+    weights: dict[Name, Figure] = Field(default_factory=dict)
+    hottest: tuple[Probe, ...] = ()
     lag_s: Figure
     offset_c: Figure | None = None
     step_c: Figure

@@ -306,7 +306,8 @@ class Model:
 
     def _governor(self, shift_k: float, share: float) -> dict[str, Any]:
         governor: dict[str, Any] = shifted(self._spec["governor"], shift_k)
-        return {**governor, "weights": {"controller": share, "nand": 1.0 - share}}
+        weights = {"controller": share, "nand": 1.0 - share}
+        return {**governor, "weights": weights, "hottest": []}
 
     def _rest(self, rest_w: float) -> dict[str, Any]:
         """One state without load: what lies between awake and the deepest passes in seconds."""

@@ -16,9 +16,9 @@ pub use network::{Network, State};
 
 use crate::governor::{self, Governor};
 use crate::power::PowerStates;
-use crate::spec::{DriveSpec, EnclosureSpec, EnergySpec, SpecError, check, not_negative, positive};
+use crate::spec::{DriveSpec, EnclosureSpec, EnergySpec, SpecError, not_negative, positive};
 use energy::HOTTEST_C;
-use sensor::{Lag, Weights};
+use sensor::{Lag, Probes, check_offset};
 
 /// Where `controller`, `nand` and `board` are among the nodes.
 const CONTROLLER_INDEX: usize = 0;
@@ -72,7 +72,7 @@ impl Sum {
 #[derive(Debug, Clone)]
 struct Sensor {
     name: String,
-    weights: Weights,
+    probes: Probes,
     lag: Lag,
     offset_c: f64,
     step_c: f64,
@@ -92,7 +92,7 @@ pub struct Heat {
     idle_c: f64,
     /// What the drive's temperature is for the governor, above the air.
     governed: Lag,
-    governed_weights: Weights,
+    governed_probes: Probes,
     /// Of the drive alone, above the air.
     sensors: Vec<Sensor>,
     sensor_names: Vec<String>,
@@ -127,9 +127,9 @@ impl Heat {
         let state = network.settled(&power_w);
 
         let own = network.own_names();
-        let governed_weights =
-            Weights::new("governor.weights", &drive.governor.weights, own).map_err(Drive)?;
-        let at_rest_k = governed_weights.of(state.above_k());
+        let (weights, hottest) = (&drive.governor.weights, &drive.governor.hottest);
+        let governed_probes = Probes::new("governor", weights, hottest, own).map_err(Drive)?;
+        let at_rest_k = governed_probes.of(state.above_k());
         let governed =
             Lag::new("governor.lag_s", drive.governor.lag_s, at_rest_k).map_err(Drive)?;
         let sensors = sensors(drive, own, &state).map_err(Drive)?;
@@ -145,7 +145,7 @@ impl Heat {
             power_w,
             idle_c,
             governed,
-            governed_weights,
+            governed_probes,
             sensor_names: sensors.iter().map(|sensor| sensor.name.clone()).collect(),
             sensors,
             fed: Sum::default(),
@@ -232,9 +232,9 @@ impl Heat {
         let out_j = self.network.step(&mut self.state, dt_s, &self.power_w);
         self.out.add(out_j);
         let above_k = self.state.above_k();
-        self.governed.step(dt_s, self.governed_weights.of(above_k));
+        self.governed.step(dt_s, self.governed_probes.of(above_k));
         for sensor in &mut self.sensors {
-            sensor.lag.step(dt_s, sensor.weights.of(above_k));
+            sensor.lag.step(dt_s, sensor.probes.of(above_k));
         }
     }
 
@@ -278,9 +278,14 @@ impl Heat {
         self.idle_c
     }
 
-    /// What the governor acts on: `governor.weights`, `governor.lag_s` late.
+    /// What the governor acts on: `governor.weights` or `governor.hottest`, `governor.lag_s` late.
     pub fn governed_c(&self) -> f64 {
         self.air_c + self.governed.value()
+    }
+
+    /// Whether that is the hottest of several, which another one can become at any time.
+    pub fn is_governed_by_several(&self) -> bool {
+        self.governed_probes.are_several()
     }
 
     /// The sensors, by name; the first is the composite temperature.
@@ -349,17 +354,13 @@ fn sensors(drive: &DriveSpec, own: &[String], state: &State) -> Result<Vec<Senso
     }
     let one = |(name, spec): (&String, &crate::spec::SensorSpec)| {
         let key = |last: &str| format!("sensors.{name}.{last}");
-        let weights = Weights::new(&key("weights"), &spec.weights, own)?;
-        check(
-            spec.offset_c.abs() <= HOTTEST_C,
-            &key("offset_c"),
-            spec.offset_c,
-            "an offset lies between -300 and 300 C",
-        )?;
+        let at = format!("sensors.{name}");
+        let probes = Probes::new(&at, &spec.weights, &spec.hottest, own)?;
+        check_offset(&key("offset_c"), spec.offset_c)?;
         positive(&key("step_c"), spec.step_c)?;
         Ok(Sensor {
-            lag: Lag::new(&key("lag_s"), spec.lag_s, weights.of(state.above_k()))?,
-            weights,
+            lag: Lag::new(&key("lag_s"), spec.lag_s, probes.of(state.above_k()))?,
+            probes,
             name: name.clone(),
             offset_c: spec.offset_c,
             step_c: spec.step_c,

@@ -2,18 +2,75 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{SpecError, check, share};
+use super::energy::HOTTEST_C;
+use crate::spec::{ProbeSpec, SpecError, check, share};
 
 /// The longest lag: beyond a day, a sensor shows nothing.
 const LONGEST_LAG_S: f64 = 1e5;
 
+pub(super) fn check_offset(key: &str, offset_c: f64) -> Result<(), SpecError> {
+    check(
+        offset_c.abs() <= HOTTEST_C,
+        key,
+        offset_c,
+        "an offset lies between -300 and 300 C",
+    )
+}
+
+/// Shares of nodes and what is added to each; the hottest counts.
+#[derive(Debug, Clone)]
+pub(super) struct Probes(Vec<(Weights, f64)>);
+
+impl Probes {
+    /// Either `weights` or `hottest`, which are in the table at `key`, among the drive's nodes.
+    pub(super) fn new(
+        key: &str,
+        weights: &BTreeMap<String, f64>,
+        hottest: &[ProbeSpec],
+        names: &[String],
+    ) -> Result<Probes, SpecError> {
+        if hottest.is_empty() {
+            let only = Weights::new(&format!("{key}.weights"), weights, names)?;
+            return Ok(Probes(vec![(only, 0.0)]));
+        }
+        if !weights.is_empty() {
+            let expected = "a temperature has weights or hottest, not both";
+            return Err(SpecError::new(
+                &format!("{key}.hottest"),
+                format!("{} in all", hottest.len()),
+                expected,
+            ));
+        }
+        let one = |(index, probe): (usize, &ProbeSpec)| {
+            let key = |last: &str| format!("{key}.hottest[{index}].{last}");
+            check_offset(&key("offset_c"), probe.offset_c)?;
+            let weights = Weights::new(&key("weights"), &probe.weights, names)?;
+            Ok((weights, probe.offset_c))
+        };
+        let probes = hottest.iter().enumerate().map(one);
+        Ok(Probes(probes.collect::<Result<_, SpecError>>()?))
+    }
+
+    /// What they make of temperatures.
+    pub(super) fn of(&self, temperatures: &[f64]) -> f64 {
+        let each = self.0.iter();
+        each.map(|(weights, offset_c)| weights.of(temperatures) + offset_c)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Whether there are several.
+    pub(super) fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+}
+
 /// Shares of nodes that make up a temperature.
 #[derive(Debug, Clone)]
-pub(super) struct Weights(Vec<(usize, f64)>);
+struct Weights(Vec<(usize, f64)>);
 
 impl Weights {
     /// Those of `spec`, which is at `key`, among the drive's nodes.
-    pub(super) fn new(
+    fn new(
         key: &str,
         spec: &BTreeMap<String, f64>,
         names: &[String],
@@ -47,7 +104,7 @@ impl Weights {
     }
 
     /// What they make of temperatures.
-    pub(super) fn of(&self, temperatures: &[f64]) -> f64 {
+    fn of(&self, temperatures: &[f64]) -> f64 {
         let part = |&(index, weight): &(usize, f64)| weight * temperatures[index];
         self.0.iter().map(part).sum()
     }

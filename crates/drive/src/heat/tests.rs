@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::sensor::Lag;
 use super::*;
-use crate::sample;
-use crate::spec::{AIR, LinkSpec, NodeSpec, ThermalSpec};
+use crate::sample::{self, shares};
+use crate::spec::{AIR, LinkSpec, NodeSpec, ProbeSpec, ThermalSpec};
 
 /// A network, as what it is made from.
 #[derive(Debug, Clone)]
@@ -587,6 +587,68 @@ fn weights_are_of_the_drives_nodes_and_add_up() {
     assert!(message.starts_with("heat_w.lights is 1: the nodes are"));
 }
 
+fn probe(node: &str, offset_c: f64) -> ProbeSpec {
+    ProbeSpec {
+        weights: shares(&[(node, 1.0)]),
+        offset_c,
+    }
+}
+
+#[test]
+fn a_temperature_is_of_shares_or_of_the_hottest() {
+    let message = drive_error(|drive, _| drive.governor.hottest = vec![probe("nand", 0.0)]);
+    assert_eq!(
+        message,
+        "governor.hottest is 1 in all: a temperature has weights or hottest, not both"
+    );
+    let composite = |hottest: Vec<ProbeSpec>| {
+        drive_error(|drive, _| {
+            let sensor = drive.sensors.get_mut("composite").unwrap();
+            sensor.weights.clear();
+            sensor.hottest = hottest;
+        })
+    };
+    let message = composite(vec![probe("nand", 0.0), probe("sink", 0.0)]);
+    assert!(message.starts_with("sensors.composite.hottest[1].weights.sink is 1:"));
+    let message = composite(vec![probe("nand", 400.0)]);
+    assert!(message.starts_with("sensors.composite.hottest[0].offset_c is 400:"));
+}
+
+#[test]
+fn the_hottest_of_several_is_the_least_margin_to_their_limits() {
+    // limits of 95 C and 85 C, as one of 95 C
+    let hottest = vec![probe("controller", 0.0), probe("nand", 10.0)];
+    let mut drive = sample::drive();
+    drive.governor.on = false;
+    drive.governor.lag_s = 0.0;
+    drive.governor.weights.clear();
+    drive.governor.hottest = hottest.clone();
+    let sensor = drive.sensors.get_mut("composite").unwrap();
+    sensor.weights.clear();
+    sensor.hottest = hottest;
+    (sensor.lag_s, sensor.offset_c) = (0.0, 0.0);
+    let mut place = sample::place();
+    place.sensor_air_share = 0.0;
+    let mut heat = Heat::new(&drive, &place).unwrap();
+    let mut was_controller = [false; 2];
+    for second in 0..2000 {
+        let busy_s = if second < 1000 { 1.0 } else { 0.0 };
+        let work = Work {
+            busy_s,
+            host_read_pages: 3e6 * busy_s,
+            active_s: 1.0,
+            ..Work::default()
+        };
+        heat.step(1.0, &work, None);
+        let (controller_c, nand_c) = (heat.controller_c(), heat.nand_c());
+        let margin_k = (95.0 - controller_c).min(85.0 - nand_c);
+        assert!((95.0 - heat.governed_c() - margin_k).abs() < 1e-9);
+        assert!((95.0 - heat.sensor_c(0) - margin_k).abs() < 1e-9);
+        was_controller[usize::from(controller_c > nand_c + 10.0)] = true;
+    }
+    assert_eq!(was_controller, [true; 2], "both were the hottest");
+}
+
 #[test]
 fn a_drive_that_would_throttle_at_rest_cannot_be() {
     let message = drive_error(|_, place| place.air_c = 80.0);
@@ -714,6 +776,7 @@ fn drive_numbers(drive: &mut DriveSpec) -> Vec<Number<'_>> {
     let crate::spec::GovernorSpec {
         law: _,
         weights,
+        hottest: _,
         lag_s,
         shutdown_c,
         restart_c,
@@ -732,6 +795,7 @@ fn drive_numbers(drive: &mut DriveSpec) -> Vec<Number<'_>> {
     for (name, sensor) in &mut drive.sensors {
         let crate::spec::SensorSpec {
             weights,
+            hottest: _,
             lag_s,
             offset_c,
             step_c,
