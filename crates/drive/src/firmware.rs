@@ -8,6 +8,7 @@
 use crate::ftl::{Collected, Ftl, UNMAPPED};
 use crate::heat::Work;
 use crate::host::{Host, MAX_AHEAD_STREAMS, Request};
+use crate::map_cache::MapCache;
 use crate::nand::Array;
 use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, Pacing};
 
@@ -100,6 +101,8 @@ impl Pace {
 pub struct Firmware {
     /// The map.
     pub ftl: Ftl,
+    /// What of the map is at hand, where that is not all of it.
+    map_cache: Option<MapCache>,
     array: Array,
     buffer: Buffer,
     pace: Pace,
@@ -128,6 +131,10 @@ impl Firmware {
         let gap = |iops: Option<f64>| iops.map_or(0.0, |iops| 1.0 / iops);
         let block_pages = (drive.nand.block_bytes / PAGE_BYTES) as u32;
         Firmware {
+            map_cache: controller
+                .map_cache
+                .as_ref()
+                .map(|spec| MapCache::new(spec, ftl.config().user_pages)),
             array: Array::new(drive),
             buffer: Buffer::new((controller.buffer_bytes / drive.nand.unit_bytes) as usize),
             pace: Pace::new(drive.collection.pacing, drive.collection.level_moves),
@@ -205,10 +212,12 @@ impl Firmware {
                 self.free_s
             };
             *ahead_s = self.free_s;
+            let from_s = self.map(first, pages, true, from_s, work);
             self.read(first, pages, from_s, work).max(path_s)
         } else {
             work.host_write_pages += f64::from(pages);
-            let mut at_s = self.free_s.max(path_s);
+            let at_s = self.free_s.max(path_s);
+            let mut at_s = self.map(first, pages, false, at_s, work);
             if !whole {
                 at_s = self.read_partial(request, at_s, work);
             }
@@ -229,6 +238,31 @@ impl Firmware {
         work.busy_s += command_s;
         work.write_commands += 1.0;
         self.free_s + self.latency_s[WRITE]
+    }
+
+    /// Have what the map says of some pages; when it is there.
+    #[inline(always)]
+    fn map(&mut self, first: u32, pages: u32, read: bool, at_s: f64, work: &mut Work) -> f64 {
+        if self.map_cache.is_none() {
+            return at_s;
+        }
+        self.read_map(first, pages, read, at_s, work)
+    }
+
+    #[inline(never)]
+    fn read_map(&mut self, first: u32, pages: u32, read: bool, at_s: f64, work: &mut Work) -> f64 {
+        let Some(map) = &mut self.map_cache else {
+            return at_s;
+        };
+        let mut done_s = at_s;
+        for piece in map.of(first, pages) {
+            if map.misses(piece, read) {
+                let die = self.array.spread(piece);
+                done_s = done_s.max(self.array.read(die, 1, false, at_s));
+                work.read_pages += 1.0;
+            }
+        }
+        done_s
     }
 
     /// Read the pages that a write covers in part, its first and its last; when they are there.
@@ -476,6 +510,9 @@ impl Firmware {
     /// Forget all data.
     pub fn purge(&mut self) {
         self.ftl.purge();
+        if let Some(map) = &mut self.map_cache {
+            map.purge();
+        }
         self.pace = Pace::new(self.pace.pacing, self.pace.level);
         self.to_tidy = 0.0;
     }

@@ -5,6 +5,7 @@
 //! the clock, and read [`Samples`]; or take I/Os from outside, each at its time:
 //! [`Drive::begin_live`], [`Drive::submit`], [`Drive::elapse`]. Below it, [`host`] keeps a queue of I/Os full, [`replay`]
 //! issues those of a trace, [`load`] brings both into one order, [`Transfer`] copies from one drive to another, [`firmware`] says what becomes of each of them, with [`ftl`] the map of the flash and [`nand`] its dies;
+//! [`map_cache`] is what of the map a drive without DRAM keeps at hand;
 //! [`heat`] carries what that draws through a thermal network, [`governor`] throttles, and
 //! [`power`] saves where nothing is to do. [`spec`] and [`workload`] are what all of them are
 //! told. [`lumped`] is heat and governor alone, for fits; [`slow`] makes a drive that a host can
@@ -22,6 +23,7 @@ pub mod host;
 pub mod latency;
 pub mod load;
 pub mod lumped;
+pub mod map_cache;
 pub mod nand;
 pub mod power;
 pub mod replay;

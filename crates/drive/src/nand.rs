@@ -79,6 +79,12 @@ impl Array {
         }
     }
 
+    /// A die for each number of a series, one after the other.
+    #[inline]
+    pub fn spread(&self, number: u32) -> usize {
+        (number % self.dies) as usize
+    }
+
     /// The channel's share of an operation: bandwidth is kept, but a transfer that waits for its
     /// die does not hold up those of other dies.
     #[inline]

@@ -57,6 +57,7 @@ pub(crate) fn drive() -> DriveSpec {
             read_latency_us: 10.0,
             write_latency_us: 8.0,
             buffer_bytes: 33_554_432,
+            map_cache: None,
         },
         collection: CollectionSpec {
             policy: Policy::Greedy,

@@ -63,6 +63,9 @@ impl DriveSpec {
         controller.move_us /= share;
         controller.read_latency_us /= share;
         controller.write_latency_us /= share;
+        if let Some(map) = &mut controller.map_cache {
+            map.bytes_covered = part(map.bytes_covered, share, PAGE_BYTES).max(map.piece_bytes);
+        }
 
         spec.collection.idle_mb_s *= share;
         if let Some(cache) = &mut spec.cache {

@@ -168,6 +168,23 @@ pub struct ControllerSpec {
     pub write_latency_us: f64,
     /// Data that was acknowledged and is not yet in flash, at most.
     pub buffer_bytes: u64,
+    /// What of the map is at hand; all of it where this is left out.
+    #[serde(default)]
+    pub map_cache: Option<MapCacheSpec>,
+}
+
+/// The map of a drive without DRAM, of which a part is in the host's memory or the controller's.
+///
+/// An I/O whose piece of the map is not there waits until it was read from flash, which takes
+/// `nand.read_us` of a die. In reads over a span of S bytes that is the share
+/// `1 - bytes_covered / S`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapCacheSpec {
+    /// User data whose pieces of the map fit.
+    pub bytes_covered: u64,
+    /// User data of one piece: 4 MiB for a page of 4 KiB that holds 4 bytes for each page.
+    pub piece_bytes: u64,
 }
 
 /// Which block is collected next.
@@ -615,6 +632,16 @@ impl DriveSpec {
         not_negative("controller.move_us", controller.move_us)?;
         not_negative("controller.read_latency_us", controller.read_latency_us)?;
         not_negative("controller.write_latency_us", controller.write_latency_us)?;
+        if let Some(map) = &controller.map_cache {
+            whole_pages("controller.map_cache.piece_bytes", map.piece_bytes)?;
+            if map.bytes_covered < map.piece_bytes {
+                return Err(SpecError::new(
+                    "controller.map_cache.bytes_covered",
+                    map.bytes_covered,
+                    format!("it has to be that of a piece or more, {}", map.piece_bytes),
+                ));
+            }
+        }
         whole_pages("controller.buffer_bytes", controller.buffer_bytes)?;
         if controller.buffer_bytes > self.capacity.raw_bytes {
             return Err(SpecError::new(

@@ -1,6 +1,7 @@
 """The schema of a drive's file; `crates/drive/src/spec.rs` documents each number."""
 
 import json
+from functools import reduce
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -129,6 +130,13 @@ class Nand(Strict):
     erase_us: Figure
 
 
+class MapCache(Strict):
+    """What of its map a drive without DRAM has at hand."""
+
+    bytes_covered: Figure
+    piece_bytes: Figure
+
+
 class Controller(Strict):
     """Firmware times, data paths and the write buffer."""
 
@@ -140,6 +148,7 @@ class Controller(Strict):
     read_latency_us: Figure
     write_latency_us: Figure
     buffer_bytes: Figure
+    map_cache: MapCache | None = None
 
 
 class Collection(Strict):
@@ -309,6 +318,7 @@ _WHOLE = {
     "capacity": ("user_bytes", "raw_bytes", "reserve_bytes"),
     "nand": ("dies", "channels", "unit_bytes", "block_bytes"),
     "controller": ("buffer_bytes",),
+    "controller.map_cache": ("bytes_covered", "piece_bytes"),
     "cache": ("bytes", "bits"),
 }
 
@@ -346,7 +356,8 @@ class Drive(Strict):
     def _whole_numbers(self) -> Self:
         for table, keys in _WHOLE.items():
             for key in keys:
-                figure = getattr(getattr(self, table), key, None)
+                holder = reduce(lambda at, name: getattr(at, name, None), table.split("."), self)
+                figure = getattr(holder, key, None)
                 if figure is None:
                     continue
                 minimum = 0 if key == "reserve_bytes" else 1
@@ -398,7 +409,8 @@ class Drive(Strict):
         for name in ("id", "model", "enclosure", "base", "rated", "limits"):
             spec.pop(name, None)
         for table, keys in _WHOLE.items():
+            numbers = reduce(lambda at, name: at.get(name, {}), table.split("."), spec)
             for key in keys:
-                if key in spec.get(table, {}):
-                    spec[table][key] = int(spec[table][key])
+                if key in numbers:
+                    numbers[key] = int(numbers[key])
         return json.dumps(spec)

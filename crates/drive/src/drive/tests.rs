@@ -8,6 +8,7 @@ mod errors;
 mod heat;
 mod live;
 mod lumped;
+mod map;
 mod rates;
 mod replay;
 mod slow;
