@@ -6,10 +6,10 @@ those of other drives in ``modern.toml``.
 Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
+from heatsoak.catalog.like import Likeness, like
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
-    has_write_cache,
     load_drive,
     load_enclosure,
     load_trace,
@@ -45,6 +45,7 @@ __all__ = [
     "Enclosure",
     "Figure",
     "FigureRole",
+    "Likeness",
     "Measured",
     "ModernFigure",
     "Published",
@@ -55,7 +56,7 @@ __all__ = [
     "drive_ids",
     "enclosure_ids",
     "figure_ids",
-    "has_write_cache",
+    "like",
     "load_drive",
     "load_enclosure",
     "load_trace",

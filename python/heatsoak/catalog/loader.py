@@ -41,12 +41,6 @@ def load_drive(name: str) -> Drive:
     return _drive_of(tables, name, load_drive).model_copy(update={"id": name})
 
 
-def has_write_cache(model: str) -> bool | None:
-    """Return whether drives of this model have a pSLC write cache; None for an unknown model."""
-    known = next((drive for drive in _drives().values() if drive.model == model), None)
-    return None if known is None else known.cache is not None
-
-
 def enclosure_ids() -> list[str]:
     """Return the ids of the simulated enclosures."""
     return list(_enclosures())
@@ -176,7 +170,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
 def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -> Drive:
     """The drive in a file's tables, over its base if it names one."""
     if isinstance(base := tables.get("base"), str):
-        below = load(base).model_dump(exclude_none=True, exclude={"id", "base"})
+        below = load(base).model_dump(exclude_none=True, exclude={"id", "base", "also"})
         tables = drive_over(below, tables, name)
     return validated(Drive, tables, name)
 
