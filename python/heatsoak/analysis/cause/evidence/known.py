@@ -27,20 +27,9 @@ def limit(case: Case) -> Finding | None:
     found = beside_limits(case.onset_c, _limits_c(known))
     if found is None:
         return None
-    seen, name, limit_c = found
-    if seen == "at":
-        return Finding(
-            "known-limit",
-            "at",
-            f"it started at {case.onset_c:.0f} C, and {name} of such drives is {limit_c:.0f} C "
-            f"({_as_in(known)})",
-        )
-    return Finding(
-        "known-limit",
-        "far-below",
-        f"at {case.onset_c:.0f} C it was far below {name} of such drives, {limit_c:.0f} C "
-        f"({_as_in(known)})",
-    )
+    seen, what, limit_c = found
+    text = f"it started at {case.onset_c:.0f} C, and such drives {what} {limit_c:.0f} C"
+    return Finding("known-limit", seen, f"{text} (catalog: {known.drive.id})")
 
 
 def cache(case: Case) -> Finding | None:
@@ -55,7 +44,7 @@ def cache(case: Case) -> Finding | None:
         "known-cache",
         "full",
         f"{format_number(here_gb)} GB had been written, and the cache of such drives holds "
-        f"{format_number(cache_gb)} GB ({_as_in(known)})",
+        f"{format_number(cache_gb)} GB (catalog: {known.drive.id})",
     )
 
 
@@ -68,11 +57,7 @@ def _hint(case: Case) -> Likeness | None:
 def _limits_c(known: Likeness) -> dict[str, float]:
     limits = known.drive.limits
     figures = {
-        "the throttling temperature": known.throttles_from_c,
-        "the warning temperature": limits and limits.wctemp_c,
+        "throttle from": known.throttles_from_c,
+        "warn at": limits and limits.wctemp_c,
     }
     return {name: figure.value for name, figure in figures.items() if figure}
-
-
-def _as_in(known: Likeness) -> str:
-    return f"the catalog's {known.drive.id}"
