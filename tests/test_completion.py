@@ -60,6 +60,7 @@ def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:
     places = asked("heatsoak run quick --on sim:samsung-950-pro-512@plextor", "fish", tmp_path)
     assert places == ["sim:samsung-950-pro-512@plextor-adapter"]
     assert asked("heatsoak nbd samsung-950-pro-5", "fish", tmp_path) == ["samsung-950-pro-512"]
+    assert asked("heatsoak drives --like crucial-t700-2", "fish", tmp_path) == ["crucial-t700-2tb"]
     assert "puget-sata" in asked("heatsoak nbd x --enclosure puget-s", "fish", tmp_path)
     assert asked("heatsoak schema comp", "fish", tmp_path) == ["compare"]
     assert asked("heatsoak analyze r --fail-on u", "fish", tmp_path) == ["unknown"]

@@ -50,6 +50,7 @@ def pair(tmp_path: Path, small_drive_text: str) -> Path:
         ("analyze", ("analyze", "r")),
         ("compare", ("compare", "r", "--by", "heatsink")),
         ("drives", ("drives",)),
+        ("drives-like", ("drives", "--like", "990 PRO 4TB")),
         ("drives-restore", ("drives", "--restore")),
         ("export", ("export", "r", "-o", "all.csv")),
         ("import", ("import", "fio_bw.1.log", "-o", "new")),

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heatsoak.catalog import Likeness, like
 from heatsoak.protocol import Conditions, LoadStep, Observed
 from heatsoak.recording import Recording, step_of_attempt
+from heatsoak.units import GB
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,13 @@ class Course:
         size = self.drive.get("size_bytes")
         is_whole = self.drive.get("kind") not in ("file", "nbd")
         return float(size) / 1e9 if size and is_whole else None
+
+    @property
+    def known(self) -> Likeness | None:
+        """The catalog's drive of the same model or its family; None if there is none."""
+        size = self.drive_gb and round(self.drive_gb * GB)
+        found = like(str(self.drive.get("model") or ""), size)
+        return None if found is None or found.kind == "class" else found
 
     @property
     def link_ceiling_mb_s(self) -> tuple[float, float] | None:

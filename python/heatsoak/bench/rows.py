@@ -1,4 +1,5 @@
-"""Rows that ``protocols``, ``places``, ``run --dry-run`` and ``drives --restore`` print as JSON."""
+"""Rows that ``protocols``, ``places``, ``run --dry-run`` and ``drives`` with an option print as
+JSON."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -7,9 +8,18 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.bench.places import Preview
 from heatsoak.bench.plan import StepPlan, typical_plan
-from heatsoak.catalog import drive_ids, enclosure_ids, load_drive, load_enclosure
+from heatsoak.catalog import (
+    Likeness,
+    drive_ids,
+    enclosure_ids,
+    like,
+    load_drive,
+    load_enclosure,
+)
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
 from heatsoak.target import Note
+from heatsoak.units import format_bytes
 
 
 class _Row(BaseModel):
@@ -225,3 +235,79 @@ class RestoredRow(_Row):
 def restored_rows(notes: Sequence[Note]) -> list[RestoredRow]:
     """Return a row for each note."""
     return [RestoredRow(said=note.text, is_left="is_left" in note.data) for note in notes]
+
+
+class LikenessRow(_Row):
+    """What the catalog knows of a drive like one that was asked for: ``drives --like``.
+
+    Attributes:
+        likeness: the same ``model``, its ``family`` in another capacity, or its ``class`` alone.
+        id: of the catalog's drive, whose model is `model`.
+        size_bytes: of the drive that was asked for; the catalog's if that is not known.
+        throttles_from_c: what it reports when it begins to throttle; None if it throttles by a
+            temperature that it does not report.
+        warning_c: what it states in Identify Controller, as `critical_c`.
+        cache_bytes: its pSLC write cache; None if it has none.
+        flash_mb_s: how fast it writes once that is full.
+        assumed: the keys whose numbers are not published: assumed, or scaled from a sibling's.
+        command: what simulates it.
+    """
+
+    sentence: str
+    asked: str
+    likeness: Literal["model", "family", "class"]
+    id: str
+    model: str
+    size_bytes: int
+    throttles_from_c: float | None
+    warning_c: float | None
+    critical_c: float | None
+    cache_bytes: int | None
+    flash_mb_s: float
+    assumed: list[str]
+    command: str
+
+
+def likeness_row(model: str) -> LikenessRow:
+    """Return what the catalog knows of drives of this model; UsageError if it has none like it."""
+    found = like(model)
+    if found is None:
+        known = [name for one in drive_ids() for name in (one, load_drive(one).model)]
+        raise UsageError(f"{model}: the catalog has no drive like it{suggestion(model, known, 0)}")
+    drive, from_c = found.drive, found.throttles_from_c
+    limits, cache_bytes = drive.limits, found.cache_bytes
+    warning_c, critical_c = (limits.wctemp_c, limits.cctemp_c) if limits else (None, None)
+    figures = {
+        "throttles_from_c": from_c,
+        "warning_c": warning_c,
+        "critical_c": critical_c,
+        "cache_bytes": drive.cache and drive.cache.bytes,
+        "flash_mb_s": drive.nand.program_us,
+    }
+    scaled = {"cache_bytes", "flash_mb_s"} if found.size_bytes != drive.user_bytes else set()
+    return LikenessRow(
+        sentence=f"{model}: {_likeness_in_words(found)}",
+        asked=model,
+        likeness=found.kind,
+        id=drive.id,
+        model=drive.model,
+        size_bytes=round(found.size_bytes),
+        throttles_from_c=from_c and from_c.value,
+        warning_c=warning_c and warning_c.value,
+        critical_c=critical_c and critical_c.value,
+        cache_bytes=None if cache_bytes is None else round(cache_bytes),
+        flash_mb_s=round(found.flash_mb_s, 1),
+        assumed=[key for key, fig in figures.items() if fig and (fig.assumed or key in scaled)],
+        command=f"heatsoak run quick --on sim:{drive.id}",
+    )
+
+
+def _likeness_in_words(found: Likeness) -> str:
+    size = format_bytes(found.drive.user_bytes)
+    match found.kind:
+        case "model":
+            return f"the catalog has it, as {found.drive.id}"
+        case "family":
+            return f"the catalog has its {size} sibling, {found.drive.id}"
+        case "class":
+            return f"the catalog has only its class, {found.drive.id}"

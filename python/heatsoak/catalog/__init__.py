@@ -7,10 +7,10 @@ Wherever an id is accepted, so is the path of a user's own file in the same form
 """
 
 from heatsoak.catalog.left_out import left_out
+from heatsoak.catalog.like import Likeness, like
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
-    has_write_cache,
     load_drive,
     load_enclosure,
     load_trace,
@@ -46,6 +46,7 @@ __all__ = [
     "Enclosure",
     "Figure",
     "FigureRole",
+    "Likeness",
     "Measured",
     "ModernFigure",
     "Published",
@@ -56,8 +57,8 @@ __all__ = [
     "drive_ids",
     "enclosure_ids",
     "figure_ids",
-    "has_write_cache",
     "left_out",
+    "like",
     "load_drive",
     "load_enclosure",
     "load_trace",

@@ -37,12 +37,6 @@ def load_drive(name: str) -> Drive:
     return _own_drive(name, ())
 
 
-def has_write_cache(model: str) -> bool | None:
-    """Return whether drives of this model have a pSLC write cache; None for an unknown model."""
-    known = next((drive for drive in _drives().values() if drive.model == model), None)
-    return None if known is None else known.cache is not None
-
-
 def enclosure_ids() -> list[str]:
     """Return the ids of the simulated enclosures."""
     return list(_enclosures())
@@ -193,7 +187,7 @@ def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -
     if (base := tables.get("base")) is not None:
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of a drive (is {base!r})")
-        below = load(base).model_dump(exclude_none=True, exclude={"id", "base"})
+        below = load(base).model_dump(exclude_none=True, exclude={"id", "base", "also"})
         tables = drive_over(below, tables, name)
     return validated(Drive, tables, name)
 

@@ -270,6 +270,11 @@ class Governor(Strict):
     restart_c: Figure | None = None
     counters: bool = False
 
+    @property
+    def begins(self) -> Figure:
+        """The temperature at which it starts to act."""
+        return self.law.levels[0].enter_c if self.law.kind == "steps" else self.law.engage_c
+
 
 class Limits(Strict):
     """What the drive states in Identify Controller; the simulation does not use it.
@@ -328,7 +333,8 @@ class Drive(Strict):
 
     Attributes:
         id: the name of its file, or the path of a user's own.
-        model: the model name.
+        model: the model, as the drive reports it.
+        also: other names that drives of this model report.
         enclosure: the id of its default enclosure.
         base: the drive whose numbers hold where its file gives none.
         limits: what it states of its temperatures.
@@ -336,6 +342,7 @@ class Drive(Strict):
 
     id: str = ""
     model: str = Field(min_length=1)
+    also: tuple[Name, ...] = ()
     enclosure: str = Field(min_length=1)
     base: str | None = None
     rated: Rated
@@ -406,7 +413,7 @@ class Drive(Strict):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)
-        for name in ("id", "model", "enclosure", "base", "rated", "limits"):
+        for name in ("id", "model", "also", "enclosure", "base", "rated", "limits"):
             spec.pop(name, None)
         for table, keys in _WHOLE.items():
             numbers = reduce(lambda at, name: at.get(name, {}), table.split("."), spec)

@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from heatsoak.bench.drive_settings import leftovers, put_all_back
-from heatsoak.bench.rows import restored_rows
+from heatsoak.bench.rows import likeness_row, restored_rows
+from heatsoak.cli import completion
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
+from heatsoak.errors import UsageError
 from heatsoak.output import announce, print_out
-from heatsoak.report import print_drives
+from heatsoak.report import print_drives, print_likeness
 from heatsoak.sensor import Roots
 
 
@@ -20,11 +22,24 @@ def drives_command(
             help="Undo what killed runs left changed on drives: hidden sectors, TMT1 and TMT2.",
         ),
     ] = False,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="MODEL",
+            help="Tell what the catalog knows of a model: where it throttles, its cache.",
+            autocompletion=completion.drives,
+        ),
+    ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List real and simulated drives, with their sensors and whether writing is safe."""
+    if restore and like is not None:
+        raise UsageError("--like only tells, and --restore changes drives: give one of them")
     if restore:
         return _restore(output_format)
+    if like is not None:
+        return _like(like, output_format)
     from heatsoak.target.inventory import inventory  # Linux only
 
     rows = [row.model_dump(mode="json") for row in inventory(Roots())]
@@ -48,6 +63,16 @@ def _restore(output_format: OutputFormat) -> int:
         ]:
             print_out(text)
     return 3 if any("is_left" in note.data for note in notes) else 0
+
+
+def _like(model: str, output_format: OutputFormat) -> int:
+    """Print what the catalog knows of drives of a model."""
+    row = likeness_row(model)
+    if output_format is OutputFormat.JSON:
+        print_json(row.model_dump(mode="json"))
+    else:
+        print_likeness(row.model_dump(mode="json"), console())
+    return 0
 
 
 def add_to(app: typer.Typer) -> None:

@@ -21,7 +21,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.analysis.comparison import ComparisonRow
     from heatsoak.analysis.trace_statistics import TraceStatistics
     from heatsoak.analysis.traces import TraceCheck
-    from heatsoak.bench.rows import PlaceRow, PlannedRow, ProtocolRow, RestoredRow
+    from heatsoak.bench.rows import LikenessRow, PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
     from heatsoak.rack.host import HostDrive
@@ -39,6 +39,7 @@ def _documents() -> dict[str, Any]:
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
         "compare": list[ComparisonRow],
         "drives": list[DriveRow],
+        "drives-like": LikenessRow,
         "drives-restore": list[RestoredRow],
         "export": list[Written],
         "fit": Twin,
@@ -67,6 +68,7 @@ NAMES = {
     "compare": "compare",
     "demo": "demo, and its findings.json",
     "drives": "drives",
+    "drives-like": "drives --like",
     "drives-restore": "drives --restore",
     "export": "export",
     "fit": "fit",

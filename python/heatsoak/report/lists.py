@@ -1,6 +1,6 @@
 """Lists for the terminal: drives, protocols, plans, and imported recordings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -43,6 +43,29 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
             writing,
         )
     console.print(table)
+
+
+def print_likeness(row: dict[str, Any], console: Console) -> None:
+    """Print the row of ``heatsoak drives --like``."""
+    console.print(Text(row["sentence"], style="bold"), soft_wrap=True)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for heading, key, text in _likeness_lines(row):
+        table.add_row(heading, text + (" (assumed)" if key in row["assumed"] else ""))
+    console.print(table)
+    console.print(f"To simulate it: {row['command']}", soft_wrap=True)
+
+
+def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What is known: a heading, its key and the value in words."""
+    from_c, cache_bytes = row["throttles_from_c"], row["cache_bytes"]
+    hidden = "a temperature that it does not report"
+    yield "throttles from", "throttles_from_c", hidden if from_c is None else f"{from_c:g} C"
+    for heading in ("warning", "critical"):
+        if (temp_c := row[f"{heading}_c"]) is not None:
+            yield f"states as {heading}", f"{heading}_c", f"{temp_c:g} C"
+    yield "write cache", "cache_bytes", format_bytes(cache_bytes) if cache_bytes else "none"
+    behind = "writes behind it" if cache_bytes else "writes"
+    yield behind, "flash_mb_s", f"{format_number(row['flash_mb_s'])} MB/s"
 
 
 def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:

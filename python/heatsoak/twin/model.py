@@ -87,12 +87,6 @@ class Prior:
                 return self.spread
 
 
-def begins_c(drive: Drive) -> float:
-    """Return where a drive's governor starts to act."""
-    law = drive.governor.law
-    return law.levels[0].enter_c.value if law.kind == "steps" else law.engage_c.value
-
-
 def shifted(governor: Any, by_k: float) -> Any:
     """Return a governor's tables with all their temperatures moved."""
     match governor:
@@ -126,7 +120,9 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         "read_x": Prior("log", read, 0.5, "", "drives of a class draw alike at full speed"),
         "write_x": Prior("log", write, 0.5, "", "drives of a class draw alike at full speed"),
         "rest_w": Prior("log", 0.3, 1.2, "W", "from a deep state to awake"),
-        "limit_c": Prior("linear", begins_c(base), 10.0, "C", "drives start at 65 to 90 C"),
+        "limit_c": Prior(
+            "linear", base.governor.begins.value, 10.0, "C", "drives start at 65 to 90 C"
+        ),
         "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
@@ -220,7 +216,7 @@ class Model:
         self.base = base
         self.nodes = nodes
         self._spec: dict[str, Any] = json.loads(base.core_json())
-        self._begins_c = begins_c(base)
+        self._begins_c = base.governor.begins.value
 
     def drive_tables(self, values: Values) -> dict[str, Any]:
         """Return the tables of a catalog drive that differ from the base's, in plain numbers."""

@@ -10,6 +10,7 @@ from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import (
     counters,
     host,
+    known,
     oscillation,
     repeats,
     shape,
@@ -25,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     counters.thermal_counters,
     counters.power_state,
     counters.stated_limit,
+    known.limit,
     temperature.locked_up,
     temperature.at_onset,
     temperature.course,
@@ -37,11 +39,12 @@ CHECKS: tuple[Check, ...] = (
     temperature.hotter_at_full_speed,
     temperature.same_at_each_onset,
     shape.load,
-    shape.drive_has,
+    known.no_cache,
     shape.both_ways,
     shape.reads_beside,
     shape.depth_beside_reads,
     shape.against_capacity,
+    known.cache,
     shape.repeats,
     repeats.again,
     repeats.at_once,
@@ -64,6 +67,7 @@ CHECKS: tuple[Check, ...] = (
 #: What tells how warm the drive is.
 _OF_WARMTH = {
     "heat-balance",
+    "known-limit",
     "onset-temperature",
     "rate-and-temperature",
     "stated-limit",

@@ -1,5 +1,8 @@
 """What the drive itself reports: throttling counters, power state, stated limits."""
 
+from collections.abc import Mapping
+from typing import Literal
+
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
@@ -76,27 +79,43 @@ def power_state(case: Case) -> Finding | None:
 def stated_limit(case: Case) -> Finding | None:
     """The temperature at onset, compared with the limits that the drive states."""
     temp_c = case.onset_c
-    limits = {
+    found = None if temp_c is None else beside_limits(temp_c, stated_limits_c(case))
+    if found is None:
+        return None
+    seen, name, limit_c = found
+    if seen == "at":
+        return Finding(
+            "stated-limit",
+            "at",
+            f"it started at {temp_c:.0f} C, at the drive's {name} ({limit_c:.0f} C)",
+        )
+    return Finding(
+        "stated-limit",
+        "far-below",
+        f"at {temp_c:.0f} C the drive was far below its lowest limit, {limit_c:.0f} C",
+    )
+
+
+def stated_limits_c(case: Case) -> dict[str, float]:
+    """Return the limits that the drive states below its critical temperature."""
+    return {
         name.removesuffix("_c"): limit
         for name, limit in case.view.limits_c.items()
         if name.startswith(("tmt", "warning")) and limit > 0
     }
-    if temp_c is None or not limits:
+
+
+def beside_limits(
+    temp_c: float, limits_c: Mapping[str, float]
+) -> tuple[Literal["at", "far-below"], str, float] | None:
+    """Return at which limit a temperature is, or how far below the lowest; None for neither."""
+    if not limits_c:
         return None
-    name, limit = min(limits.items(), key=lambda item: abs(item[1] - temp_c))
-    if abs(temp_c - limit) <= AT_LIMIT_K:
-        return Finding(
-            "stated-limit",
-            "at",
-            f"it started at {temp_c:.0f} C, at the drive's {name} ({limit:.0f} C)",
-        )
-    if temp_c < min(limits.values()) - FAR_BELOW_K:
-        return Finding(
-            "stated-limit",
-            "far-below",
-            f"at {temp_c:.0f} C the drive was far below its lowest limit, {limit:.0f} C",
-        )
-    return None
+    name, limit_c = min(limits_c.items(), key=lambda item: abs(item[1] - temp_c))
+    if abs(temp_c - limit_c) <= AT_LIMIT_K:
+        return "at", name, limit_c
+    name, limit_c = min(limits_c.items(), key=lambda item: item[1])
+    return ("far-below", name, limit_c) if temp_c < limit_c - FAR_BELOW_K else None
 
 
 def counter_columns(view: StepView) -> list[str]:

@@ -6,7 +6,6 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.view import StepView
-from heatsoak.catalog import has_write_cache
 from heatsoak.units import MB, format_number
 
 #: A drop that lasts this long had time to end.
@@ -193,14 +192,6 @@ def _request_kib(case: Case) -> float | None:
     return size / 1024 if np.isfinite(size) else None
 
 
-def drive_has(case: Case) -> Finding | None:
-    """A write cache cannot fill up in a drive that has none."""
-    model = case.view.course.drive.get("model")
-    if not case.view.step.writes or not model or has_write_cache(str(model)) is not False:
-        return None
-    return Finding("drive", "no-cache", f"the {model} has no write cache")
-
-
 def both_ways(case: Case) -> Finding | None:
     """Reads that fell as writes do, from full speed and after a similar time."""
     if case.view.step.writes:
@@ -338,8 +329,8 @@ def repeats(case: Case) -> Finding | None:
         there_gb = view.written_gb(drops[0].onset_s)
         if there_gb is None or there_gb <= 0:
             continue
-        bytes_apart = _apart(here_gb, there_gb)
-        time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
+        bytes_apart = apart(here_gb, there_gb)
+        time_apart = apart(case.drop.onset_s, drops[0].onset_s)
         said = (
             f"'{view.step.name}' fell after {format_number(there_gb)} GB and "
             f"{drops[0].onset_s:.0f} s, "
@@ -367,5 +358,6 @@ def alike_but_for_depth(one: StepView, other: StepView) -> bool:
     )
 
 
-def _apart(one: float, other: float) -> float:
+def apart(one: float, other: float) -> float:
+    """Return by which share of the larger two numbers differ."""
     return abs(one - other) / max(abs(one), abs(other), 1e-9)
