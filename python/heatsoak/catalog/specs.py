@@ -1,7 +1,6 @@
 """The schema of a drive's file; `crates/drive/src/spec.rs` documents each number."""
 
 import json
-from functools import reduce
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -328,6 +327,13 @@ _WHOLE = {
 }
 
 
+def _table(spec: dict[str, Any], path: str) -> dict[str, Any]:
+    """The table at a path of names with dots; empty where it is left out."""
+    for name in path.split("."):
+        spec = spec.get(name, {})
+    return spec
+
+
 class Drive(Strict):
     """A drive.
 
@@ -361,16 +367,16 @@ class Drive(Strict):
 
     @model_validator(mode="after")
     def _whole_numbers(self) -> Self:
+        spec = plain(self)
         for table, keys in _WHOLE.items():
             for key in keys:
-                holder = reduce(lambda at, name: getattr(at, name, None), table.split("."), self)
-                figure = getattr(holder, key, None)
-                if figure is None:
+                value = _table(spec, table).get(key)
+                if value is None:
                     continue
                 minimum = 0 if key == "reserve_bytes" else 1
-                if figure.value != int(figure.value) or figure.value < minimum:
+                if value != int(value) or value < minimum:
                     raise ValueError(
-                        f"{table}.{key} is {figure.value:g}: it must be a whole number"
+                        f"{table}.{key} is {value:g}: it must be a whole number"
                         f"{' of 1 or more' if minimum else ''}"
                     )
         return self
@@ -416,7 +422,7 @@ class Drive(Strict):
         for name in ("id", "model", "also", "enclosure", "base", "rated", "limits"):
             spec.pop(name, None)
         for table, keys in _WHOLE.items():
-            numbers = reduce(lambda at, name: at.get(name, {}), table.split("."), spec)
+            numbers = _table(spec, table)
             for key in keys:
                 if key in numbers:
                     numbers[key] = int(numbers[key])

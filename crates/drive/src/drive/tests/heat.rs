@@ -104,6 +104,47 @@ fn steps_make_a_limit_cycle() {
     assert!(fell >= counts[899] - counts[400] - 1.0);
 }
 
+#[test]
+fn a_level_of_a_few_percent_with_a_dwell_makes_a_trickle_for_seconds_and_then_full_speed() {
+    let dwell_s = 4.0;
+    let mut drive = new(governed(Law::Steps {
+        levels: vec![Level {
+            enter_c: 55.0,
+            leave_c: 53.0,
+            share: Some(0.02),
+            state: None,
+        }],
+        dwell_s,
+    }));
+    let samples = run_one(&mut drive, writes(600.0), 0.1);
+    let rates = &column(&samples, "write_bw_mb_s")[10..5990];
+    let full_mb_s = rates[100];
+    // a sample in which it changes is between
+    let is_slow = |rate: &f64| *rate < 0.5 * full_mb_s;
+    let stretches: Vec<&[f64]> = rates
+        .chunk_by(|one, next| is_slow(one) == is_slow(next))
+        .collect();
+    assert!(stretches.len() > 10, "{}", stretches.len());
+    for stretch in &stretches[1..stretches.len() - 1] {
+        assert!(stretch.len() as f64 >= dwell_s / 0.1 - 1.0, "{stretch:?}");
+        // a share is of the data path, which is faster than the flash
+        let expected_mb_s = if is_slow(&stretch[0]) {
+            0.02 * 5000.0
+        } else {
+            full_mb_s
+        };
+        let whole = &stretch[1..stretch.len() - 1];
+        near(
+            whole.iter().sum::<f64>() / whole.len() as f64,
+            expected_mb_s,
+            0.1,
+        );
+    }
+    let counts = column(&samples, "throttle_count.1");
+    let last = counts.iter().rfind(|count| !count.is_nan()).unwrap();
+    assert!((last - stretches.len() as f64 / 2.0).abs() <= 1.0, "{last}");
+}
+
 /// A drive that goes to a state of 4 W at 50 C and stays there.
 pub(super) fn with_states() -> DriveSpec {
     let mut spec = governed(Law::Steps {
