@@ -10,12 +10,23 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from heatsoak.cli.common import progress_bar
-from heatsoak.reproduce import FigureSet, Question, ReproductionRow, questions, reproduce
+from heatsoak.reproduce import (
+    FigureSet,
+    Nearness,
+    Question,
+    ReproductionRow,
+    left_out_drives,
+    nearness,
+    questions,
+    reproduce,
+)
+from heatsoak.reproduce.kinds import SPEEDS, STATED, kind_of
 from heatsoak_dev import calibration
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -44,7 +55,7 @@ def main() -> None:
             predicted = calibration.leave_one_out(progress=progress).as_dict()
     else:
         predicted = json.loads(given.leave_one_out.read_text("utf-8"))
-    modern = reproduce(questions(figure_set=FigureSet.MODERN))
+    modern = Modern.measured()
     # the same numbers give the same bytes
     mpl.rcParams.update({"svg.hashsalt": "heatsoak", "font.size": 9, "axes.grid": True})
     mpl.rcParams.update({"grid.color": "#eeeeee", "axes.axisbelow": True, "svg.fonttype": "none"})
@@ -64,8 +75,15 @@ def main() -> None:
         "second-loose": loose_list(second),
         "modern": modern_table(modern),
         "modern-counts": modern_counts(modern),
+        "modern-near": near_table(modern),
+        "modern-errors": error_table(modern),
         "rates": rate_table(reproduce([q for q in questions() if is_rate(q)])),
     }
+    write_parts(parts)
+
+
+def write_parts(parts: dict[str, str]) -> None:
+    """Put the parts between their markers on the page."""
     page = PAGE.read_text("utf-8")
     for name, text in parts.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.S)
@@ -184,36 +202,98 @@ def loose_list(found: dict[str, Any]) -> str:
     )
 
 
-def modern_table(rows: list[ReproductionRow]) -> str:
-    def number(row: ReproductionRow, value: float) -> str:
+@dataclass(frozen=True)
+class Modern:
+    """The modern figures, simulated by the catalog's drives and by drives left out."""
+
+    asked: list[Question]
+    rows: list[ReproductionRow]
+    left_out: list[ReproductionRow]
+
+    @classmethod
+    def measured(cls) -> "Modern":
+        asked = questions(figure_set=FigureSet.MODERN)
+        left_out = reproduce(asked, drives=left_out_drives(asked))
+        return cls(asked, reproduce(asked), left_out)
+
+    def simulated(self) -> list[tuple[ReproductionRow, ReproductionRow]]:
+        """The rows of both, without what drives state, which is not simulated."""
+        return [
+            (row, without)
+            for question, row, without in zip(self.asked, self.rows, self.left_out, strict=True)
+            if kind_of(question) != STATED
+        ]
+
+
+def modern_table(modern: Modern) -> str:
+    def number(row: ReproductionRow, value: float | None) -> str:
+        if value is None:
+            return "n/a"
         return str(bool(value)).lower() if row.metric == "throttles" else f"{value:.3g}"
 
     def published(row: ReproductionRow) -> str:
         tolerance = f" ± {row.tolerance:g}" if row.tolerance else ""
         return "-".join(number(row, end) for end in dict.fromkeys(row.published)) + tolerance
 
-    header = ["figure", "published", "simulated", "role", "holds"]
+    def cells(row: ReproductionRow) -> list[str]:
+        return [number(row, row.simulated), "yes" if row.ok else "no"]
+
+    header = ["figure", "published", "role", "simulated", "holds", "left out", "holds"]
     return table(
         header,
         [
-            [
-                row.id,
-                published(row),
-                "n/a" if row.simulated is None else number(row, row.simulated),
-                row.role,
-                "yes" if row.ok else "no",
-            ]
-            for row in rows
+            [row.id, published(row), row.role, *cells(row), *cells(without)]
+            for row, without in modern.simulated()
         ],
     )
 
 
-def modern_counts(rows: list[ReproductionRow]) -> str:
+def modern_counts(modern: Modern) -> str:
     def held(role: str) -> str:
-        of_role = [row.ok for row in rows if row.role == role]
+        of_role = [row.ok for row, _ in modern.simulated() if row.role == role]
         return f"{sum(of_role)} of {len(of_role)} {role}"
 
-    return f"{len(rows)} figures: {held('known')} and {held('predicted')} hold."
+    return (
+        f"{len(modern.simulated())} figures: {held('fitted')}, {held('known')} and "
+        f"{held('predicted')} hold."
+    )
+
+
+def near_table(modern: Modern) -> str:
+    """How near the figures of each kind come, simulated and left out."""
+    both = [
+        {one.kind: one for one in nearness(modern.asked, rows)}
+        for rows in (modern.rows, modern.left_out)
+    ]
+
+    def cells(one: Nearness) -> list[str]:
+        near = "" if one.near_share is None else f"{one.near} within {one.near_share:.0%}"
+        return [f"{one.held} of {one.count}", near]
+
+    rows = [[kind, *(cell for of in both for cell in cells(of[kind]))] for kind in both[0]]
+    return table(["", "hold", "near", "hold left out", "near left out"], rows)
+
+
+def error_table(modern: Modern) -> str:
+    """The mean absolute relative error of published speeds, drive by drive."""
+    errors: dict[str, list[list[float]]] = {}
+    for question, row, without in zip(modern.asked, modern.rows, modern.left_out, strict=True):
+        if kind_of(question) == SPEEDS and row.drive is not None:
+            middle = sum(row.published) / 2
+            for at, one in enumerate((row, without)):
+                if one.simulated is not None:
+                    of_drive = errors.setdefault(row.drive, [[], []])
+                    of_drive[at].append(abs(one.simulated / middle - 1))
+
+    def mean(values: list[float]) -> str:
+        return f"{sum(values) / len(values):.1%}" if values else "n/a"
+
+    rows = [
+        [drive, str(len(of_drive[0])), *map(mean, of_drive)] for drive, of_drive in errors.items()
+    ]
+    everything = [[value for one in errors.values() for value in one[at]] for at in (0, 1)]
+    rows.append(["all", str(len(everything[0])), *map(mean, everything)])
+    return table(["drive", "speeds", "simulated", "left out"], rows)
 
 
 def is_rate(question: Question) -> bool:

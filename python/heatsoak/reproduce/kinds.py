@@ -7,17 +7,18 @@ from statistics import median
 from heatsoak.reproduce.plan import Question
 from heatsoak.reproduce.rows import ReproductionRow
 
+SPEEDS, STATED = "speeds", "stated limits"
 #: What a measure gives, and the share of the published number that counts as near.
 KINDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "throttles or not": (("throttles",), None),
     "onsets": (("thermal_onset_s", "written_gb_at_onset"), 0.25),
-    "speeds": (
+    SPEEDS: (
         ("peak_mb_s", "throttled_mb_s", "mean_mb_s", "behind_cache_mb_s", "end_mb_s"),
         0.15,
     ),
     "cache sizes": (("cache_gb",), 0.1),
     "powers": (("mean_power_w",), 0.1),
-    "stated limits": (
+    STATED: (
         (
             *("stated_warning_c", "stated_critical_c"),
             *("stated_ps0_w", "stated_ps1_w", "stated_ps2_w"),
