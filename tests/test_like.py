@@ -86,12 +86,14 @@ def test_another_capacity_is_of_the_family(model: str, drive_id: str, size_bytes
 
 
 def test_what_a_drive_says_of_its_size_counts_where_its_name_has_none() -> None:
+    assert liked("Sabrent Rocket Q").size_bytes is None
     assert liked("Sabrent Rocket Q", 10**12).kind == "model"
     assert liked("Sabrent Rocket Q", 4 * 10**12).kind == "family"
 
 
 def test_a_family_of_several_capacities_leaves_the_size_open(tmp_path: Path) -> None:
     assert liked("Samsung SSD 990 PRO").size_bytes is None
+    assert liked("CT2000T700SSD3").size_bytes == load_drive("crucial-t700-2tb").user_bytes
     done = heatsoak_here("drives", "--like", "990 PRO", cwd=tmp_path)
     assert done.stdout.startswith("990 PRO: the catalog has its family, as samsung-990-pro-")
 

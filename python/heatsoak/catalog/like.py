@@ -102,12 +102,11 @@ def _of_family(
     """The drive of a family that has this very name, or is nearest in size."""
     drives = [load_drive(name) for name in found]
     same = [drive for drive in drives if text in map(_normal, (drive.model, *drive.also))]
-    size = size_bytes or (None if same else named)
+    size = size_bytes or named
     if not size:
-        drive = (same or drives)[0]
-        if same or len(drives) == 1:
-            return Likeness("model", drive, drive.user_bytes)
-        return Likeness("family", drive, None)
+        return Likeness("model" if same else "family", (same or drives)[0], None)
+    if same and not size_bytes:
+        return Likeness("model", same[0], same[0].user_bytes)
     drive = min(drives, key=lambda one: abs(log2(size / one.user_bytes)))
     # a family's capacities double from one to the next, but 480, 500 and 512 GB are the same
     is_same = abs(log2(size / drive.user_bytes)) < 0.5
@@ -165,6 +164,9 @@ def _normal(model: str) -> str:
 
 def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
     """What may be a name's family, with the capacity in bytes that it names in that case."""
+    for form, pattern, unit in _IN_PART_NUMBERS:
+        for found in pattern.finditer(text):
+            yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit
     words, named = [], None
     for word in text.split():
         if capacity := _CAPACITY.fullmatch(word):
@@ -173,6 +175,3 @@ def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
             words.append(word)
     if words:
         yield (" ".join(words),), named
-    for form, pattern, unit in _IN_PART_NUMBERS:
-        for found in pattern.finditer(text):
-            yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit
