@@ -249,7 +249,7 @@ class LikenessRow(_Row):
         warning_c: what it states in Identify Controller, as `critical_c`.
         cache_bytes: its pSLC write cache; None if it has none.
         flash_mb_s: how fast it writes once that is full.
-        assumed: the keys whose numbers are not published: assumed, or scaled from a sibling's.
+        assumed: the keys whose numbers are assumed, or scaled from a sibling's.
         command: what simulates it.
     """
 
