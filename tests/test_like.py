@@ -57,6 +57,7 @@ def test_one_more_word_is_another_family(drive: Drive, word: str) -> None:
         "Gen4 NVMe",
         "1TB",
         "",
+        f"Samsung SSD 990 PRO {'9' * 400}TB",
     ],
 )
 def test_near_misses_are_no_family(model: str) -> None:
@@ -85,8 +86,16 @@ def test_another_capacity_is_of_the_family(model: str, drive_id: str, size_bytes
 
 
 def test_what_a_drive_says_of_its_size_counts_where_its_name_has_none() -> None:
+    assert liked("Sabrent Rocket Q").size_bytes is None
     assert liked("Sabrent Rocket Q", 10**12).kind == "model"
     assert liked("Sabrent Rocket Q", 4 * 10**12).kind == "family"
+
+
+def test_a_family_of_several_capacities_leaves_the_size_open(tmp_path: Path) -> None:
+    assert liked("Samsung SSD 990 PRO").size_bytes is None
+    assert liked("CT2000T700SSD3").size_bytes == load_drive("crucial-t700-2tb").user_bytes
+    done = heatsoak_here("drives", "--like", "990 PRO", cwd=tmp_path)
+    assert done.stdout.startswith("990 PRO: the catalog has its family, as samsung-990-pro-")
 
 
 def test_a_dynamic_cache_grows_with_the_capacity() -> None:

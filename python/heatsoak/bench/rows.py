@@ -243,13 +243,13 @@ class LikenessRow(_Row):
     Attributes:
         likeness: the same ``model``, its ``family`` in another capacity, or its ``class`` alone.
         id: of the catalog's drive, whose model is `model`.
-        size_bytes: of the drive that was asked for; the catalog's if that is not known.
+        size_bytes: of the drive that was asked for; None if that is not known.
         throttles_from_c: what it reports when it begins to throttle; None if it throttles by a
             temperature that it does not report.
         warning_c: what it states in Identify Controller, as `critical_c`.
         cache_bytes: its pSLC write cache; None if it has none.
         flash_mb_s: how fast it writes once that is full.
-        assumed: the keys whose numbers are not published: assumed, or scaled from a sibling's.
+        assumed: the keys whose numbers are assumed, or scaled from a sibling's.
         command: what simulates it.
     """
 
@@ -258,7 +258,7 @@ class LikenessRow(_Row):
     likeness: Literal["model", "family", "class"]
     id: str
     model: str
-    size_bytes: int
+    size_bytes: int | None
     throttles_from_c: float | None
     warning_c: float | None
     critical_c: float | None
@@ -284,14 +284,15 @@ def likeness_row(model: str) -> LikenessRow:
         "cache_bytes": drive.cache and drive.cache.bytes,
         "flash_mb_s": drive.nand.program_us,
     }
-    scaled = {"cache_bytes", "flash_mb_s"} if found.size_bytes != drive.user_bytes else set()
+    is_scaled = found.kind == "family" and found.size_bytes is not None
+    scaled = {"cache_bytes", "flash_mb_s"} if is_scaled else set()
     return LikenessRow(
         sentence=f"{model}: {_likeness_in_words(found)}",
         asked=model,
         likeness=found.kind,
         id=drive.id,
         model=drive.model,
-        size_bytes=round(found.size_bytes),
+        size_bytes=found.size_bytes and round(found.size_bytes),
         throttles_from_c=from_c and from_c.value,
         warning_c=warning_c and warning_c.value,
         critical_c=critical_c and critical_c.value,
@@ -307,6 +308,8 @@ def _likeness_in_words(found: Likeness) -> str:
     match found.kind:
         case "model":
             return f"the catalog has it, as {found.drive.id}"
+        case "family" if found.size_bytes is None:
+            return f"the catalog has its family, as {found.drive.id}"
         case "family":
             return f"the catalog has its {size} sibling, {found.drive.id}"
         case "class":

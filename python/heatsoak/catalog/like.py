@@ -18,7 +18,7 @@ _Family = tuple[str, ...]
 _IDLE_WORDS = {"ssd", "with", "heatsink"}
 #: What follows a part number for a single customer.
 _OF_CUSTOMER = re.compile(r"-00[a-z0-9]{3,4}\b")
-_CAPACITY = re.compile(r"(\d+(?:\.\d+)?)([gt])b")
+_CAPACITY = re.compile(r"(\d{1,5}(?:\.\d+)?)([gt])b")
 #: How part numbers write capacities, by what they are like, and the number's unit.
 _IN_PART_NUMBERS = (
     ("WDS500G3B0C", re.compile(r"(?=(\d{3,4})(g)(?!b))"), GB),
@@ -37,12 +37,12 @@ class Likeness:
 
     Attributes:
         kind: the same ``model``, its ``family`` in another capacity, or its ``class`` alone.
-        size_bytes: of the drive that was asked for; the catalog's if that is not known.
+        size_bytes: of the drive that was asked for; None if that is not known.
     """
 
     kind: Literal["model", "family", "class"]
     drive: Drive
-    size_bytes: float
+    size_bytes: float | None
 
     @property
     def throttles_from_c(self) -> Figure | None:
@@ -70,7 +70,7 @@ class Likeness:
 
     @property
     def _larger(self) -> float:
-        return self.size_bytes / self.drive.user_bytes if self.kind == "family" else 1.0
+        return (self.size_bytes or self.drive.user_bytes) / self.drive.user_bytes
 
 
 @cache
@@ -102,11 +102,11 @@ def _of_family(
     """The drive of a family that has this very name, or is nearest in size."""
     drives = [load_drive(name) for name in found]
     same = [drive for drive in drives if text in map(_normal, (drive.model, *drive.also))]
-    size = size_bytes or (None if same else named)
+    size = size_bytes or named
     if not size:
-        drive = (same or drives)[0]
-        is_same = bool(same) or len(drives) == 1
-        return Likeness("model" if is_same else "family", drive, drive.user_bytes)
+        return Likeness("model" if same else "family", (same or drives)[0], None)
+    if same and not size_bytes:
+        return Likeness("model", same[0], same[0].user_bytes)
     drive = min(drives, key=lambda one: abs(log2(size / one.user_bytes)))
     # a family's capacities double from one to the next, but 480, 500 and 512 GB are the same
     is_same = abs(log2(size / drive.user_bytes)) < 0.5
@@ -128,7 +128,7 @@ def _of_class(text: str, size_bytes: float | None) -> Likeness | None:
     if not drives:
         return None
     drive = min(drives, key=lambda one: abs(log2((size_bytes or TB) / one.user_bytes)))
-    return Likeness("class", drive, drive.user_bytes)
+    return Likeness("class", drive, None)
 
 
 @cache
@@ -164,6 +164,9 @@ def _normal(model: str) -> str:
 
 def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
     """What may be a name's family, with the capacity in bytes that it names in that case."""
+    for form, pattern, unit in _IN_PART_NUMBERS:
+        for found in pattern.finditer(text):
+            yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit
     words, named = [], None
     for word in text.split():
         if capacity := _CAPACITY.fullmatch(word):
@@ -172,6 +175,3 @@ def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
             words.append(word)
     if words:
         yield (" ".join(words),), named
-    for form, pattern, unit in _IN_PART_NUMBERS:
-        for found in pattern.finditer(text):
-            yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit

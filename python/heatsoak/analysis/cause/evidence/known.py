@@ -35,7 +35,7 @@ def limit(case: Case) -> Finding | None:
 def cache(case: Case) -> Finding | None:
     """What the step had written at the onset, compared with the cache of such drives."""
     known, here_gb = _hint(case), case.view.written_gb(case.drop.onset_s)
-    if known is None or known.cache_bytes is None or not here_gb:
+    if known is None or not known.size_bytes or not known.cache_bytes or not here_gb:
         return None
     cache_gb = known.cache_bytes / GB
     if apart(here_gb, cache_gb) > SAME:

@@ -63,8 +63,10 @@ def test_a_sibling_has_a_cache_of_its_own_size(tmp_path: Path) -> None:
     assert "452 GB" in line
 
 
-@pytest.mark.parametrize(("model", "factor"), [(UNKNOWN, 1.0), (KNOWN, 3.0)])
-def test_another_drive_or_another_amount_says_nothing(
+@pytest.mark.parametrize(
+    ("model", "factor"), [(UNKNOWN, 1.0), (KNOWN, 3.0), ("Samsung SSD 990 PRO", 0.5)]
+)
+def test_another_drive_or_amount_or_an_unknown_size_says_nothing(
     model: str, factor: float, tmp_path: Path
 ) -> None:
     assert said_of_catalog(episode(tmp_path, model, factor * CACHE_GB * 1e3 / FULL)) == []
