@@ -79,7 +79,7 @@ def test_figures_of_other_drives_are_not_asked() -> None:
     assert all(question.drives for question in asked)
     with pytest.raises(UsageError, match="of a drive in the catalog has an id"):
         questions(prefix="gm7000", figure_set=FigureSet.MODERN)
-    with pytest.raises(UsageError, match="there are .*samsung-sm951-nvme-256"):
+    with pytest.raises(UsageError, match=r"there are .*samsung-sm951-nvme-256"):
         questions("intel-750-1200-u2", figure_set=FigureSet.MODERN)
 
 

@@ -166,6 +166,15 @@ mod tests {
         assert_eq!((states.next_change_s(), states.wake()), (None, 0.0));
     }
 
+    #[test]
+    fn a_host_that_keeps_drives_awake_lets_none_rest() {
+        let mut place = sample::place();
+        place.keeps_awake = true;
+        let mut states = PowerStates::at(&place, &sample::drive().power_states).unwrap();
+        states.rest(1e6);
+        assert_eq!((states.state(), states.power_w()), (0, None));
+    }
+
     fn error(change: impl FnOnce(&mut PowerStateSpec)) -> String {
         let mut states = sample::drive().power_states;
         change(&mut states[1]);

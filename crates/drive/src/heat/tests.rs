@@ -421,6 +421,7 @@ fn each_joule_goes_where_it_is_spent() {
         host_write_pages: 2e6,
         read_pages: 3e6,
         programmed_pages: 4e6,
+        cached_pages: 1e6,
         erased_pages: 5e6,
         moved_pages: 6e6,
         busy_s: 0.5,
@@ -435,6 +436,10 @@ fn each_joule_goes_where_it_is_spent() {
     assert!((spent.controller - 0.75 * controller).abs() < 1e-9);
     assert!((spent.board - 0.25 * (nand + controller)).abs() < 1e-9);
     assert!((spent.total() - nand - controller).abs() < 1e-9);
+    // pages of the cache cost as much as any other unless it is said otherwise
+    energy.cache_program_uj = Some(1.0);
+    let cached = energy.spent_j(10.0, &work, 75.0, None);
+    assert!((spent.total() - cached.total() - 3.0).abs() < 1e-9);
     // a power state's power has its leakage in it
     let resting = energy.spent_j(10.0, &Work::default(), 75.0, Some(0.05));
     assert!((resting.total() - 0.5).abs() < 1e-12);
@@ -838,6 +843,7 @@ fn place_numbers(place: &mut EnclosureSpec) -> Vec<Number<'_>> {
         link_mb_s,
         host_read_iops,
         host_write_iops,
+        keeps_awake: _,
     } = place;
     let mut all = network_numbers("", nodes, links);
     all.push(("air_c".into(), true, air_c));
