@@ -416,7 +416,7 @@ def test_a_drive_is_its_data_sheet_over_its_class(tmp_path: Path) -> None:
     assert drive.controller.write_mb_s.assumed
 
     target = SimulatedTarget(drive, "fan-fast")
-    step = WorkloadStep(name="write", rw="write", bs="128k", iodepth=32, runtime="60s")
+    step = WorkloadStep(name="write", rw="write", bs="128k", iodepth=32, runtime_s=60)
     frames = [frame for frame in target.run(step) if isinstance(frame, pl.DataFrame)]
     power_w = pl.concat(frames)["power_w"].drop_nulls().tail(100).mean()
     assert power_w == pytest.approx(6, rel=0.05)

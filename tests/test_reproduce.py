@@ -24,7 +24,8 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
 from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
-from heatsoak.reproduce.measures import MEASURES, FigureInput, MeasuredFigure
+from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure
+from heatsoak.reproduce.measures import MEASURES
 from heatsoak.reproduce.runner import FinishedRun, NotMeasured, steps_of
 from heatsoak_dev.calibration import check_calibration
 
