@@ -18,6 +18,7 @@ from heatsoak.files import require_file
 
 _CATALOG = files("heatsoak.catalog")
 _Model = TypeVar("_Model", bound=Strict)
+_SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
 _TWIN = {"drive", "places", "parameters"}
 
@@ -242,9 +243,10 @@ def _texts(folder: str) -> list[tuple[str, str]]:
 def _own_file(name: str, what: str, known: list[str]) -> str:
     path = Path(name)
     if not name.endswith(".toml") and not path.is_file():
+        shown = _SHOWN_BY.get(what, f"known are {', '.join(known)}")
         raise UsageError(
-            f"there is no simulated {what} '{name}'{suggestion(name, known)}: known are "
-            f"{', '.join(known)}; the path of a TOML file works too"
+            f"there is no simulated {what} '{name}'{suggestion(name, known)}: {shown}; the path of "
+            "a TOML file works too"
         )
     require_file(path)
     try:

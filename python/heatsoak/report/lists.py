@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
+from rich.columns import Columns
 from rich.padding import Padding
 from rich.table import Table
 
@@ -14,8 +15,13 @@ from heatsoak.units import format_bytes, format_duration, format_number
 
 
 def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
-    """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each."""
+    """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each.
+
+    Simulated drives, of which there are many, follow as names alone.
+    """
     drives = list(drives)
+    simulated = [drive["path"] or drive["id"] for drive in drives if drive["simulated"]]
+    drives = [drive for drive in drives if not drive["simulated"]]
     has_hosts = any("host" in drive for drive in drives)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in (
@@ -28,9 +34,7 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
     ):
         table.add_column(heading, overflow="fold")
     for drive in drives:
-        if drive["simulated"]:
-            writing = Text("simulated", style="cyan")
-        elif drive["writable"]:
+        if drive["writable"]:
             writing = Text(f"safe with --erase {drive['id']}", style="green")
         else:
             writing = Text(f"refused: {drive['why']}", style="yellow")
@@ -42,7 +46,12 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
             Text(", ".join(drive["sensors"])),
             writing,
         )
-    console.print(table)
+    if drives:
+        console.print(table)
+    if simulated:
+        console.print()
+        console.print("Simulated drives, for --on (docs/simulated-drive.md says more of them):")
+        console.print(Columns(map(Text, simulated), padding=(0, 2, 0, 0)))
 
 
 def print_likeness(row: dict[str, Any], console: Console) -> None:
