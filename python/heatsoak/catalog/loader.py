@@ -25,7 +25,7 @@ _TWIN = {"drive", "places", "parameters"}
 
 def drive_ids() -> list[str]:
     """Return the ids of the simulated drives."""
-    return list(_drives())
+    return list(_names("drives"))
 
 
 def load_drive(name: str) -> Drive:
@@ -33,8 +33,8 @@ def load_drive(name: str) -> Drive:
 
     Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
-    if name in _drives():
-        return _drives()[name]
+    if name in _names("drives"):
+        return _drive(name)
     return _own_drive(name, ())
 
 
@@ -115,17 +115,10 @@ def read_catalog(name: str) -> dict[str, Any]:
 
 
 @cache
-def _drives() -> dict[str, Drive]:
-    tables = {stem: toml_tables(text, stem) for stem, text in _texts("drives")}
-
-    def drive(name: str, path: tuple[str, ...]) -> Drive:
-        if name not in tables:
-            raise UsageError(f"{path[-1]}: base: there is no drive '{name}'")
-        _require_no_cycle(name, path)
-        own = _drive_of(tables[name], name, lambda base: drive(base, (*path, name)))
-        return own.model_copy(update={"id": name})
-
-    return {name: drive(name, ()) for name in tables}
+def _drive(name: str) -> Drive:
+    """A drive of the catalog; only what is asked for is read, for there are dozens."""
+    tables = own_tables(name)
+    return _drive_of(tables, name, _drive).model_copy(update={"id": name})
 
 
 @cache
@@ -149,8 +142,8 @@ def _own_drive(name: str, path: tuple[str, ...]) -> Drive:
         return _drive_of_twin(tables, name)
 
     def load(base: str) -> Drive:
-        if base in _drives():
-            return _drives()[base]
+        if base in _names("drives"):
+            return _drive(base)
         beside = Path(name).parent / base
         if not beside.is_file():
             known = suggestion(base, drive_ids())
@@ -231,12 +224,16 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
     return validated(Enclosure, tables, name).model_copy(update={"id": name})
 
 
+@cache
+def _names(folder: str) -> tuple[str, ...]:
+    """The stems of a folder's files, in order."""
+    names = sorted(entry.name for entry in (_CATALOG / folder).iterdir())
+    return tuple(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
 def _texts(folder: str) -> list[tuple[str, str]]:
-    entries = sorted((_CATALOG / folder).iterdir(), key=lambda entry: entry.name)
     return [
-        (entry.name.removesuffix(".toml"), entry.read_text("utf-8"))
-        for entry in entries
-        if entry.name.endswith(".toml")
+        (stem, (_CATALOG / folder / f"{stem}.toml").read_text("utf-8")) for stem in _names(folder)
     ]
 
 
