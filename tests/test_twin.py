@@ -278,5 +278,5 @@ def test_a_twin_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_base_is_named(runs: Path, tmp_path: Path) -> None:
-    done = heatsoak_here("fit", str(runs / "bench"), "--base", "pcie4-tlc-2tb", cwd=tmp_path)
-    assert "there is no simulated drive 'pcie4-tlc-2tb'" in complaint(done, 2)
+    done = heatsoak_here("fit", str(runs / "bench"), "--base", "pcie4-tlc-3tb", cwd=tmp_path)
+    assert "there is no simulated drive 'pcie4-tlc-3tb'" in complaint(done, 2)

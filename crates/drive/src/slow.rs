@@ -89,6 +89,7 @@ impl DriveSpec {
         ] {
             *each_uj /= share;
         }
+        energy.cache_program_uj = energy.cache_program_uj.map(|each_uj| each_uj / share);
         Ok(spec)
     }
 }

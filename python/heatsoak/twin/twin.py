@@ -346,7 +346,9 @@ class Twin(_Row):
     def draws(self, count: int, seed: int = 0) -> list[Array]:
         """Return standardized parameters as likely as the data leave them."""
         chance = np.random.default_rng(seed)
-        drawn = chance.multivariate_normal(self._u, np.asarray(self.uncertainty.covariance), count)
+        covariance = np.asarray(self.uncertainty.covariance)
+        # the other methods leave signs to the machine's linear algebra, and with them the draws
+        drawn = chance.multivariate_normal(self._u, covariance, count, method="cholesky")
         return list(np.clip(drawn, -6.0, 6.0))
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
