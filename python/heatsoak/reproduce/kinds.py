@@ -13,7 +13,7 @@ KINDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "throttles or not": (("throttles",), None),
     "onsets": (("thermal_onset_s", "written_gb_at_onset"), 0.25),
     SPEEDS: (
-        ("peak_mb_s", "throttled_mb_s", "mean_mb_s", "behind_cache_mb_s", "end_mb_s"),
+        ("peak_mb_s", "throttled_mb_s", "mean_mb_s", "behind_cache_mb_s", "rest_mb_s", "end_mb_s"),
         0.15,
     ),
     "cache sizes": (("cache_gb",), 0.1),

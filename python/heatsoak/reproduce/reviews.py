@@ -109,6 +109,15 @@ def behind_cache_mb_s(case: FigureInput) -> MeasuredFigure:
     return MeasuredFigure(float(median(throughput.values[inside])))
 
 
+def rest_mb_s(case: FigureInput) -> MeasuredFigure:
+    """The median speed from that fall to the step's end."""
+    run = only(case.runs)
+    first = _cache_ends(run, case.steps)[0]
+    throughput = run.view(only_step(case.steps)).throughput
+    behind = throughput.t_s > first.onset_s + first.fall_s
+    return MeasuredFigure(float(median(throughput.values[behind])))
+
+
 def end_mb_s(case: FigureInput) -> MeasuredFigure:
     """The median speed of a step's last 60 s."""
     throughput = only(case.runs).view(only_step(case.steps)).throughput
@@ -150,7 +159,7 @@ REVIEW_MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
     for measure in (
         *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
         *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
-        *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, end_mb_s),
+        *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, rest_mb_s, end_mb_s),
         *(stated_warning_c, stated_critical_c, stated_ps0_w, stated_ps1_w, stated_ps2_w),
     )
 }
