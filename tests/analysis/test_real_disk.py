@@ -45,7 +45,13 @@ def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not
     during = made.level("write_bw_mb_s", cut_s + 1.0, back_s)
     assert during < 1.05 * CUT_MB_S
     assert cut["onset_s"] == pytest.approx(cut_s, abs=2)
-    assert cut["end_s"] == pytest.approx(back_s, abs=2)
+    # a busy machine may take seconds to run at the rate that it has again
+    fast_s = next(
+        back_s + second
+        for second in range(7)
+        if made.mean("write_bw_mb_s", back_s + second, back_s + second + 1) > 0.7 * before
+    )
+    assert back_s - 2 <= cut["end_s"] <= fast_s + 2
     assert cut["depth_pct"] == pytest.approx(100 * (1 - during / before), abs=10)
     assert cut["recovered"]
     assert "thermal" not in made.causes
