@@ -431,7 +431,10 @@ def test_a_drive_is_its_data_sheet_over_its_class(tmp_path: Path) -> None:
         ),
         (OVER_A_CLASS.replace('"pcie4-tlc-1tb"', "3"), "base: must be the id of a drive (is 3)"),
         (OVER_A_CLASS.replace("pcie4-tlc-1tb", "mine.toml"), "base: is circular: "),
-        (OVER_A_CLASS.replace("value = 6,", "value = 1,"), "rated.write_w is 1 W, but flash and"),
+        (
+            OVER_A_CLASS.replace("value = 6,", "value = 1,"),
+            "rated.write_w is 1 W, but controller and flash alone",
+        ),
         (OVER_A_CLASS.replace("[capacity]", "[capacities]"), "unknown key 'capacities'"),
     ],
 )

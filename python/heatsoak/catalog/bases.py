@@ -1,6 +1,7 @@
 """Drives made from a base: what their file does not give is scaled from a drive of their class."""
 
 from collections.abc import Mapping
+from math import log2
 from typing import Any
 
 from heatsoak.errors import UsageError
@@ -59,18 +60,14 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
         if "raw_bytes" in capacity
         else drive["capacity"]["user_bytes"]["value"] / base["capacity"]["user_bytes"]["value"]
     )
-    block_bytes = base["nand"]["block_bytes"]["value"]
-    while block_bytes < nand["block_bytes"]["value"] * larger / 1.5:
-        block_bytes *= 2
-    while block_bytes > nand["block_bytes"]["value"] * larger * 1.5:
-        block_bytes /= 2
     channels = drive["nand"]["channels"]["value"]
     like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
     dies = own.get("nand", {}).get("dies", like)
     scaled: dict[tuple[str, str], float] = {
         ("capacity", "raw_bytes"): whole_pages(base["capacity"]["raw_bytes"]["value"] * larger),
         ("nand", "dies"): dies["value"],
-        ("nand", "block_bytes"): block_bytes,
+        # a power of two, as the base's
+        ("nand", "block_bytes"): nand["block_bytes"]["value"] * 2.0 ** round(log2(larger)),
         ("nand", "read_us"): min(
             drive["nand"]["read_us"]["value"],
             dies["value"] / rated["rand_read_iops"]["value"] * 1e6,
@@ -117,9 +114,10 @@ def _link_uj(drive: Tables, way: str, name: str) -> Tables:
         flash_uj = energy.get("cache_program_uj", flash_uj)
     link_uj = (power["value"] - rest_w) / (mb_s * 1e6 / _PAGE_BYTES) * 1e6 - flash_uj
     if link_uj < 0:
-        least_w = rest_w + flash_uj * mb_s / _PAGE_BYTES
+        unavoidable_w = rest_w + flash_uj * mb_s / _PAGE_BYTES
         raise UsageError(
-            f"{name}: rated.{way}_w is {power['value']:g} W, but flash and controller draw "
-            f"{least_w:.1f} W at {mb_s:g} MB/s: give lower energies, or a higher rated power"
+            f"{name}: rated.{way}_w is {power['value']:g} W, but controller and flash alone draw "
+            f"{unavoidable_w:.2f} W at {mb_s:g} MB/s: raise {way}_w, or lower the powers and "
+            "energies in [energy]"
         )
     return {"value": link_uj, "assumed": f"makes the rated {power['value']:g} W of full speed"}
