@@ -273,7 +273,10 @@ def likeness_row(model: str) -> LikenessRow:
     found = like(model)
     if found is None:
         known = [name for one in drive_ids() for name in (one, load_drive(one).model)]
-        raise UsageError(f"{model}: the catalog has no drive like it{suggestion(model, known, 0)}")
+        raise UsageError(
+            f"{model}: the catalog has no drive like it{suggestion(model, known)}: heatsoak drives "
+            "lists what it has"
+        )
     drive, from_c = found.drive, found.throttles_from_c
     limits, cache_bytes = drive.limits, found.cache_bytes
     warning_c, critical_c = (limits.wctemp_c, limits.cctemp_c) if limits else (None, None)
