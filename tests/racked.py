@@ -148,14 +148,14 @@ class RackHost:
         assert self.link is not None
         subprocess.run(["ip", "link", "set", self.link, state], check=True)
 
-    def processes(self) -> list[int]:
-        """Return the processes of tests that have begun and not ended."""
+    def processes(self) -> list[tuple[Path, int]]:
+        """Return the tests that have begun and not ended, each with its process."""
         found = []
         for lock in self.home.glob("*/*/lock"):
             is_under_way = (lock.parent / "started-1.json").exists()
             if is_under_way and not (lock.parent / "ended-1.json").exists():
                 with suppress(ValueError):
-                    found.append(int(lock.read_text()))
+                    found.append((lock.parent, int(lock.read_text())))
         return found
 
 
