@@ -16,6 +16,7 @@ from heatsoak.sensor import Roots
 
 SIZE = 64 << 20
 LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
+ALL_PROCESSES = Path("/proc/2/ns/pid")
 SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -45,8 +46,10 @@ def loop_devices_work() -> bool:
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         return False
     losetup = shutil.which("losetup", path=SBIN)
-    if losetup is None:
+    if losetup is None or not ALL_PROCESSES.is_symlink():
         return False
+    if str(ALL_PROCESSES.readlink()) != "pid:[4026531836]":
+        return False  # the guard refuses every drive in a container without --pid=host
     return subprocess.run([losetup, "-f"], capture_output=True, timeout=200).returncode == 0
 
 
@@ -153,6 +156,8 @@ class Machine:
 
 def fake_proc(base: Path, mount: str = "0:1 / /", swaps: str = "") -> Path:
     (base / "1" / "fd").mkdir(parents=True)
+    (base / "2" / "ns").mkdir(parents=True)
+    (base / "2" / "ns" / "pid").symlink_to("pid:[4026531836]")  # that of all processes
     (base / "1" / "mountinfo").write_text(f"22 1 {mount} rw - ext4 /dev/somewhere rw\n")
     (base / "swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
     return base

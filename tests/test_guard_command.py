@@ -609,6 +609,16 @@ def no_processes_to_be_seen(bench: Bench) -> Iterator[Attempt]:
 
 
 @situation
+def a_container_that_does_not_see_all_processes(bench: Bench) -> Iterator[Attempt]:
+    drive = bench.make()
+    proc = fake_proc(bench.directory / "proc")
+    (proc / "2" / "ns" / "pid").unlink()
+    (proc / "2" / "ns" / "pid").symlink_to("pid:[4026532289]")
+    bench.roots(proc=proc)
+    yield Attempt(drive, "cannot see who else uses it")
+
+
+@situation
 def no_blkid_and_no_wipefs(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     (bench.directory / "bin").mkdir()

@@ -252,6 +252,8 @@ def _sharing(
 
 def _by_ids(roots: Roots) -> dict[str, list[str]]:
     base = roots.dev / "disk" / "by-id"
+    if not base.is_dir():  # in a container, which may see that of the machine
+        base = roots.proc / "1" / "root" / "dev" / "disk" / "by-id"
     found: dict[str, list[str]] = {}
     for name in sorted(sysfs.names(base), key=lambda name: (name.startswith("wwn-"), name)):
         if (number := sysfs.block_number(str(base / name))) is not None:

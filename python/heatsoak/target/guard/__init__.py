@@ -11,6 +11,7 @@ A device is claimed if all of this is true:
 - nothing is known to use it: no partitions, holders (dm, md, bcache), loop devices on it or exports
   of the kernel's own servers (`structure`), no mounts in any process's view, no swap, and no
   processes that have it open or mapped for writing (`users`);
+- all processes of the machine can be seen, which is not so in most containers (`doubt`);
 - it could be opened exclusively and locked, and stays so until the claim is closed: no file
   system, array or volume manager of the kernel can take it meanwhile (`hold`);
 - through that descriptor, its number, size and disk sequence number are those that were examined,

@@ -7,13 +7,12 @@ import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import Doubt, names_in
+from heatsoak.target.guard.doubt import Doubt, names_in, path_on_machine
 
 #: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
 #: These open a device non-exclusively, and no process shows that they have it open.
@@ -143,23 +142,23 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
         finally:
             os.close(fd)
     except FileNotFoundError:
-        return _by_path(name, path)
+        return _by_path(name, path, roots)
     except OSError as error:
         if error.errno == errno.ENXIO:
             return None
         if error.errno in (errno.EACCES, errno.EPERM):
-            return _by_path(name, path)
+            return _by_path(name, path, roots)
         raise Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
     device, inode, block = struct.unpack_from("=QQQ", answer)
     return Backing(path, (device, inode), sysfs.number_of(block) if block else None)
 
 
-def _by_path(name: str, path: str) -> Backing:
+def _by_path(name: str, path: str, roots: Roots) -> Backing:
     try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
+        status = path_on_machine(path, roots).stat()
+    except (OSError, ValueError, Doubt):
         raise Doubt(
-            f"cannot find out what {name} leads to: there is no {printable(path)} here "
+            f"cannot find out what {name} leads to: {printable(path)} is out of sight "
             "(run as root, outside containers)"
         ) from None
     block = sysfs.number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
@@ -169,10 +168,14 @@ def _by_path(name: str, path: str) -> Backing:
 def exports(info: DeviceInfo, roots: Roots) -> list[str]:
     """Look for exports of the drive by the kernel's own servers."""
     base = roots.sys / "kernel" / "config"
+    mounts_of_init = sysfs.read_text(roots.proc / "1" / "mountinfo") or ""
+    if not sysfs.names(base) and " - configfs " in mounts_of_init:  # we are in a container
+        base = path_on_machine(str(base), roots)
     reasons = []
     for pattern, what in _EXPORTS:
         for place in sorted(base.glob(pattern)):
-            number = sysfs.block_number(sysfs.read_text(place) or "")
+            path = sysfs.read_text(place) or ""
+            number = sysfs.block_number(str(path_on_machine(path, roots)))
             if number is not None and rests_on(number, info, roots):
                 reasons.append(f"{what} serves it ({printable(str(place.parent))})")
     return reasons

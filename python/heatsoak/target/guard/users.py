@@ -13,13 +13,14 @@ from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import Doubt, processes
+from heatsoak.target.guard.doubt import (
+    CONTAINER_NEEDS,
+    Doubt,
+    has_ended,
+    path_on_machine,
+    processes,
+)
 from heatsoak.target.guard.structure import backing, rests_on
-
-
-def has_ended(error: OSError) -> bool:
-    """Whether examining a process failed because it has ended (a zombie gives EINVAL)."""
-    return error.errno in (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 
 
 def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
@@ -41,7 +42,9 @@ def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
         for mount in sysfs.parse_mounts(text):
             key = (mount.number, mount.source)
             if key not in verdicts:
-                numbers = {mount.number, sysfs.block_number(mount.source)}
+                there = f"{roots.proc}/1/root{mount.source}"  # if this is a container
+                sources = (sysfs.block_number(mount.source), sysfs.block_number(there))
+                numbers = {mount.number, *sources}
                 verdicts[key] = any(rests_on(number, info, roots) for number in numbers if number)
             if verdicts[key]:
                 places[mount.place] = None
@@ -81,7 +84,7 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
 def _number_beneath(path: str, roots: Roots) -> str | None:
     """Return the number of the device `path`, or of the device that the file `path` is on."""
     try:
-        status = Path(path).stat()
+        status = path_on_machine(path, roots).stat()
     except (OSError, ValueError):
         directory = sysfs.directory_of_name(Path(path).name, roots)
         return None if directory is None else sysfs.read_text(directory / "dev")
@@ -133,23 +136,25 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     Virtual machines and databases on raw disks do. Readers are harmless, and so are tools that
     briefly open every disk, which another look does not find again. Processes that hide their
     descriptors even from root (hardened, or of another container) are ignored: root cannot learn
-    more, and the exclusive open still protects the drive.
+    more, and the exclusive open still protects the drive. If no mapping can be read, it is we who
+    are confined, and that counts against writing.
     Raises Doubt if it is unknown which file is behind a loop device.
     """
     ways = _Ways.to(info, roots)
     for wait_s in _LOOKS_S:
         time.sleep(wait_s)
-        found, unseen = _openers(ways, roots, own_fd)
+        found, unseen, is_confined = _openers(ways, roots, own_fd)
         if not found:
             break
     reasons = []
     if found:
         command = printable(sysfs.read_text(roots.proc / found[0] / "comm") or "unknown")
         reasons.append(f"process {found[0]} ({command}) has it open for writing (stop it first)")
-    if unseen and os.geteuid() != 0:
+    if unseen and (os.geteuid() != 0 or is_confined):
+        remedy = f"in a container, {CONTAINER_NEEDS}" if is_confined else "run as root"
         reasons.append(
             f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
-            "(run as root)"
+            f"({remedy})"
         )
     return reasons
 
@@ -166,8 +171,12 @@ def _generic_nodes(info: DeviceInfo, roots: Roots) -> Iterator[str]:
             yield number
 
 
-def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str]]:
-    """Return the processes that have the drive open for writing, and the unreadable ones."""
+def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str], bool]:
+    """Return the processes that have the drive open for writing, and the unreadable ones.
+
+    With them, whether root itself may not read what processes have mapped.
+    """
+    is_confined = False
     found: list[str] = []
     unseen: list[str] = []
     own = (_own_pid(roots), str(own_fd))
@@ -184,6 +193,8 @@ def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], 
             is_mapped = False
             if not has_ended(error):
                 unseen.append(process.name)
+                # without CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: proc_pid_map_files(5)
+                is_confined = is_confined or (error.errno == errno.EPERM and os.geteuid() == 0)
         if is_mapped:
             found.append(process.name)
             continue
@@ -195,7 +206,7 @@ def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], 
             except OSError as error:
                 if not has_ended(error) and process.name not in unseen:
                     unseen.append(process.name)
-    return found, unseen
+    return found, unseen, is_confined
 
 
 def _own_pid(roots: Roots) -> str:
