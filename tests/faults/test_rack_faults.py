@@ -136,7 +136,9 @@ def _one_run(
     return killed
 
 
-def _check(rack: RackOfHosts, out: str, drives: dict[str, CountingDrive], killed: set[Path]) -> None:
+def _check(
+    rack: RackOfHosts, out: str, drives: dict[str, CountingDrive], killed: set[Path]
+) -> None:
     by_uri = {drive.uri: drive for drive in drives.values()}
     homes = {host.name: host.home for host in rack.hosts}
     run = json.loads((rack.cwd / out / "rack.json").read_bytes())["run"]
