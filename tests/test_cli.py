@@ -547,7 +547,7 @@ def test_without_a_command_it_says_which_questions_are_answered_how(tmp_path: Pa
     done = heatsoak_here(cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    for command in ("run", "watch", "analyze", "compare", "report", "drives", "demo"):
+    for command in ("demo", "doctor", "run", "watch", "analyze", "compare", "report", "drives"):
         assert any(f"  heatsoak {command}" in line and "?" in line for line in lines), command
 
 

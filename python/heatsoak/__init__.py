@@ -6,7 +6,6 @@ first used, so that importing heatsoak is fast.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from heatsoak import errors
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from heatsoak.recording import Recording
     from heatsoak.twin import Advice, Prediction, Twin
 
-__version__ = version("heatsoak")
+    __version__: str
 
 __all__ = [
     "Advice",
@@ -74,6 +73,11 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     """Load what is used for the first time."""
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer than Python takes to start
+
+        found = globals()[name] = version("heatsoak")
+        return found
     if name not in _LAZY:
         raise AttributeError(f"module 'heatsoak' has no attribute '{name}'")
     module, there = _LAZY[name]

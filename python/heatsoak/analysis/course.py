@@ -1,16 +1,20 @@
 """What a recording did to its drive over time: loads, rests, purges, bytes written."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from heatsoak.catalog import Likeness, like
 from heatsoak.protocol import Conditions, LoadStep, Observed
 from heatsoak.recording import Recording, step_of_attempt
 from heatsoak.units import GB
+
+if TYPE_CHECKING:
+    from heatsoak.catalog import Likeness
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Course:
     @property
     def known(self) -> Likeness | None:
         """The catalog's drive of the same model or its family; None if there is none."""
+        from heatsoak.catalog import like  # few recordings are held against the catalog
+
         size = self.drive_gb and round(self.drive_gb * GB)
         found = like(str(self.drive.get("model") or ""), size)
         return None if found is None or found.kind == "class" else found

@@ -2,14 +2,20 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
 #: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
 PowerSource = Literal["measured", "reported", "modelled", "logged"]
 
 
-class Power(BaseModel):
+class _Findings(BaseModel):
+    """Base: built when first used, for few recordings have every kind of finding."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Power(_Findings):
     """Where power figures come from; a rating is what the drive states, not a measurement.
 
     Attributes:
@@ -26,7 +32,7 @@ class Power(BaseModel):
     rated_states: list[int] = []
 
 
-class CopyStepFindings(BaseModel):
+class CopyStepFindings(_Findings):
     """What both sides of a copy show together.
 
     Attributes:
@@ -49,7 +55,7 @@ class CopyStepFindings(BaseModel):
     text: str
 
 
-class CopyFindings(BaseModel):
+class CopyFindings(_Findings):
     """A copy whose two recordings are given, by their paths."""
 
     source: str
@@ -57,7 +63,7 @@ class CopyFindings(BaseModel):
     steps: list[CopyStepFindings]
 
 
-class RoundStep(BaseModel):
+class RoundStep(_Findings):
     """A step's means over the last rounds, five at most."""
 
     step: str
@@ -66,7 +72,7 @@ class RoundStep(BaseModel):
     mean_mb_s: float | None
 
 
-class RoundsFindings(BaseModel):
+class RoundsFindings(_Findings):
     """Whether rounds became steady, as SNIA's performance test specification defines it.
 
     Attributes:
@@ -91,7 +97,7 @@ class RoundsFindings(BaseModel):
     text: str
 
 
-class ScoreFindings(BaseModel):
+class ScoreFindings(_Findings):
     """The number that a protocol is run for.
 
     Attributes:
@@ -140,7 +146,7 @@ Cause = Literal[
 Verdict = Cause | Literal["steady", "unknown"]
 
 
-class Episode(BaseModel):
+class Episode(_Findings):
     """One stretch of lowered throughput.
 
     Attributes:
@@ -190,7 +196,7 @@ class Episode(BaseModel):
     temp_c_at_onset: float | None
 
 
-class IopsPercentiles(BaseModel):
+class IopsPercentiles(_Findings):
     """Percentiles of the rates of individual seconds."""
 
     min: float
@@ -202,7 +208,7 @@ class IopsPercentiles(BaseModel):
     max: float
 
 
-class RateLevel(BaseModel):
+class RateLevel(_Findings):
     """A rate level: the share of the time spent there, and how long each stay usually is.
 
     Attributes:
@@ -216,7 +222,7 @@ class RateLevel(BaseModel):
     dwell_s: float
 
 
-class LatencySummary(BaseModel):
+class LatencySummary(_Findings):
     """Latencies of a window; only `max_us` is taken over the whole window.
 
     The percentiles were taken for each interval; these are their median and largest values.
@@ -230,7 +236,7 @@ class LatencySummary(BaseModel):
     max_us: float | None
 
 
-class SteadyState(BaseModel):
+class SteadyState(_Findings):
     """Whether five rounds in a row are steady, as SNIA's performance test specification defines it.
 
     Attributes:
@@ -252,7 +258,7 @@ class SteadyState(BaseModel):
     slope_pct: float
 
 
-class Consistency(BaseModel):
+class Consistency(_Findings):
     """IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
 
     Attributes:
@@ -281,7 +287,7 @@ class Consistency(BaseModel):
     write_latency: LatencySummary | None = None
 
 
-class StepFindings(BaseModel):
+class StepFindings(_Findings):
     """What one judged step shows.
 
     Attributes:
@@ -346,7 +352,7 @@ class StepFindings(BaseModel):
         return self.throttles or (self.verdict == "unknown" and is_slow)
 
 
-class SensorTrust(BaseModel):
+class SensorTrust(_Findings):
     """Whether a temperature can be trusted to explain throttling, and why.
 
     Attributes:
@@ -373,7 +379,7 @@ class SensorTrust(BaseModel):
 Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
 
 
-class Answer(BaseModel):
+class Answer(_Findings):
     """What a person wanted to know.
 
     Attributes:
@@ -388,7 +394,7 @@ class Answer(BaseModel):
     next: str | None = None
 
 
-class Unloaded(BaseModel):
+class Unloaded(_Findings):
     """The time in which a log shows the drive, but no load that could be judged.
 
     Attributes:
@@ -412,7 +418,7 @@ class Unloaded(BaseModel):
     reasons: list[str] = []
 
 
-class RecordingFindings(BaseModel):
+class RecordingFindings(_Findings):
     """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
@@ -439,7 +445,7 @@ class RecordingFindings(BaseModel):
     no_temp: str | None = None
 
 
-class Findings(BaseModel):
+class Findings(_Findings):
     """What recordings show, in the given order, and copies with both sides given.
 
     Attributes:

@@ -239,7 +239,6 @@ def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
 
 def lagged(spent: Array, steps: float) -> Array:
     """Return a first-order lag of one over `steps`, from 0 on."""
-    from scipy.signal import lfilter  # not every recording has temperatures
-
-    gain = -np.expm1(-steps)
-    return np.asarray(lfilter([gain], [1.0, gain - 1.0], spent), dtype=np.float64)
+    # scipy's filters take half a second to import
+    from_zero = pl.Series(np.concatenate([[0.0], spent]))
+    return from_zero.ewm_mean(alpha=-float(np.expm1(-steps)), adjust=False).to_numpy()[1:]

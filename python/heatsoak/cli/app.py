@@ -3,12 +3,9 @@
 import errno
 import io
 import os
-import platform
 import select
 import signal
 import sys
-import tempfile
-import traceback
 from typing import Annotated, TextIO
 
 import typer
@@ -24,29 +21,9 @@ _STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 #: Characters of an unexpected error's message that are shown; the details have the rest.
 _MAX_SAID = 300
 
-#: What is printed without a command.
-_QUESTIONS = (
-    "heatsoak finds out whether a drive throttles, when, by how much, and why.",
-    "",
-    "Does my drive throttle?            heatsoak run quick --on DIRECTORY",
-    "Does it while I work with it?      heatsoak watch /dev/nvme0n1",
-    "Did it in this log, and why?       heatsoak analyze FILE",
-    "Is a drive slower than it was?     heatsoak history DIRECTORY",
-    "Which drives of a rack differ?     heatsoak rack --help",
-    "What does a heatsink change?       heatsoak compare RECORDINGS --by heatsink",
-    "What if it were hotter, or cooled? heatsoak predict DRIVE --ambient 35 --heatsink 4",
-    "How do I show it to others?        heatsoak report RECORDINGS -o report.html",
-    "Which drives are here?             heatsoak drives",
-    "What else can be run on a drive?   heatsoak protocols",
-    "What does a result look like?      heatsoak demo (on a simulated drive, in a minute)",
-    "",
-    "heatsoak --help lists all commands, heatsoak COMMAND --help the options of one.",
-)
-
 app = typer.Typer(
     cls=Commands,
     help="Finds out whether a drive throttles, when, by how much, and why.",
-    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -60,16 +37,12 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Find out whether a drive throttles, when, by how much, and why."""
-    if context.invoked_subcommand is None:
-        for line in _QUESTIONS:
-            print_out(line)
 
 
 def main() -> None:
@@ -126,6 +99,10 @@ def _run() -> int:
 
 def _internal_error(error: BaseException) -> str:
     """Return the message for a bug in heatsoak, having written the traceback to a file."""
+    import platform  # none of these for a command that works
+    import tempfile
+    import traceback
+
     what = f"internal error: {type(error).__name__}: {str(error)[:_MAX_SAID]}"
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HEATSOAK_DEBUG"):

@@ -15,6 +15,29 @@ from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from heatsoak.errors import UsageError
+from heatsoak.output import print_out
+
+#: What is printed without a command.
+_QUESTIONS = (
+    "heatsoak finds out whether a drive throttles, when, by how much, and why.",
+    "",
+    "What does a result look like?       heatsoak demo (a simulated drive, a minute)",
+    "What can be tested here?            heatsoak doctor",
+    "Does my drive throttle?             heatsoak run quick --on ~/ (two minutes)",
+    "Does it while I work with it?       heatsoak watch /dev/nvme0n1",
+    "I only have logs: did it throttle?  heatsoak analyze FILES",
+    "",
+    "Which drives are here?              heatsoak drives",
+    "What else can be run on a drive?    heatsoak protocols",
+    "What does a heatsink change?        heatsoak compare RECORDINGS --by heatsink",
+    "What if it were hotter, or cooled?  heatsoak predict DRIVE --ambient 35",
+    "How do I show it to others?         heatsoak report RECORDINGS -o report.html",
+    "Is a drive slower than it was?      heatsoak history DIRECTORY",
+    "Which drives of a rack differ?      heatsoak rack --help",
+    "",
+    "Real drives are tested on Linux; all else works on Windows and macOS too.",
+    "heatsoak --help lists all commands, heatsoak COMMAND --help what one takes.",
+)
 
 #: Each command's module, and its line in `heatsoak --help`: the first sentence of its docstring.
 COMMANDS = {
@@ -92,6 +115,10 @@ class Commands(TyperGroup):
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the words of the command line, none of which may be empty."""
+        if not args and not ctx.resilient_parsing:  # which completion sets
+            for line in _QUESTIONS:
+                print_out(line)
+            ctx.exit()
         _require_words(args)
         return super().parse_args(ctx, args)
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from heatsoak.analysis import Findings
 from heatsoak.analysis.limits import Forbidden, why_failed
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import Console, TextColumn, announce, json_text, print_err, print_out
+from heatsoak.output import Console, announce, json_text, print_err, print_out
 from heatsoak.output import print_json as print_json
 from heatsoak.recording import Recording
 from heatsoak.units import format_duration
@@ -133,6 +132,10 @@ def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]
     if not errors.is_terminal or errors.is_dumb_terminal:
         yield _plain_progress()
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+
+    from heatsoak.output import TextColumn
+
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=not stays) as bar:

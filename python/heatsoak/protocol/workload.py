@@ -33,7 +33,11 @@ class Model(BaseModel):
     """Base: unknown keys are errors, and a value never changes once it was read."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, arbitrary_types_allowed=True
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,
     )
 
 

@@ -1,6 +1,7 @@
 """`recording.json`, the lines of `events.jsonl`, and a recording's file names."""
 
 import math
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, with_config
@@ -93,10 +94,10 @@ class _EventData(TypedDict, total=False):
 
 def _holding(known: Any) -> AfterValidator:
     """Check the known keys of a document; everything else must just be plain JSON."""
-    adapter = TypeAdapter(known)
+    adapter = cache(lambda: TypeAdapter[Any](known))  # most commands read little of a recording
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
-        adapter.validate_python(value)
+        adapter().validate_python(value)
         _require_finite(value)
         return value
 
@@ -120,7 +121,7 @@ def _require_finite(value: Any) -> None:
 class _Finite(BaseModel):
     """Base of what is read from a file: our JSON never has infinite numbers."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, defer_build=True)
 
 
 class SensorMeta(_Finite):

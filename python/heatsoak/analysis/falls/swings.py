@@ -7,11 +7,11 @@ Where noise hides them, a line in the spectrum of what the curve leaves over tel
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import lgamma
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP, ONSET_LOSS
 from heatsoak.analysis.falls.curve import (
@@ -252,7 +252,7 @@ class _Lengths:
         logs = np.log(seen)
         spread = (_SCATTER**2 + float(np.sum((logs - logs.mean()) ** 2))) / known
         scale = np.sqrt(min(spread, _UNEVEN**2) * (1 + 1 / known))
-        regular = gammaln((known + 1) / 2) - gammaln(known / 2) - np.log(scale)
+        regular = lgamma((known + 1) / 2) - lgamma(known / 2) - np.log(scale)
         regular -= 0.5 * np.log(np.pi * known)
         apart = (np.log(length) - logs.mean()) / scale
         regular -= (known + 1) / 2 * np.log1p(apart**2 / known)

@@ -4,11 +4,17 @@ Makers change what is in a drive and keep its name, and some of the catalog's nu
 only that a drive has no cache at all is more than a hint.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence.counters import beside_limits, stated_limits_c
 from heatsoak.analysis.cause.evidence.shape import SAME, apart
-from heatsoak.catalog import Likeness
 from heatsoak.units import GB, format_number
+
+if TYPE_CHECKING:
+    from heatsoak.catalog import Likeness
 
 
 def no_cache(case: Case) -> Finding | None:

@@ -1,26 +1,13 @@
-"""All output to people goes through here: text from outside is shown, never interpreted.
-
-Models, labels, events, file names and logs may contain anything: escape sequences that retitle a
-terminal, marks that reverse the writing direction, rich's own markup. Only this module prints or
-creates consoles (ruff's T20 and TID251 enforce that), so nothing can bypass it.
-"""
+"""Lines and JSON documents on the standard streams."""
 
 import codecs
 import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-
-from rich import console as rich_console
-from rich import progress as rich_progress
-from rich.console import ConsoleOptions, RenderableType
-from rich.progress import Task
-from rich.segment import Segment
-from rich.text import Text as RichText
-from typing_extensions import override
 
 #: Called with the part that is done, 0 to 1, and what is being done.
 Progress = Callable[[float, str], None]
@@ -63,60 +50,6 @@ def _visible(char: str) -> str:
     if 0xDC80 <= ord(char) <= 0xDCFF:  # how Python decodes a byte that is not UTF-8
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode()
-
-
-def _visible_lines(text: str) -> str:
-    """The text as printable, keeping its line breaks."""
-    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
-
-
-class Text(RichText):
-    """Rich's text, always on one line."""
-
-    def __init__(self, text: str = "", *args: Any, **kwargs: Any) -> None:
-        """Take `text` as :func:`printable` shows it."""
-        super().__init__(printable(text), *args, **kwargs)
-
-    @override
-    def append(self, text: RichText | str, style: Any = None) -> "Text":
-        super().append(printable(text) if isinstance(text, str) else text, style)
-        return self
-
-
-def lines(texts: Iterable[str], **kwargs: Any) -> RichText:
-    """Return the texts with each on its own line."""
-    return Text("", **kwargs).append(RichText("\n".join(map(printable, texts))))
-
-
-class TextColumn(rich_progress.TextColumn):
-    """Rich's progress bar column, without markup."""
-
-    @override
-    def render(self, task: Task) -> RichText:
-        return Text(self.text_format.format(task=task))
-
-
-class Console(rich_console.Console):
-    """Rich's console without markup: everything is shown as plain text."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs, markup=False, emoji=False, highlight=False)
-
-    @override
-    def render_str(self, text: str, **kwargs: Any) -> RichText:
-        """Render a str: a table cell, or something to print."""
-        return super().render_str(printable(text), **{**kwargs, "markup": False})
-
-    @override
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """Render, escaping control characters in what others created; rich's own are kept."""
-        for segment in super().render(renderable, options):
-            if segment.control or segment.text.isprintable():
-                yield segment
-            else:
-                yield segment._replace(text=_visible_lines(segment.text))
 
 
 def spreadsheet_text(text: str) -> str:
