@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from heatsoak.errors import ToolError
+from heatsoak.system import is_root
 
 #: The environment variable that names a directory to search first.
 VARIABLE = "HEATSOAK_TOOLS"
@@ -52,7 +53,7 @@ def which(name: str) -> str | None:
         found = shutil.which(name, path=directory)
         if found is None:
             continue
-        if os.geteuid() != 0 or directory in SYSTEM or _only_root_can_change(Path(found)):
+        if not is_root() or directory in SYSTEM or _only_root_can_change(Path(found)):
             return found
         if directory not in LOCAL:
             raise ToolError(
@@ -73,20 +74,20 @@ def environment() -> dict[str, str]:
 
 
 def _directories() -> Iterator[str]:
-    is_root = os.geteuid() == 0
+    only_roots = is_root()
     chosen = os.environ.get(VARIABLE)
     if chosen:
         # links are resolved here, once
         directory = Path(chosen).resolve()
-        if is_root and not (Path(chosen).is_absolute() and _only_root_can_change(directory)):
+        if only_roots and not (Path(chosen).is_absolute() and _only_root_can_change(directory)):
             raise ToolError(
                 f"{VARIABLE}: {chosen} must be the absolute path of a directory that, like all "
                 "directories above it, belongs to root and is writable by root only"
             )
         yield str(directory)
-    yield from (path for path in LOCAL if not is_root or _only_root_can_change(Path(path)))
+    yield from (path for path in LOCAL if not only_roots or _only_root_can_change(Path(path)))
     yield from SYSTEM
-    if not is_root:
+    if not only_roots:
         yield from os.get_exec_path()
 
 

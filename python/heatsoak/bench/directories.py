@@ -4,6 +4,7 @@ import time
 from itertools import count
 from pathlib import Path
 
+from heatsoak import system
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import ROLES
 from heatsoak.recording import META, Recording, attempt_name, is_being_written, require_creatable
@@ -67,7 +68,7 @@ def clear(directory: Path) -> None:
     # what says that it is one goes last: killed in between, it is one still
     for name in reversed(_FILES):
         for path in (directory / (name + PARTIAL), directory / name):
-            path.unlink(missing_ok=True)
+            system.remove(path)
 
 
 def require_copy(directory: Path) -> None:

@@ -60,10 +60,7 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
 
 def leftovers() -> list[Note]:
     """Return what killed runs have left changed on drives; no drive is asked."""
-    from heatsoak.target import (
-        hctm,
-        hidden_sectors,  # block devices are Linux's
-    )
+    from heatsoak.target import hidden_sectors  # block devices are Linux's
 
     return _each_once([*hctm.left(), *hidden_sectors.left()])
 
@@ -73,7 +70,7 @@ def put_all_back(roots: Roots) -> list[Note]:
 
     What is still left then is a note with ``data["is_left"]``.
     """
-    from heatsoak.target import hctm, hidden_sectors
+    from heatsoak.target import hidden_sectors  # as above
 
     return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
 

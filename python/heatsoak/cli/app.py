@@ -15,6 +15,7 @@ from heatsoak.cli.commands import Commands
 from heatsoak.cli.completion import whole_words_in_bash
 from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error
 from heatsoak.output import announce, print_err, print_out
+from heatsoak.system import is_console
 
 #: Signals that stop a command: Ctrl-C, a shutdown, and a closed terminal.
 _STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -176,7 +177,9 @@ def _take_standard_streams() -> _Stream | None:
     return output
 
 
-def _lasting(number: int, before: TextIO | None) -> tuple[TextIO, _Stream]:
+def _lasting(number: int, before: TextIO | None) -> tuple[TextIO, _Stream | None]:
+    if is_console(before):
+        return before, None
     stream = _Stream(number)
     text = io.TextIOWrapper(
         io.BufferedWriter(stream),

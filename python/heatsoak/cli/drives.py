@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from heatsoak import system
 from heatsoak.bench.drive_settings import leftovers, put_all_back
 from heatsoak.bench.rows import likeness_row, restored_rows
 from heatsoak.cli import completion
@@ -40,20 +41,25 @@ def drives_command(
         return _restore(output_format)
     if like is not None:
         return _like(like, output_format)
-    from heatsoak.target.inventory import inventory  # Linux only
+    # not needed for --like
+    from heatsoak.target.inventory import inventory
 
     rows = [row.model_dump(mode="json") for row in inventory(Roots())]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_drives(rows, console())
-    for note in leftovers():
-        announce(note.text)
+    if system.IS_LINUX:
+        for note in leftovers():
+            announce(note.text)
+    else:
+        announce("this machine's own drives are listed on Linux only")
     return 0
 
 
 def _restore(output_format: OutputFormat) -> int:
     """Restore the drives and print what was done; return 3 if something could not be restored."""
+    system.require_linux("--restore")
     notes = put_all_back(Roots())
     if output_format is OutputFormat.JSON:
         print_json([row.model_dump(mode="json") for row in restored_rows(notes)])

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from heatsoak import catalog
+from heatsoak import catalog, system
 from heatsoak.cli import completion
 from heatsoak.errors import UsageError
 from heatsoak.output import print_out
@@ -51,6 +51,7 @@ def nbd_command(
     ] = None,
 ) -> int:
     """Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."""
+    system.require_linux("heatsoak nbd")
     # only needed here, and not available on every system
     from heatsoak.nbd import Export, serve_export
 

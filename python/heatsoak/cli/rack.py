@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from heatsoak import system
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, served
@@ -206,6 +207,7 @@ def perform_command(
     attempt: Annotated[int, typer.Argument(metavar="N", min=1)],
 ) -> int:
     """Run an attempt of a test: what a host starts."""
+    system.require_linux("a host of a rack")
     return perform(directory, attempt)
 
 

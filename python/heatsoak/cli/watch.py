@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.live import Live
 
+from heatsoak import system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import completion
@@ -79,6 +80,7 @@ def watch_command(
 
     The drive is neither loaded nor opened for writing.
     """
+    system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
     from heatsoak.bench.watch import DriveWatch
 

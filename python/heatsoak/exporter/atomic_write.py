@@ -12,6 +12,7 @@ from typing import Literal
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import printable, spreadsheet_text
 from heatsoak.recording import Recording, require_creatable, require_writable
@@ -83,7 +84,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield partial
             with partial.open("rb+") as file:
                 os.fsync(file.fileno())
-            partial.replace(target)
+            system.replace(partial, target)
         finally:
             with suppress(OSError):
                 partial.unlink()
@@ -121,7 +122,7 @@ def reporting_export_errors(place: Path | str) -> Iterator[None]:
     except (OSError, pl.exceptions.PolarsError) as error:
         # polars only has the system's error in its message
         match = _OS_ERROR.search(str(error))
-        number = getattr(error, "errno", None) or (int(match.group(1)) if match else None)
+        number = getattr(error, "errno", None) or (system.error_number(int(match.group(1))) if match else None)
         if number == errno.EPIPE:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         if isinstance(error, pl.exceptions.PolarsError) and number is None:

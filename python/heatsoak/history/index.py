@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 import heatsoak
+from heatsoak import system
 from heatsoak.analysis import Findings
 from heatsoak.errors import UsageError
 from heatsoak.exporter.atomic_write import replacing
@@ -185,17 +186,10 @@ def _merge(index: Path, rows: Sequence[Mapping[str, Any]], lost: set[str]) -> No
 @contextmanager
 def _locked(index: Path) -> Iterator[None]:
     """Keep other processes from replacing the index meanwhile."""
-    try:
-        import fcntl
-    except (
-        ImportError
-    ):  # on Windows the last one to write wins, and the other's rows are made again
-        yield
-        return
     index.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(index.with_name(f".{index.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        system.lock(lock, wait=True)
         yield
     finally:
         os.close(lock)

@@ -21,6 +21,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict
 
 import heatsoak
+from heatsoak import system
 from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.rack.kept import Kept, RackTest, Status, directory_of, home, write
@@ -70,7 +71,11 @@ class CollectedFile(BaseModel):
 
 
 def describe() -> Host:
-    """Return which host this is; raises ToolError where it cannot keep tests."""
+    """Return which host this is.
+
+    Raises UsageError on a system that no drive is loaded on, ToolError where it cannot keep tests.
+    """
+    system.require_linux("a host of a rack")
     path = home() / "id"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.recording.files import as_system_error, replace_atomically, reporting_write_errors
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
@@ -62,7 +63,7 @@ def reopen(recording: Recording, since: int | None) -> Reopened:
             kept = events[: len(events) - len(tail)]
             _rewrite_events(recording.path, [*kept, *_renamed(tail, attempt)])
         # having the samples twice does no harm, and the journal is complete now
-        (recording.path / PARQUET).unlink(missing_ok=True)
+        system.remove(recording.path / PARQUET)
     return Reopened(Recording.open(recording.path), attempt)
 
 

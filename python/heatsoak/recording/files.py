@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.meta import PARTIAL
 
@@ -22,6 +24,7 @@ MAX_EVENTS_BYTES = 64 << 20
 
 #: Enough for the last events and another `recording.json` when the disk is full.
 RESERVE_BYTES = 64 << 10
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def require_creatable(path: Path) -> None:
@@ -82,8 +85,8 @@ def replace_atomically(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)  # it only takes up space
         raise
-    partial.replace(path)
-    _sync_directory(path.parent)
+    system.replace(partial, path)
+    system.sync_directory(path.parent)
 
 
 def reserve(path: Path) -> None:
@@ -107,7 +110,8 @@ def as_system_error(directory: Path) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        is_full = f"(os error {errno.ENOSPC})" in str(error)
+        reported = _OS_ERROR.search(str(error))
+        is_full = reported and system.error_number(int(reported[1])) == errno.ENOSPC
         if is_full or shutil.disk_usage(directory).free < RESERVE_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise OSError(str(error)) from error
@@ -120,16 +124,6 @@ def reporting_write_errors(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise write_error(directory, error) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_error(directory: Path, error: OSError) -> ToolError:

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
@@ -41,11 +42,7 @@ from heatsoak.recording.meta import (
 def lock_events(events: FileIO) -> bool:
     """Lock the open events file until it is closed; return False if another process has."""
     try:
-        import fcntl
-    except ImportError:  # Windows, where logs are imported but nothing is run
-        return True
-    try:
-        fcntl.flock(events.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(events.fileno())
     except BlockingIOError:
         return False
     except OSError:
@@ -166,7 +163,7 @@ class RecordingWriter:
                 raise
             self.update(status=status, reason=reason, duration_s=duration_s, **changes)
             for name in (JOURNAL, RESERVE):
-                (self.directory / name).unlink(missing_ok=True)
+                system.remove(self.directory / name)
 
     def _end(self, status: Status, reason: str | None, duration_s: float) -> None:
         """Record how the run ended although there is no space for Parquet, if possible."""

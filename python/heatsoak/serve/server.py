@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 from typing_extensions import override
 
+from heatsoak import system
 from heatsoak.errors import UsageError
 from heatsoak.serve.app import make_app
 from heatsoak.serve.library import Library
@@ -71,7 +72,7 @@ class _Server(uvicorn.Server):
 
 def _listen(port: int) -> socket.socket:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    system.claim_port(listening)
     try:
         listening.bind((_HOST, port))
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.files import (
     as_system_error,
@@ -118,7 +119,7 @@ class Table:
         wanted = {part.path for part in self.parts}
         for path in _part_files(self.directory):
             if path not in wanted:
-                path.unlink()
+                system.remove(path)
         self._kept = self._read()
         return self._in_order(self._kept)
 
@@ -178,7 +179,7 @@ def require_place(directory: Path) -> None:
     require_writable(directory)
     for name in TABLES:
         for path in (directory / name).glob(f"*{PARTIAL}"):
-            path.unlink()
+            system.remove(path)
 
 
 def _parts(directory: Path, groups: Mapping[str, int], sizes: tuple[int, int]) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 import heatsoak
+from heatsoak import system
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sweep.work import version
@@ -48,7 +49,7 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
         with _cluster(scheduler) as (executor, count):
             yield Workers(executor, count, _overhead_s(executor))
         return
-    count = jobs or _processors()
+    count = jobs or system.processors()
     if count == 1:
         yield Workers(_Here(), 1, 0.0)
         return
@@ -69,14 +70,6 @@ class _Here(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def _processors() -> int:
-    """How many this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
 
 
 def _overhead_s(executor: Executor) -> float:

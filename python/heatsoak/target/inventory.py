@@ -2,24 +2,30 @@
 
 from collections.abc import Iterator
 
+from heatsoak import system
 from heatsoak.catalog import drive_ids, load_drive
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo, DriveRow, list_devices
-from heatsoak.target.guard import why_not
 
 #: RAM disks, which are not listed.
 _IN_MEMORY = ("zram", "ram")
 
 
 def inventory(roots: Roots | None = None) -> list[DriveRow]:
-    """Return the drives of this machine, then the simulated ones."""
-    roots = roots or Roots()
-    real = [info for info in list_devices(roots) if not info.name.startswith(_IN_MEMORY)]
-    return [*(_row(info, roots) for info in real), *_simulated()]
+    """Return the drives of this machine, where that is Linux, then the simulated ones."""
+    return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *_simulated()]
+
+
+def _real(roots: Roots) -> Iterator[DriveRow]:
+    for info in list_devices(roots):
+        if not info.name.startswith(_IN_MEMORY):
+            yield _row(info, roots)
 
 
 def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
+    from heatsoak.target.guard import why_not  # Linux only
+
     reasons = why_not(info.path, roots)
     name = info.erase_id or str(info.path)
     return DriveRow(

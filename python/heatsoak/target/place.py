@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from heatsoak import catalog
+from heatsoak import catalog, system
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
@@ -164,13 +164,17 @@ class Place:
 
 
 def parse_place(text: str) -> Place:
-    """Return what `text` names; raises UsageError if it names nothing."""
+    """Return what `text` names.
+
+    Raises UsageError if it names nothing, or a real drive on a system that none is loaded on.
+    """
     if text.startswith("sim:"):
         drive, _, enclosure = text.removeprefix("sim:").partition("@")
         catalog.load_drive(drive)
         if enclosure:
             catalog.load_enclosure(enclosure)
         return Place(text, "simulated", drive, enclosure or None)
+    system.require_linux(f"{text}: loading a real drive")
     if text.startswith(("nbd:", "nbd+unix:", "nbds:", "nbds+unix:")):
         return Place(text, "nbd")
     path = Path(text)

@@ -93,8 +93,8 @@ class WeightTable:
 def table(name: str = "weights") -> WeightTable:
     """Return a table from this package: the fitted ``weights``, or ``judgement``."""
     package = resources.files("heatsoak.analysis.cause")
-    weights = tomllib.loads((package / f"{name}.toml").read_text())
-    rules = tomllib.loads((package / "rules.toml").read_text())
+    weights = tomllib.loads((package / f"{name}.toml").read_text("utf-8"))
+    rules = tomllib.loads((package / "rules.toml").read_text("utf-8"))
     groups = {name: _group(rules["groups"], name) for name in rules["groups"]}
     return WeightTable(
         prior=_row(weights.pop("prior")),
