@@ -100,9 +100,9 @@ $(VENV)/.tested: $(VENV)/.built pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.built
 
-$(VENV)/.documented: $(VENV)/.built pyproject.toml constraints.txt
+$(VENV)/.documented: pyproject.toml constraints.txt | $(VENV)/.built
 	$(PIP) --editable '.[docs]'
-	@touch $@ $(VENV)/.built
+	@touch $@
 
 $(VENV)/.tools: scripts/debian-tools
 	scripts/debian-tools
