@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format bench calibrate weights validation clean
+.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench calibrate weights validation clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ format: $(VENV)/.tested ## Format all sources
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+docs: $(VENV)/.documented ## Build the documentation as a site, target/site/index.html; a broken link is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs . target/site
+	@echo "target/site/index.html"
+
 bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 	$(BIN)/python benches/run.py
 
@@ -95,6 +99,10 @@ $(BUNDLE): $(WEB_SOURCES) | $(BIN)/python
 $(VENV)/.tested: $(VENV)/.built pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.built
+
+$(VENV)/.documented: pyproject.toml constraints.txt | $(VENV)/.built
+	$(PIP) --editable '.[docs]'
+	@touch $@
 
 $(VENV)/.tools: scripts/debian-tools
 	scripts/debian-tools
