@@ -90,6 +90,8 @@ $(BIN)/python:
 $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "building heatsoak (the first time takes a minute or two)"
 	$(PIP) --editable .
+	@# where Python may not write bytecode, every start would compile all that it imports
+	$(BIN)/python -m compileall -q python
 	@touch $@
 
 # without Node this only warns, each time

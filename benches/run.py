@@ -12,6 +12,7 @@ import measuring
 import page
 import segmentation
 import segments
+import starting
 import steadiness
 import watching
 
@@ -19,6 +20,7 @@ import watching
 def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}\n")
     benches = (
+        starting,
         engine,
         segmentation,
         segments,

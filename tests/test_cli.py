@@ -51,16 +51,29 @@ def test_help_says_of_each_command_what_its_own_help_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("word", ["--help", "--version"])
-def test_help_and_version_wait_for_no_command_to_be_loaded(word: str) -> None:
-    assert not loaded_by(word) & {"numpy", "polars", "pydantic", "heatsoak.analysis"}
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ()])
+def test_help_and_version_wait_for_nothing_that_a_command_needs(words: tuple[str, ...]) -> None:
+    loaded = loaded_by(*words)
+    assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
 
 
 @pytest.mark.slow
-def test_a_command_starts_without_what_takes_a_second_to_import() -> None:
-    loaded = loaded_by("analyze", "--help")
+def test_judging_a_recording_loads_nothing_that_it_does_not_use(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    done = heatsoak_here("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    loaded = loaded_by("analyze", str(tmp_path / "r"))
     assert "polars" in loaded
-    assert not loaded & {"scipy.signal", "scipy.stats", "scipy.optimize", "matplotlib"}
+    # each of these takes as long as all that is needed
+    assert not loaded & {"scipy.special", "scipy.signal", "scipy.stats", "scipy.optimize"}
+    assert not loaded & {"heatsoak.catalog", "heatsoak.importer.formats", "matplotlib"}
+
+
+@pytest.mark.slow
+def test_a_list_waits_for_no_judge() -> None:
+    assert not loaded_by("schema") & {"numpy", "polars", "heatsoak.analysis"}
+    assert not loaded_by("drives", "--help") & {"heatsoak.analysis", "heatsoak.bench.conductor"}
 
 
 def loaded_by(*words: str) -> set[str]:

@@ -45,6 +45,10 @@ COMMANDS = {
         "demo",
         "Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it.",
     ),
+    "doctor": (
+        "doctor",
+        "Say what can be tested here, what is missing for more, and how to get it.",
+    ),
     "drives": (
         "drives",
         "List real and simulated drives, with their sensors and whether writing is safe.",

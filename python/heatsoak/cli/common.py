@@ -1,4 +1,9 @@
-"""Options and output that several commands share."""
+"""Options and output that several commands share.
+
+Every command loads this, so what judges recordings is loaded only where it is used.
+"""
+
+from __future__ import annotations
 
 import sys
 import time
@@ -7,18 +12,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatsoak.analysis import Findings
-from heatsoak.analysis.limits import Forbidden, why_failed
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import Console, announce, json_text, print_err, print_out
 from heatsoak.output import print_json as print_json
-from heatsoak.recording import Recording
 from heatsoak.units import format_duration
+
+if TYPE_CHECKING:
+    from heatsoak.analysis import Findings
+    from heatsoak.analysis.limits import Forbidden
+    from heatsoak.recording import Recording
 
 _LINE_INTERVAL_S = 10.0
 
@@ -230,5 +237,7 @@ def open_recordings(
 
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
     """Return 1 if a requested limit is exceeded, else 0."""
+    from heatsoak.analysis.limits import why_failed
+
     word: Forbidden | None = None if fail_on is None else fail_on.value
     return int(any(why_failed(one, word, fail_below) for one in findings.recordings))

@@ -22,6 +22,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.analysis.trace_statistics import TraceStatistics
     from heatsoak.analysis.traces import TraceCheck
     from heatsoak.bench.rows import LikenessRow, PlaceRow, PlannedRow, ProtocolRow, RestoredRow
+    from heatsoak.doctor import Checkup
     from heatsoak.exporter.atomic_write import Written
     from heatsoak.history import History
     from heatsoak.rack.host import HostDrive
@@ -38,6 +39,7 @@ def _documents() -> dict[str, Any]:
         "advise": Advice,
         **dict.fromkeys(("analyze", "demo", "run", "watch"), Findings),
         "compare": list[ComparisonRow],
+        "doctor": Checkup,
         "drives": list[DriveRow],
         "drives-like": LikenessRow,
         "drives-restore": list[RestoredRow],
@@ -67,6 +69,7 @@ NAMES = {
     "analyze": "analyze",
     "compare": "compare",
     "demo": "demo, and its findings.json",
+    "doctor": "doctor",
     "drives": "drives",
     "drives-like": "drives --like",
     "drives-restore": "drives --restore",

@@ -32,12 +32,17 @@ _MANY_CORES = 4
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
-def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
-    """Return the heater that loads cores to `load_pct`."""
-    stress = program(
+def find_stress_ng() -> str:
+    """Return the program that loads cores; raises UsageError if it is missing."""
+    return program(
         "stress-ng",
         advice="apt-get install stress-ng, or heat by other means with --set heat=by-hand",
     )
+
+
+def cpu_heater(load_pct: float, log: Path) -> ProcessHeater:
+    """Return the heater that loads cores to `load_pct`."""
+    stress = find_stress_ng()
     chrt = program("chrt", advice="apt-get install util-linux")
     ours = os.sched_getaffinity(0)
     loaded = cpus_to_load(ours)
@@ -75,15 +80,20 @@ _YEAR_S = 365 * 24 * 3600
 _KERNEL = "compare.ptx"
 
 
-def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
-    """Return the heater that loads all cards for `load_pct` of the time."""
-    burn = program(
+def find_gpu_burn() -> str:
+    """Return the program that loads graphics cards; raises UsageError if it is missing."""
+    return program(
         "gpu-burn",
         "gpu_burn",
         advice="install it (https://github.com/wilicc/gpu-burn) in /usr/local/bin, name its "
         "directory in HEATSOAK_TOOLS, give [[heat]] source = 'command' and your own command, "
         "or heat by other means with --set heat=by-hand",
     )
+
+
+def gpu_heater(load_pct: float, log: Path) -> ProcessHeater:
+    """Return the heater that loads all cards for `load_pct` of the time."""
+    burn = find_gpu_burn()
     beside = Path(burn).resolve().parent
     return ProcessHeater(
         [burn, str(_YEAR_S)],

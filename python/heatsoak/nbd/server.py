@@ -37,19 +37,14 @@ def serve_export(
     nbdkit or the plugin is missing or fails.
     """
     _check(socket)
-    nbdkit = find_tool("nbdkit", "nbdkit")
-    if not _PLUGIN.exists():
-        raise ToolError(
-            f"{_PLUGIN}: nbdkit's plugin is missing: build it in heatsoak's sources: "
-            "cargo build --release -p heatsoak-nbd"
-        )
+    nbdkit, plugin = find_nbdkit(), find_plugin()
     inputs = {} if sensors is None else write_tree(sensors, export)
     truth = None if sensors is None else sensors / TRUTH
     with tempfile.TemporaryDirectory(prefix="heatsoak-nbd-") as own:
         config, pid = Path(own, "drive.json"), Path(own, "pid")
         config.write_text(export.plugin_config(inputs, truth), "utf-8")
         words = [nbdkit, "--foreground", "--exit-with-parent", f"--threads={_IN_FLIGHT}"]
-        words += [f"--pidfile={pid}", f"--unix={socket}", str(_PLUGIN), f"drive={config}"]
+        words += [f"--pidfile={pid}", f"--unix={socket}", str(plugin), f"drive={config}"]
         with _running(words, socket) as server:
             try:
                 server.wait_until_ready([pid, *inputs.values()])
@@ -59,6 +54,21 @@ def serve_export(
             with contextlib.suppress(KeyboardInterrupt):
                 ready()
                 server.wait()
+
+
+def find_nbdkit() -> str:
+    """Return the server's program; raises ToolError if it is missing."""
+    return find_tool("nbdkit", "nbdkit")
+
+
+def find_plugin() -> Path:
+    """Return our plugin for it; raises ToolError if it is missing."""
+    if not _PLUGIN.exists():
+        raise ToolError(
+            f"{_PLUGIN}: nbdkit's plugin is missing: build it in heatsoak's sources: "
+            "cargo build --release -p heatsoak-nbd"
+        )
+    return _PLUGIN
 
 
 def _check(socket: Path) -> None:

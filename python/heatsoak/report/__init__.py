@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heatsoak.report.doctor import print_checkup
     from heatsoak.report.findings import print_findings
     from heatsoak.report.first_screen import print_first_screen
     from heatsoak.report.lists import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "imported_rows",
     "print_advice",
+    "print_checkup",
     "print_drives",
     "print_findings",
     "print_first_screen",
@@ -47,6 +49,7 @@ __all__ = [
 _MODULES = {
     "imported_rows": "lists",
     "print_advice": "prediction",
+    "print_checkup": "doctor",
     "print_drives": "lists",
     "print_findings": "findings",
     "print_first_screen": "first_screen",

@@ -89,22 +89,29 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     return fd
 
 
-def _directory() -> Path:
-    """Return the lock directory: the one set by the user, or else a private one.
-
-    Raises ToolError if there is no usable one.
-    """
+def lock_directory() -> Path:
+    """Return where locks are: the directory set by the user, or else a private one."""
     chosen = os.environ.get(DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen)
     user = os.geteuid()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if user == 0:
-        path = ROOTS
-    elif runtime and Path(runtime).is_absolute():
-        path = Path(runtime) / "heatsoak"
-    else:
-        path = Path(tempfile.gettempdir()) / f"heatsoak-{user}"
+        return ROOTS
+    if runtime and Path(runtime).is_absolute():
+        return Path(runtime) / "heatsoak"
+    return Path(tempfile.gettempdir()) / f"heatsoak-{user}"
+
+
+def _directory() -> Path:
+    """Return the lock directory: the one set by the user, or else a private one.
+
+    Raises ToolError if there is no usable one.
+    """
+    path = lock_directory()
+    if os.environ.get(DIRECTORY_VARIABLE):
+        return path
+    user = os.geteuid()
     try:
         with suppress(FileExistsError):
             path.mkdir(mode=0o700)

@@ -10,7 +10,6 @@ mean over any window may be off.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from heatsoak.analysis.series import Array, Series
 
@@ -162,4 +161,6 @@ def _running_mean(values: Array, width: int) -> Array:
 
 
 def _widening(degrees: float) -> float:
+    from scipy.special import ndtri, stdtrit  # takes long to import, and few commands compare
+
     return float(stdtrit(max(degrees, 1.0), 0.975) / ndtri(0.975))

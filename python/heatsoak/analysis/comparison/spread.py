@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from heatsoak.analysis.comparison.bootstrap import DRAWS
 from heatsoak.analysis.comparison.measures import Measure
@@ -123,7 +122,7 @@ class Spread:
         if not (np.isfinite(one.stdev) and np.isfinite(two.stdev)):
             return Difference(delta, None, share, None, None)
         degrees = one.degrees if self._is_shared else _welch(one, two)
-        quantile = float(stdtrit(degrees, 0.975))
+        quantile = _reach_of(degrees)
         if self.scale == "ratio":
             log = np.log(one.value / two.value)
             stdev = float(np.hypot(one.stdev / one.value, two.stdev / two.value))
@@ -166,7 +165,7 @@ class Spread:
             return float(low), float(high)
         if not np.isfinite(estimate.stdev):
             return None
-        reach = float(stdtrit(estimate.degrees, 0.975)) * estimate.stdev
+        reach = _reach_of(estimate.degrees) * estimate.stdev
         if self.scale == "ratio":
             factor = float(np.exp(reach / estimate.value))
             return estimate.value / factor, estimate.value * factor
@@ -239,6 +238,8 @@ def _welch(one: Estimate, two: Estimate) -> float:
 def _two_sided(delta: float, stdev: float, degrees: float) -> float:
     if stdev == 0:
         return 1.0 if delta == 0 else 0.0
+    from scipy.special import stdtr
+
     return float(2 * stdtr(degrees, -abs(delta) / stdev))
 
 
@@ -255,3 +256,10 @@ def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Dif
     beyond = min(float(np.mean(moved <= 0)), float(np.mean(moved >= 0)))
     p = min(1.0, 2 * beyond) if low == high else min(1.0, max(2 * beyond, 1 / DRAWS))
     return Difference(delta, (low, high), share, share_ci, p)
+
+
+def _reach_of(degrees: float) -> float:
+    """How many standard errors a 95 % interval of Student's t reaches to each side."""
+    from scipy.special import stdtrit  # takes long to import, and few commands compare
+
+    return float(stdtrit(degrees, 0.975))

@@ -1,14 +1,19 @@
 """The page as one file: with data, styles and program inside, it fetches nothing."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import re
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from heatsoak.errors import ToolError
-from heatsoak.report.page.contract import Page
+
+if TYPE_CHECKING:
+    from heatsoak.report.page.contract import Page
 
 _BUNDLE = files("heatsoak.report.page") / "bundle"
 _MISSING = (

@@ -1,0 +1,98 @@
+"""Goes through the table, and says what it comes to."""
+
+from collections.abc import Iterable, Mapping
+
+from heatsoak.doctor.facts import (
+    AS_ROOT,
+    FOR_DIRECTORIES,
+    FOR_DRIVES,
+    ROWS,
+    Row,
+    Seen,
+    of_target,
+)
+from heatsoak.doctor.findings import Checkup, Fact, ReadyFor
+from heatsoak.doctor.machine import Machine
+from heatsoak.errors import ToolError
+from heatsoak.sensor import Roots
+
+_APT = "apt-get install "
+_PIP = "pip install "
+_EXTRAS = "'heatsoak["
+
+
+def examine(roots: Roots | None = None, target: str | None = None) -> Checkup:
+    """Return what is here and what is missing; `target` is what ``--on`` of a run would name.
+
+    Raises UsageError for a target that does not exist.
+    """
+    machine = Machine(roots or Roots())
+    rows = [row for row in ROWS if machine.is_linux or not row.needs_linux]
+    facts = [_fact(row, machine) for row in rows]
+    ready_for, sentence = _answer({fact.name: fact for fact in facts})
+    if target is not None:
+        asked = [_fact(row, machine) for row in of_target(target)]
+        facts = [*asked, *facts]
+        if ready_for != "simulated" or target.startswith("sim:"):
+            sentence = f"{target}: {asked[0].found}"
+    return Checkup(ready_for=ready_for, sentence=sentence, facts=facts, get_all=_commands(facts))
+
+
+def _fact(row: Row, machine: Machine) -> Fact:
+    try:
+        seen = row.look(machine)
+    except ToolError as error:  # a directory of programs that cannot be trusted
+        return _told(row, Seen("missing", str(error)), None)
+    return _told(row, seen, seen.get or (row.get if seen.state == "missing" else None))
+
+
+def _told(row: Row, seen: Seen, get: str | None) -> Fact:
+    return Fact(
+        name=row.name,
+        about=row.about,
+        state=seen.state,
+        found=seen.found,
+        brings=row.brings,
+        get=get,
+    )
+
+
+def _answer(facts: Mapping[str, Fact]) -> tuple[ReadyFor, str]:
+    """What can be tested here, and a sentence that says so."""
+    if facts["system"].state == "missing":
+        return "simulated", "Real drives need Linux: simulated drives and logs work here."
+    for name in FOR_DIRECTORIES:
+        fact = facts[name]
+        if fact.state == "missing":
+            what = f"{name} is missing" if fact.found == "not installed" else fact.found
+            advice = f": {fact.get}" if fact.get else ""
+            return "simulated", f"{what}: only simulated drives and logs work here{advice}"
+    for name in FOR_DRIVES:
+        fact = facts[name]
+        if fact.state != "ok":
+            what = "root's rights" if fact.get == AS_ROOT else f"more: {name}: {fact.found}"
+            return "directories", f"Ready to test directories here; whole drives need {what}"
+    return "drives", "Ready to test drives here."
+
+
+def _commands(facts: Iterable[Fact]) -> list[str]:
+    """The commands of the facts, those of one package manager as one."""
+    commands = list(dict.fromkeys(fact.get for fact in facts if fact.get))
+    packages = [one.removeprefix(_APT) for one in commands if _is_one(one, _APT)]
+    extras = [
+        one.removeprefix(_PIP + _EXTRAS).rstrip("']") for one in commands if _is_one(one, _PIP)
+    ]
+    others = [
+        one
+        for one in commands
+        if not _is_one(one, _APT) and not _is_one(one, _PIP) and one != AS_ROOT
+    ]
+    return [
+        *([_APT + " ".join(packages)] if packages else []),
+        *([f"{_PIP}{_EXTRAS}{','.join(extras)}]'"] if extras else []),
+        *others,
+    ]
+
+
+def _is_one(command: str, manager: str) -> bool:
+    return command.startswith(manager) and "&&" not in command

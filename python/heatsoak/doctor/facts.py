@@ -1,0 +1,459 @@
+"""The table of what heatsoak can use: what each brings, how it is looked for, how to get it.
+
+Every row asks the function that a run asks, so that the two cannot say different things.
+"""
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from heatsoak.doctor.findings import State
+from heatsoak.doctor.machine import Machine, can_open
+from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak.tools import which
+
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a row found; `get` is a command that fits better than the row's own."""
+
+    state: State
+    found: str
+    get: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        look: finds it.
+        get: the command that brings it where it is missing.
+        needs_linux: whether it is only of use for real drives.
+    """
+
+    name: str
+    about: str
+    brings: str
+    look: Callable[[Machine], Seen]
+    get: str | None = None
+    needs_linux: bool = True
+
+
+def _system(machine: Machine) -> Seen:
+    name = f"{platform.system()} {platform.release()}"
+    if not machine.is_linux:
+        return Seen("missing", f"{name}: real drives are tested on Linux only")
+    if machine.container is not None:
+        return Seen(
+            "limited",
+            f"{name}, in a container ({machine.container}), which has only the devices and rights "
+            "that it was given",
+        )
+    return Seen("ok", name)
+
+
+def _fio(_machine: Machine) -> Seen:
+    from heatsoak.target.fio.tool import find_fio
+
+    try:
+        fio = find_fio()
+        engine = fio.engine()
+    except ToolError as error:
+        return _without(error, "fio")
+    if engine == "io_uring":
+        return Seen("ok", f"{fio.version} with io_uring")
+    if engine == "libaio":
+        return Seen("limited", f"{fio.version} with libaio: io_uring is not allowed here")
+    return Seen("limited", f"{fio.version} with {engine}: one I/O in flight for each job")
+
+
+def _util_linux(_machine: Machine) -> Seen:
+    wanted = ("setpriv", "blkid", "wipefs", "fallocate", "chrt", "setsid")
+    missing = [name for name in wanted if which(name) is None]
+    if missing:
+        # fio is not started without the first, and no drive is written without the next two
+        state: State = "missing" if set(missing) & set(wanted[:3]) else "limited"
+        get = "apt-get install util-linux"
+        return Seen(state, f"not installed: {', '.join(missing)}", get)
+    return Seen("ok", "installed")
+
+
+def _rights(machine: Machine) -> Seen:
+    names = _some([info.name for info in machine.openable])
+    if machine.is_root and machine.has_admin_rights:
+        if names or not machine.drives:
+            return Seen("ok", "root")
+        return Seen(
+            "limited",
+            "root, but not allowed to open any drive",
+            f"docker run --device {machine.drives[0].path}" if machine.container else None,
+        )
+    if machine.is_root:
+        return Seen(
+            "limited",
+            "root without CAP_SYS_ADMIN and CAP_SYS_RAWIO",
+            "docker run --privileged" if machine.container else None,
+        )
+    return Seen(
+        "limited",
+        f"a user who can open {names}" if names else "a user who can open no whole drive",
+        AS_ROOT,
+    )
+
+
+def _drives(machine: Machine) -> Seen:
+    if not (machine.roots.sys / "block").is_dir():
+        return Seen("missing", f"there is no {machine.roots.sys / 'block'}: is it mounted here?")
+    if not machine.drives:
+        return Seen("missing", "the kernel shows none")
+    found = _some([info.name for info in machine.drives])
+    nodeless = [info.name for info in machine.drives if not info.path.exists()]
+    if nodeless:
+        given = f"--device {machine.drives[0].path}"
+        return Seen(
+            "limited",
+            f"{found}, but no device node for {_some(nodeless)}",
+            f"docker run {given}" if machine.container else None,
+        )
+    return Seen("ok", found)
+
+
+def _locks(_machine: Machine) -> Seen:
+    from heatsoak.target.lock import DIRECTORY_VARIABLE, lock_directory
+
+    path = lock_directory()
+    nearest = path if path.exists() else path.parent
+    if os.access(nearest, os.W_OK):
+        return Seen("ok", str(path))
+    return Seen("missing", f"{path} cannot be written", f"export {DIRECTORY_VARIABLE}=DIRECTORY")
+
+
+def _health_log(machine: Machine) -> Seen:
+    from heatsoak.sensor import sysfs
+
+    disks = [
+        sysfs.directory_of_name(info.name, machine.roots) for info in machine.drives_on("nvme")
+    ]
+    controllers = [one for disk in disks if disk for one in sysfs.nvme_controllers(disk)]
+    if not controllers:
+        return Seen("unneeded", "no NVMe drive is here")
+    names = _some([one.name for one in controllers])
+    can_read = all(can_open(machine.roots.dev / one.name) for one in controllers)
+    if machine.has_admin_rights and can_read:
+        return Seen("ok", names)
+    return Seen("missing", f"{names}: not allowed to read it")
+
+
+def _hwmon(machine: Machine) -> Seen:
+    if machine.hwmon_names:
+        return Seen("ok", _some(list(dict.fromkeys(machine.hwmon_names))))
+    if machine.container is not None:
+        return Seen("missing", "the kernel shows none in here")
+    return Seen("missing", "the kernel has none", "apt-get install lm-sensors && sensors-detect")
+
+
+def _drivetemp(machine: Machine) -> Seen:
+    if "drivetemp" in machine.hwmon_names:
+        return Seen("ok", "loaded")
+    if not machine.drives_on("sata"):
+        return Seen("unneeded", "no SATA drive is here")
+    return Seen("missing", "not loaded")
+
+
+def _nvme_cli(machine: Machine) -> Seen:
+    return _program(which("nvme"), machine.drives_on("nvme"), "no NVMe drive is here")
+
+
+def _hdparm(machine: Machine) -> Seen:
+    return _program(which("hdparm"), machine.drives_on("sata"), "no SATA drive is here")
+
+
+def _processor(machine: Machine) -> Seen:
+    from heatsoak.sensor.cpu import CpuSensor
+
+    sensor = CpuSensor.find(machine.roots)
+    if sensor is None:
+        return Seen("missing", f"{machine.roots.proc / 'stat'} cannot be read")
+    if "temp_c.cpu" in sensor.info.columns:
+        return Seen("ok", "load and temperature")
+    if machine.container is not None:
+        return Seen("limited", "load, but no temperature")
+    return Seen("limited", "load, but no temperature", "modprobe -a coretemp k10temp")
+
+
+def _graphics(machine: Machine) -> Seen:
+    from heatsoak.sensor.gpu import GpuSensor
+
+    sensor = GpuSensor.find()
+    if sensor is not None:
+        found = _some(list(sensor.info.details["cards"]))
+        sensor.close()
+        return Seen("ok", found)
+    if not machine.has_nvidia_card:
+        return Seen("unneeded", "no NVIDIA card is here")
+    return Seen("missing", "NVIDIA's driver does not answer")
+
+
+def _stress_ng(_machine: Machine) -> Seen:
+    from heatsoak.heat.sources import find_stress_ng
+
+    return _found(find_stress_ng, "stress-ng")
+
+
+def _gpu_burn(machine: Machine) -> Seen:
+    from heatsoak.heat.sources import find_gpu_burn
+
+    seen = _found(find_gpu_burn, "gpu-burn")
+    if seen.state == "missing" and not machine.has_nvidia_card:
+        return Seen("unneeded", "no NVIDIA card is here")
+    return Seen(seen.state, "not installed" if seen.state == "missing" else seen.found)
+
+
+def _nbdkit(_machine: Machine) -> Seen:
+    from heatsoak.nbd.server import find_nbdkit
+
+    return _found(find_nbdkit, "nbdkit")
+
+
+def _nbd_plugin(_machine: Machine) -> Seen:
+    from heatsoak.nbd.server import find_plugin
+
+    seen = _found(find_plugin, "")
+    return Seen("missing", "not built") if seen.state == "missing" else Seen("ok", "installed")
+
+
+def _page(_machine: Machine) -> Seen:
+    from heatsoak.report.page.html import Bundle
+
+    try:
+        Bundle.load()
+    except ToolError:
+        return Seen("missing", "not built")
+    return Seen("ok", "installed")
+
+
+def _extra(module: str) -> Callable[[Machine], Seen]:
+    def look(_machine: Machine) -> Seen:
+        if find_spec(module) is None:
+            return Seen("missing", "not installed")
+        return Seen("ok", f"{_package(module)} {metadata.version(_package(module))}")
+
+    return look
+
+
+def _package(module: str) -> str:
+    return module.replace("_", "-")
+
+
+def _found(find: Callable[[], object], package: str) -> Seen:
+    try:
+        return Seen("ok", str(find()))
+    except HeatsoakError as error:
+        return _without(error, package)
+
+
+def _without(error: HeatsoakError, package: str) -> Seen:
+    """What an error says of a missing program, without the advice that the row has too."""
+    if str(error).startswith(f"{package} is not installed"):
+        ignored = str(error).partition(f"apt-get install {package}")[2]
+        is_ignored = ignored.startswith(" (")
+        return Seen("missing", f"not installed{ignored}" if is_ignored else "not installed")
+    return Seen("missing", str(error))
+
+
+def _program(path: str | None, drives: object, why_unneeded: str) -> Seen:
+    if path is not None:
+        return Seen("ok", path)
+    return Seen("missing", "not installed") if drives else Seen("unneeded", why_unneeded)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+AS_ROOT = "sudo heatsoak ..."
+
+#: Which rows a test of a directory needs, and which a test of a whole drive.
+FOR_DIRECTORIES = ("system", "fio", "util-linux", "locks")
+FOR_DRIVES = ("drives", "rights")
+
+ROWS = (
+    Row("system", "load", "real drives to test", _system, needs_linux=False),
+    Row("fio", "load", "loads real drives", _fio, "apt-get install fio"),
+    Row(
+        "util-linux",
+        "load",
+        "ends fio with heatsoak; tells whether a drive is empty",
+        _util_linux,
+    ),
+    Row("drives", "load", "whole drives to test", _drives),
+    Row("rights", "rights", "tests of whole drives, health logs, purges, --tmt1", _rights),
+    Row("locks", "rights", "keeps two runs from one drive", _locks),
+    Row(
+        "NVMe health log",
+        "sensors",
+        "a drive's temperatures, limits and throttling counters",
+        _health_log,
+        AS_ROOT,
+    ),
+    Row("hwmon", "sensors", "temperatures of drives and board, fans, power meters", _hwmon),
+    Row("drivetemp", "sensors", "temperatures of SATA drives", _drivetemp, "modprobe drivetemp"),
+    Row(
+        "nvme-cli",
+        "sensors",
+        "throttling counters of data-centre drives",
+        _nvme_cli,
+        "apt-get install nvme-cli",
+    ),
+    Row("processor", "sensors", "tells drives that wait for the processor", _processor),
+    Row(
+        "graphics cards",
+        "sensors",
+        "temperature, load and power of cards beside the drive",
+        _graphics,
+        "apt-get install nvidia-driver",
+    ),
+    Row(
+        "stress-ng",
+        "heat",
+        "heats the case by the processor",
+        _stress_ng,
+        "apt-get install stress-ng",
+    ),
+    Row(
+        "gpu-burn",
+        "heat",
+        "heats the case by graphics cards; found in HEATSOAK_TOOLS, or /usr/local/bin",
+        _gpu_burn,
+        "git clone https://github.com/wilicc/gpu-burn && make -C gpu-burn",
+    ),
+    Row(
+        "hdparm",
+        "purge",
+        "secure erase and hidden sectors of SATA drives",
+        _hdparm,
+        "apt-get install hdparm",
+    ),
+    Row(
+        "nbdkit",
+        "simulation",
+        "lets a real fio load a simulated drive (heatsoak nbd)",
+        _nbdkit,
+        "apt-get install nbdkit",
+    ),
+    Row(
+        "nbdkit's plugin",
+        "simulation",
+        "the simulated drive for nbdkit",
+        _nbd_plugin,
+        "cargo build --release -p heatsoak-nbd",
+    ),
+    Row("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
+    Row(
+        "plot",
+        "reports",
+        "reports as PNG and SVG",
+        _extra("matplotlib"),
+        "pip install 'heatsoak[plot]'",
+        needs_linux=False,
+    ),
+    Row(
+        "ocp",
+        "reports",
+        "reports as OCP test results",
+        _extra("ocptv"),
+        "pip install 'heatsoak[ocp]'",
+        needs_linux=False,
+    ),
+    Row(
+        "history",
+        "reports",
+        "heatsoak history",
+        _extra("duckdb"),
+        "pip install 'heatsoak[history]'",
+        needs_linux=False,
+    ),
+    Row(
+        "cluster",
+        "reports",
+        "heatsoak rack, and sweeps over several machines",
+        _extra("distributed"),
+        "pip install 'heatsoak[cluster]'",
+        needs_linux=False,
+    ),
+    Row(
+        "metrics",
+        "reports",
+        "metrics for Prometheus (--metrics)",
+        _extra("prometheus_client"),
+        "pip install 'heatsoak[metrics]'",
+        needs_linux=False,
+    ),
+)
+
+
+def of_target(text: str) -> list[Row]:
+    """Return the rows for what ``--on`` names; raises UsageError if it names nothing."""
+    from heatsoak.target.place import parse_place
+
+    place = parse_place(text)
+
+    def look(machine: Machine) -> Seen:
+        if place.is_simulated:
+            return Seen("ok", "simulated: it needs nothing of this machine")
+        if not machine.is_linux:
+            return Seen("missing", "real drives are tested on Linux only")
+        if place.kind == "block":
+            return _block(Path(text), machine)
+        if place.kind == "nbd":
+            return _nbd_target()
+        if not os.access(text, os.W_OK if place.kind == "directory" else os.R_OK):
+            return Seen("missing", "not allowed to open it", AS_ROOT)
+        return Seen("ok", f"can be {'tested' if place.kind == 'directory' else 'read'}")
+
+    def carrier(machine: Machine) -> Seen:
+        from heatsoak.target.place import drive_at
+
+        info = drive_at(place, machine.roots)
+        if info is None:
+            return Seen("limited", "unknown: no temperatures of it")
+        names = [info.model or "of an unknown model", info.name, info.transport]
+        return Seen("ok", ", ".join(names))
+
+    rows = [Row("target", "target", f"--on {text}", look, needs_linux=False)]
+    if place.kind in ("directory", "file", "block"):
+        rows.append(Row("its drive", "target", "whose sensors are read", carrier))
+    return rows
+
+
+def _block(path: Path, machine: Machine) -> Seen:
+    from heatsoak.target.device import describe_device
+    from heatsoak.target.guard import why_not
+
+    if not can_open(path):
+        return Seen("missing", "not allowed to open it", AS_ROOT)
+    reasons = why_not(path, machine.roots)
+    if reasons:
+        return Seen("limited", f"can only be read: {'; '.join(reasons)}")
+    erase_id = describe_device(path, machine.roots).erase_id
+    return Seen("ok", f"can be tested: it is empty, and writing needs --erase {erase_id}")
+
+
+def _nbd_target() -> Seen:
+    from heatsoak.target.fio.tool import find_fio
+
+    try:
+        fio = find_fio()
+    except ToolError as error:
+        return Seen("missing", str(error))
+    if "nbd" in fio.engines:
+        return Seen("ok", f"can be tested: {fio.version} has the nbd engine")
+    return Seen("missing", f"{fio.version} was built without the nbd engine")
