@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench calibrate weights validation clean
+.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench calibrate weights validation man clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ weights: build $(VENV)/.tested ## Fit what evidence is worth to the labelled cor
 
 validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.md with its pictures again: minutes
 	$(BIN)/python benches/validation.py
+
+man: build ## Write the manual pages again, from the help
+	$(BIN)/python -m heatsoak_dev.man_pages installed/data/share/man/man1
 
 clean: ## Remove what was built
 	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE)) python/heatsoak/nbd/*.so

@@ -1,17 +1,15 @@
 """What the shell offers when somebody presses Tab: protocols, drives, places, conditions."""
 
 import os
-import pty
-import re
-import select
 import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from compared import falling, run, steady
+from shells import SHARE, program_in, terminal
 
 
 def asked(typed: str, shell: str, cwd: Path) -> list[str]:
@@ -113,39 +111,83 @@ def test_bash_gets_what_it_replaces_of_a_word_that_it_divides(
     assert "pcie4-tlc-1tb" in bash(tmp_path, "heatsoak", "run", "quick", "--on", "sim", ":")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_a_real_bash_completes_a_target(tmp_path: Path) -> None:
-    program = tmp_path / "heatsoak"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m heatsoak "$@"\n')
-    program.chmod(0o755)
-    script = subprocess.run(
+def shown(directory: Path) -> str:  # noqa: ARG001
+    """Return what ``heatsoak --install-completion`` would install."""
+    return subprocess.run(
         [sys.executable, "-m", "heatsoak", "--show-completion", "bash"],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     ).stdout
-    (tmp_path / "rc").write_text(f"PS1='> '\nPATH={tmp_path}:$PATH\n{script}\n")
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execvp("bash", ["bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i"])
-    try:
-        _until(terminal, r"> $")
-        os.write(terminal, b"heatsoak run quick --on sim:samsung-950-pro-5\t")
-        _until(terminal, r"sim:samsung-950-pro-512")
-        os.write(terminal, b"\x7f@plext\t")
-        _until(terminal, r"@plextor-adapter")
-    finally:
-        os.close(terminal)
-        os.waitpid(pid, 0)
 
 
-def _until(terminal: int, pattern: str) -> None:
-    """Read until the pattern was seen; raises AssertionError after two minutes."""
-    seen, end_s = "", time.monotonic() + 120
-    while not re.search(pattern, seen):
-        ready, _, _ = select.select([terminal], [], [], 1)
-        if ready:
-            seen += os.read(terminal, 4096).decode("utf-8", "replace")
-        assert time.monotonic() < end_s, seen
+def loaded(directory: Path) -> str:
+    """Return lines that let bash-completion find what a wheel installs."""
+    loader = Path("/usr/share/bash-completion/bash_completion")
+    if not loader.exists():
+        return f". {SHARE}/bash-completion/completions/heatsoak"
+    (directory / "bash-completion").symlink_to(SHARE / "bash-completion")
+    return f"export XDG_DATA_HOME={directory}; . {loader}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("script", [shown, loaded])
+def test_a_real_bash_completes_a_target(tmp_path: Path, script: Callable[[Path], str]) -> None:
+    program_in(tmp_path)
+    (tmp_path / "rc").write_text(f"{script(tmp_path)}\nPS1='> '\nPATH={tmp_path}:$PATH\n")
+    with terminal("bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i") as shell:
+        shell.until(r"> $")
+        shell.type("heatsoak run qu\t")
+        shell.until(r"run quick $")
+        shell.type("--on sim:samsung-950-pro-5\t")
+        shell.until(r"sim:samsung-950-pro-512")
+        shell.type("\x7f@plext\t")
+        shell.until(r"@plextor-adapter")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+def test_a_real_zsh_completes_a_protocol_at_the_first_tab(tmp_path: Path) -> None:
+    program_in(tmp_path)
+    lines = (
+        f"fpath=({SHARE}/zsh/site-functions $fpath); PATH={tmp_path}:$PATH; PS1='> '",
+        "autoload -U compinit; compinit -u -D",
+    )
+    (tmp_path / ".zshrc").write_text("\n".join(lines))
+    with terminal("zsh", "-d", "-i", ZDOTDIR=str(tmp_path)) as shell:
+        shell.until(r"> ")
+        shell.type("heatsoak run qu\t")
+        shell.until(r"run.*ick ")
+        shell.type("--on sim:samsung-950-pro-5\t")
+        shell.until(r"12 ")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("heatsoak run qu", "quick"),
+        ("heatsoak run quick --on sim:samsung-950-pro-5", "sim:samsung-950-pro-512"),
+        ("heatsoak analyze ./mi", "./mine.csv"),
+    ],
+)
+def test_a_real_fish_completes_words_and_files(tmp_path: Path, typed: str, offered: str) -> None:
+    program_in(tmp_path)
+    (tmp_path / "mine.csv").touch()
+    done = subprocess.run(
+        [
+            "fish",
+            "--no-config",
+            "-c",
+            f"source {SHARE}/fish/vendor_completions.d/*; complete -C '{typed}'",
+        ],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [offered]

@@ -1,0 +1,98 @@
+"""The manual pages that are installed with heatsoak: one a command, saying what its help says."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from heatsoak.cli.app import app
+from heatsoak_dev.man_pages import EXAMPLES, pages
+from shells import SHARE
+
+DIRECTORY = SHARE / "man" / "man1"
+MADE = pages()
+
+
+def needs(tool: str) -> Any:
+    return pytest.mark.skipif(shutil.which(tool) is None, reason=f"there is no {tool}")
+
+
+def complaints(*command: str, page: Path) -> list[str]:
+    """Return what a tool finds wrong with a page."""
+    done = subprocess.run(
+        [*command, str(page)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout.splitlines()
+
+
+def shown(page: str) -> str:
+    """Return a page as people read it, with its spaces made one."""
+    done = subprocess.run(
+        ["man", "-l", str(DIRECTORY / page)],
+        env={"PATH": "/usr/bin:/bin", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return " ".join(done.stdout.split())
+
+
+def test_the_pages_say_what_the_help_says_now() -> None:
+    committed = {path.name: path.read_text("ascii") for path in DIRECTORY.iterdir()}
+    assert committed == MADE, "make man"
+
+
+def test_every_command_has_a_page_and_developers_commands_have_none() -> None:
+    for name in ("heatsoak", "heatsoak-run", "heatsoak-rack", "heatsoak-rack-run"):
+        assert f"{name}.1" in MADE
+    assert "heatsoak-calibrate.1" not in MADE
+    assert "heatsoak-rack-perform.1" not in MADE
+
+
+@needs("mandoc")
+@pytest.mark.parametrize("name", MADE)
+def test_mandoc_finds_nothing_wrong(name: str) -> None:
+    # a page without a date stays the same from day to day
+    found = complaints("mandoc", "-T", "lint", page=DIRECTORY / name)
+    assert [line for line in found if "missing date" not in line] == []
+
+
+@needs("groff")
+@pytest.mark.parametrize("name", MADE)
+def test_groff_has_no_warnings(name: str) -> None:
+    assert complaints("groff", "-man", "-ww", "-z", page=DIRECTORY / name) == []
+
+
+@needs("man")
+def test_a_page_reads_like_one() -> None:
+    page = shown("heatsoak-run.1")
+    assert "heatsoak-run - run a protocol on a drive, and judge what was recorded SYNOPSIS" in page
+    assert "heatsoak run --on TARGET [OPTION ...] PROTOCOL" in page
+    assert "--erase ID The drive whose data may be destroyed." in page
+    assert "--format text|json Print a table, or one JSON document. [default: text]" in page
+    assert "4 Refused for safety. 130 Interrupted" in page
+    assert "SEE ALSO heatsoak(1)" in page
+    assert "4 Refused" not in shown("heatsoak-analyze.1")
+    assert "heatsoak-rack(1)" in shown("heatsoak-rack-run.1")
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_examples_are_lines_that_the_command_takes(page: str) -> None:
+    for line, _ in EXAMPLES[page]:
+        program, *words = shlex.split(line)
+        assert program == "heatsoak"
+        command: Any = typer.main.get_command(app)
+        context = typer.Context(command, info_name=program)
+        while words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+            context = typer.Context(command, info_name=line, parent=context)
+            if not words:
+                break
+        command.make_context(line, words, parent=context.parent)  # raises on a wrong word
