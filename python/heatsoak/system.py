@@ -122,6 +122,29 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+def open_files_limit(wanted: int) -> int | None:
+    """Return how many files this process may open, having raised that to `wanted` if it may.
+
+    None on Windows, which has no limit that matters.
+    """
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def clock_in_sleep_s() -> float | None:
+    """Return the time of a clock that keeps running while the machine sleeps; None without one."""
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return None
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def error_number(reported: int) -> int:
     """Return the errno of an error number that a library had from the system.
 
@@ -140,10 +163,10 @@ def claim_port(listening: socket.socket) -> None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 
-def is_console(stream: TextIO | None) -> bool:
+def is_console(stream: TextIO) -> bool:
     """Whether a stream writes to a console of Windows.
 
     It takes any text as it is; the bytes that are written to its descriptor, it takes for text in a
     code page that the stream does not tell.
     """
-    return IS_WINDOWS and stream is not None and stream.isatty()
+    return IS_WINDOWS and stream.isatty()
