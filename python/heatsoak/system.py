@@ -107,6 +107,18 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def allocate(file: int, size: int) -> bool:
+    """Give an open file disk space, which zeros do not take on a file system that compresses.
+
+    Returns False where the system or the file system cannot.
+    """
+    try:
+        os.posix_fallocate(file, 0, size)
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 def is_root() -> bool:
     """Whether this process may do anything, so that it must only run what root alone can change.
 
