@@ -39,8 +39,9 @@ os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "
 # test starts would ignore them too; one that is caught here has its default there
 if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
-    if signal.getsignal(_number) is signal.SIG_IGN:
+for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
+    _number = getattr(signal, _name, None)  # Windows has one of them
+    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, lambda *_: None)
 
 

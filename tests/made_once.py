@@ -1,12 +1,12 @@
 """What takes long to make is made once for all processes of a run of the tests."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from heatsoak import system
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
@@ -16,7 +16,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
         base = base.parent  # each worker has a part of its own of the run's directory
     directory, begun = base / name, base / f"{name}.begun"
     with (base / f"{name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        system.lock(lock.fileno(), wait=True)
         if not directory.exists():
             shutil.rmtree(begun, ignore_errors=True)
             begun.mkdir()

@@ -107,6 +107,18 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def allocate(file: int, size: int) -> bool:
+    """Give an open file disk space, which zeros do not take on a file system that compresses.
+
+    Returns False where the system or the file system cannot.
+    """
+    try:
+        os.posix_fallocate(file, 0, size)
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 def is_root() -> bool:
     """Whether this process may do anything, so that it must only run what root alone can change.
 
@@ -120,6 +132,29 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def open_files_limit(wanted: int) -> int | None:
+    """Return how many files this process may open, having raised that to `wanted` if it may.
+
+    None on Windows, which has no limit that matters.
+    """
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def clock_in_sleep_s() -> float | None:
+    """Return the time of a clock that keeps running while the machine sleeps; None without one."""
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return None
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def error_number(reported: int) -> int:
@@ -140,10 +175,10 @@ def claim_port(listening: socket.socket) -> None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 
-def is_console(stream: TextIO | None) -> bool:
+def is_console(stream: TextIO) -> bool:
     """Whether a stream writes to a console of Windows.
 
     It takes any text as it is; the bytes that are written to its descriptor, it takes for text in a
     code page that the stream does not tell.
     """
-    return IS_WINDOWS and stream is not None and stream.isatty()
+    return IS_WINDOWS and stream.isatty()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heatsoak import system
 from heatsoak.recording import Boot, RecordingMeta
 from heatsoak.units import format_duration
 
@@ -22,7 +23,6 @@ _SLEWED = 0.1
 _HELD_UP_S = 3.0
 #: A run that is resumed after longer was started by a clock that was wrong.
 _MAX_PAUSE_S = 365 * 86400.0
-_RUNS_IN_SLEEP = hasattr(time, "CLOCK_BOOTTIME")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -45,7 +45,8 @@ def read_clocks() -> Clocks:
     """Return this machine's clocks; without one that runs in sleep, no sleep is seen."""
     while True:
         awake_s = time.monotonic()
-        all_s = time.clock_gettime(time.CLOCK_BOOTTIME) if _RUNS_IN_SLEEP else awake_s
+        all_s = system.clock_in_sleep_s()
+        all_s = awake_s if all_s is None else all_s
         wall_s = time.time()
         # a process held up between the reads would take that for a sleep
         if time.monotonic() - awake_s < _MIN_S / 4:

@@ -16,7 +16,7 @@ from heatsoak.bench.progress import RunView, View
 from heatsoak.output import Console, Text, TextColumn, print_err
 from heatsoak.units import format_duration
 
-_BARS = "▁▂▃▄▅▆▇█"
+_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _LINE_INTERVAL_S = 10.0
 
 
@@ -64,18 +64,19 @@ class LiveView(View):
         eta = f"ETA {format_duration(self.eta_s())}" if self.runs else ""
         self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
         lines: list[RenderableType] = [self.bar]
+        bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
         for run in list(self.runs):
             if not run.is_over:
-                lines += _lines_of(run)
+                lines += _lines_of(run, bars)
         return Group(*lines)
 
 
-def _lines_of(run: RunView) -> list[Text]:
+def _lines_of(run: RunView, bars: str) -> list[Text]:
     where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
     lines = [where, *([run.because] if run.because else [])]
     readings = run.describe_readings()
     if readings:
-        lines.append(f"{readings}  {_sparkline(list(run.history))}")
+        lines.append(f"{readings}  {_sparkline(list(run.history), bars)}")
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
@@ -116,8 +117,8 @@ def make_view(plans: list[Plan], title: str) -> View:
     return LiveView(plans, title, console) if redraws else PlainView(plans, title)
 
 
-def _sparkline(values: list[float]) -> str:
+def _sparkline(values: list[float], bars: str) -> str:
     top = max(values, default=0.0)
     if top <= 0:
         return ""
-    return "".join(_BARS[min(7, int(8 * value / top))] for value in values)
+    return "".join(bars[min(7, int(8 * value / top))] for value in values)

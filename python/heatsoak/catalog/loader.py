@@ -247,7 +247,7 @@ def _own_file(name: str, what: str, known: list[str]) -> str:
         )
     require_file(path)
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")  # editors of Windows put a mark in front
     except FileNotFoundError:
         raise UsageError(f"{name}: there is no such file") from None
     except OSError as error:

@@ -178,7 +178,7 @@ def _take_standard_streams() -> _Stream | None:
 
 
 def _lasting(number: int, before: TextIO | None) -> tuple[TextIO, _Stream | None]:
-    if is_console(before):
+    if before is not None and is_console(before):
         return before, None
     stream = _Stream(number)
     text = io.TextIOWrapper(

@@ -122,7 +122,9 @@ def reporting_export_errors(place: Path | str) -> Iterator[None]:
     except (OSError, pl.exceptions.PolarsError) as error:
         # polars only has the system's error in its message
         match = _OS_ERROR.search(str(error))
-        number = getattr(error, "errno", None) or (system.error_number(int(match.group(1))) if match else None)
+        number = getattr(error, "errno", None) or (
+            system.error_number(int(match.group(1))) if match else None
+        )
         if number == errno.EPIPE:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         if isinstance(error, pl.exceptions.PolarsError) and number is None:

@@ -165,7 +165,7 @@ def parse_job_file(path: Path) -> Protocol:
 def read_job_file(path: Path) -> JobFile:
     """Return the protocol in a fio job file, with notes."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

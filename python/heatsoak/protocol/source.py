@@ -47,7 +47,7 @@ def load(name: str) -> Protocol:
     if path.suffix in (".fio", ".job", ".ini"):
         return parse_job_file(path)
     try:
-        return parse_toml(path.read_text("utf-8"), name)
+        return parse_toml(path.read_text("utf-8-sig"), name)
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

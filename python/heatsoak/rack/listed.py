@@ -41,7 +41,7 @@ def load_listed(path: Path) -> list[ListedDrive]:
     """Return the drives that a TOML file names; UsageError with file and key for what is wrong."""
     require_file(path)
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -92,10 +92,7 @@ def replace_atomically(path: Path) -> Iterator[Path]:
 def reserve(path: Path) -> None:
     """Reserve disk space with a file at `path`; removing it releases the space."""
     with path.open("wb") as file:
-        try:
-            # zeros alone take no space on a compressing file system
-            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
-        except (AttributeError, OSError):  # not on Windows, nor on every file system
+        if not system.allocate(file.fileno(), RESERVE_BYTES):
             file.write(bytes(RESERVE_BYTES))
 
 

@@ -86,13 +86,5 @@ def _listen(port: int) -> socket.socket:
 
 def _most_connections() -> int | None:
     """The limit of open files, so that beyond it clients get an error response."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 65_536 if hard == resource.RLIM_INFINITY else hard
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(wanted, 65_536)), hard))
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(soft - _SPARE_FILES, 16)
+    limit = system.open_files_limit(65_536)
+    return None if limit is None else max(limit - _SPARE_FILES, 16)

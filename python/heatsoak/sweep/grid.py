@@ -165,7 +165,7 @@ def load_grid(path: Path) -> Grid:
     """Return the grid in a TOML file; UsageError with file and key for what is wrong."""
     require_file(path)
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:

@@ -1,7 +1,7 @@
 """Twins, drives and loads by the words that people use for them."""
 
 import tomllib
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
@@ -23,7 +23,7 @@ def subject_of(text: str) -> Twin | Drive:
     path = Path(text)
     if path.suffix == ".toml" and path.is_file():
         try:
-            is_twin = "uncertainty" in tomllib.loads(path.read_text("utf-8"))
+            is_twin = "uncertainty" in tomllib.loads(path.read_text("utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             is_twin = True  # what is wrong is said there
         if is_twin:
@@ -93,14 +93,19 @@ def protocol_of(experiment: Experiment, full: Load) -> Protocol:
     return Protocol.model_validate(said)
 
 
+def _protocol_and_step(text: str) -> tuple[str, str]:
+    """Divide PROTOCOL:STEP, where a file's path may start with a drive's letter."""
+    start = len(PureWindowsPath(text).drive)
+    name, _, wanted = text[start:].partition(":")
+    return text[:start] + name, wanted
+
+
 def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
     """A load, and the loads and pauses that its protocol prepares the drive with."""
     if text in _WORDS:
         words = {"name": text, "rw": text, "bs": _WORDS[text], "iodepth": 32, "runtime": USUAL_S}
         return WorkloadStep.model_validate(words), []
-    name, _, wanted = text.partition(":")
-    if Path(text).exists():
-        name, wanted = text, ""
+    name, wanted = (text, "") if Path(text).exists() else _protocol_and_step(text)
     if name not in bundled() and not Path(name).exists():
         near = suggestion(name, [*_WORDS, *bundled()])
         raise UsageError(

@@ -432,7 +432,7 @@ class Twin(_Row):
         """Read one from a TOML file; raises UsageError that says what is wrong in it."""
         require_file(path)
         try:
-            data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+            data: dict[str, Any] = tomllib.loads(path.read_text("utf-8-sig"))
             return cls.model_validate(_without_simulated(data))
         except OSError as error:
             raise of_os_error(error) from error
