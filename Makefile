@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench calibrate weights validation man clean
+.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench wheel calibrate weights validation man clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ docs: $(VENV)/.documented ## Build the documentation as a site, target/site/inde
 
 bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 	$(BIN)/python benches/run.py
+
+wheel: build $(VENV)/.tools ## Make wheel and source archive in dist/, and try them where neither Rust nor Node is
+	$(PIP) --editable '.[wheel]'
+	$(BIN)/python scripts/wheel.py
 
 calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
 	$(BIN)/heatsoak calibrate --write python/heatsoak/catalog

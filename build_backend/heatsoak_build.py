@@ -1,6 +1,8 @@
 """The build backend (PEP 517, PEP 660): makes what maturin does not, then hands over to it.
 
-That is the page's bundle and, on Linux, the plugin of ``heatsoak nbd``.
+That is the page's bundle and, on Linux, the plugin of ``heatsoak nbd``. The plugin is linked as
+maturin links: ``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel
+for any Linux (``make wheel``).
 """
 
 from collections.abc import Mapping
@@ -8,6 +10,7 @@ from typing import Any
 
 import maturin
 from maturin import (
+    get_maturin_pep517_args,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -36,7 +39,7 @@ def build_wheel(
 ) -> str:
     """Build a wheel in `wheel_directory`, and return its name."""
     make_bundle()
-    make_plugin()
+    make_plugin(get_maturin_pep517_args(config_settings))
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name
 
@@ -46,7 +49,7 @@ def build_editable(
 ) -> str:
     """Build a wheel that refers to this tree, and return its name."""
     make_bundle()
-    make_plugin()
+    make_plugin(get_maturin_pep517_args(config_settings))
     name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
     return name
 

@@ -33,12 +33,13 @@ def demo_command(
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     (directory / "findings.json").write_text(document + "\n", "utf-8")
+    out = console()
+    if output_format is OutputFormat.TEXT:
+        print_matrix(findings, out)  # before the page, which takes a while
     page = _write_page(recordings, findings, directory / "report.html")
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))
         return
-    out = console()
-    print_matrix(findings, out)
     out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
     if page is not None:
         out.print(f"All of it with charts: {page.path}, {format_bytes(page.bytes)}", soft_wrap=True)
