@@ -41,7 +41,7 @@ class Bundle:
     style: str
 
     @classmethod
-    def load(cls) -> "Bundle":
+    def load(cls) -> Bundle:
         """Return what was built; raises ToolError if it was not."""
         try:
             script = (_BUNDLE / "page.js").read_text("utf-8")
@@ -51,7 +51,7 @@ class Bundle:
         return cls.of(script, style)
 
     @classmethod
-    def of(cls, script: str, style: str) -> "Bundle":
+    def of(cls, script: str, style: str) -> Bundle:
         """Return them escaped: the same to JavaScript and CSS, but unable to end an HTML
         element."""
         script, style = (text.replace("\r\n", "\n") for text in (script, style))
