@@ -27,15 +27,18 @@ def examine(roots: Roots | None = None, target: str | None = None) -> Checkup:
     Raises UsageError for a target that does not exist.
     """
     machine = Machine(roots or Roots())
-    rows = [row for row in ROWS if machine.is_linux or not row.needs_linux]
-    facts = [_fact(row, machine) for row in rows]
+    facts = _facts(ROWS, machine)
     ready_for, sentence = _answer({fact.name: fact for fact in facts})
     if target is not None:
-        asked = [_fact(row, machine) for row in of_target(target)]
+        asked = _facts(of_target(target), machine)
         facts = [*asked, *facts]
         if ready_for != "simulated" or target.startswith("sim:"):
             sentence = f"{target}: {asked[0].found}"
     return Checkup(ready_for=ready_for, sentence=sentence, facts=facts, get_all=_commands(facts))
+
+
+def _facts(rows: Iterable[Row], machine: Machine) -> list[Fact]:
+    return [_fact(row, machine) for row in rows if machine.is_linux or not row.needs_linux]
 
 
 def _fact(row: Row, machine: Machine) -> Fact:

@@ -49,7 +49,7 @@ class Row:
 def _system(machine: Machine) -> Seen:
     name = f"{platform.system()} {platform.release()}"
     if not machine.is_linux:
-        return Seen("missing", f"{name}: real drives are tested on Linux only")
+        return Seen("missing", f"this is {name}, and they need Linux")
     if machine.container is not None:
         return Seen(
             "limited",

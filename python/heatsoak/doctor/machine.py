@@ -36,7 +36,8 @@ class Machine:
     def __init__(self, roots: Roots) -> None:
         """Asks nothing yet."""
         self.roots = roots
-        self.is_linux = sys.platform == "linux"
+        # some builds of Python for Linux lack its system calls
+        self.is_linux = sys.platform == "linux" and hasattr(os, "geteuid")
 
     @cached_property
     def drives(self) -> list[DeviceInfo]:
