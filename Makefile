@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench wheel calibrate weights validation man clean
+.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench wheel calibrate weights validation container man clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ weights: build $(VENV)/.tested ## Fit what evidence is worth to the labelled cor
 
 validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.md with its pictures again: minutes
 	$(BIN)/python benches/validation.py
+
+container: ## Build the container image from the wheel in dist/: docs/container.md
+	scripts/container
 
 man: build ## Write the manual pages again, from the help
 	$(BIN)/python -m heatsoak_dev.man_pages installed/data/share/man/man1

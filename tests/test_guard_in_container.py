@@ -91,6 +91,24 @@ def test_with_the_machines_processes_in_sight_it_refuses_a_drive_in_use_and_take
 
 
 @pytest.mark.slow
+def test_drives_are_known_and_guarded_where_podman_hides_the_links_by_number(
+    make: MakeDrive, tmp_path: Path
+) -> None:
+    hidden = ("sh", "-c", 'mount -t tmpfs none /sys/dev/block && exec "$@"', "sh")
+    used, free = make(name="used"), make(name="free")
+    ext4(used)
+    place = tmp_path / "place"
+    place.mkdir()
+    run("mount", "-o", "ro,noload", used.node, place)
+    try:
+        assert "it is mounted on" in refused(used, tmp_path, *OWN_MOUNTS, *hidden)
+    finally:
+        run("umount", place)
+    done = runs(free, tmp_path, *OWN_MOUNTS, *hidden)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("capability", ["sys_ptrace", "sys_admin"])
 def test_without_the_capabilities_to_look_at_other_processes_it_refuses(
     make: MakeDrive, tmp_path: Path, capability: str

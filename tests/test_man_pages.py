@@ -16,7 +16,7 @@ DIRECTORY = SHARE / "man" / "man1"
 MADE = pages()
 
 
-def needs(tool: str) -> Any:
+def needs(tool: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(tool) is None, reason=f"there is no {tool}")
 
 

@@ -56,7 +56,18 @@ def number_of(rdev: int) -> str:
 def directory_of_number(number: str, roots: Roots) -> Path | None:
     """Return the sysfs directory of the block device ``"MAJ:MIN"``."""
     link = roots.sys / "dev" / "block" / number
-    return link.resolve() if link.exists() else None
+    try:
+        if link.exists():
+            return link.resolve()
+    except PermissionError:
+        pass
+    if names(link.parent):
+        return None
+    for name in names(roots.sys / "class" / "block"):  # podman hides the links by number
+        directory = roots.sys / "class" / "block" / name
+        if read_text(directory / "dev") == number:
+            return directory.resolve()
+    return None
 
 
 def directory_of_name(name: str, roots: Roots) -> Path | None:

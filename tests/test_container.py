@@ -1,0 +1,54 @@
+"""The container: what its image has, and what is said where none can be built."""
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CONTAINERFILE = (ROOT / "Containerfile").read_text()
+
+
+def test_its_image_has_every_program_that_heatsoak_asks_for() -> None:
+    sources = (path.read_text("utf-8") for path in (ROOT / "python" / "heatsoak").rglob("*.py"))
+    packages = {
+        name for text in sources for name in re.findall(r'find_tool\("\S+", "(.+)"\)', text)
+    }
+    assert {"fio", "util-linux"} <= packages
+    assert packages <= set(CONTAINERFILE.split())
+
+
+def test_its_image_has_what_the_optional_parts_need() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    (chosen,) = re.findall(r"\.whl\)\[(.*)\]", CONTAINERFILE)
+    assert set(chosen.split(",")) <= set(extras)
+
+
+def test_without_an_engine_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", str(ROOT / "scripts" / "container")],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path), "CONTAINER_ENGINE": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "podman" in line
+
+
+def test_without_a_wheel_one_line_says_how_to_make_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "container")],
+        cwd=tmp_path,
+        env={**os.environ, "CONTAINER_ENGINE": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["there is no wheel in dist/: make wheel"]
