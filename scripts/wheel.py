@@ -54,19 +54,24 @@ def make_archive() -> Path:
     """Make the source archive of this tree."""
     for old in DIST.glob("heatsoak-*"):
         old.unlink()
-    do([sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(DIST)])
+    words = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(DIST)]
+    do(words, env=with_build_tools(os.environ))
     return only(DIST.glob("*.tar.gz"))
 
 
 def make_wheel(archive: Path, env: Mapping[str, str]) -> Path:
     """Make the wheel from the archive, as pip does for who has no wheel for their machine."""
-    words = ["pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(DIST)]
-    env = {
-        **env,
-        # Cargo builds what heatsoak depends on once, and zig is a package of this environment
-        "CARGO_TARGET_DIR": str(TARGET),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]]),
-    }
+    words = [
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(DIST),
+    ]
+    # what heatsoak depends on is built once
+    env = {**with_build_tools(env), "CARGO_TARGET_DIR": str(TARGET)}
     expect(not any(shutil.which(tool, path=env["PATH"]) for tool in NODE), "Node is on the PATH")
     do([sys.executable, "-m", *words, "--config-settings", SETTINGS, str(archive)], env=env)
     return only(DIST.glob("*.whl"))
@@ -153,6 +158,12 @@ def environment(links: Path, hidden: Collection[str]) -> dict[str, str]:
                 link.symlink_to(program.absolute())
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**ours, "PATH": str(links)}
+
+
+def with_build_tools(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which maturin and zig of this Python's environment are found."""
+    here = Path(sys.executable).parent
+    return {**env, "PATH": os.pathsep.join([str(here), env["PATH"]])}
 
 
 def do(words: list[str], cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:

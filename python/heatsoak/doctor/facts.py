@@ -87,19 +87,23 @@ def _util_linux(_machine: Machine) -> Seen:
 
 def _rights(machine: Machine) -> Seen:
     names = _some([info.name for info in machine.openable])
-    if machine.is_root and machine.has_admin_rights:
-        if names or not machine.drives:
-            return Seen("ok", "root")
-        return Seen(
-            "limited",
-            "root, but not allowed to open any drive",
-            f"docker run --device {machine.drives[0].path}" if machine.container else None,
-        )
     if machine.is_root:
+        given = {
+            "--pid=host --cap-add=SYS_PTRACE": machine.sees_all_processes,
+            "--cap-add=SYS_ADMIN --cap-add=SYS_RAWIO": machine.has_admin_rights,
+            f"--device {machine.drives[0].path}" if machine.drives else "": bool(names),
+        }
+        lacks = [words for words, is_given in given.items() if words and not is_given]
+        if not lacks:
+            return Seen("ok", "root")
+        if not machine.sees_all_processes:
+            found = "root, but not allowed to see who else uses a drive"
+        elif not machine.has_admin_rights:
+            found = "root without CAP_SYS_ADMIN and CAP_SYS_RAWIO"
+        else:
+            found = "root, but not allowed to open any drive"
         return Seen(
-            "limited",
-            "root without CAP_SYS_ADMIN and CAP_SYS_RAWIO",
-            "docker run --privileged" if machine.container else None,
+            "limited", found, f"docker run {' '.join(lacks)}" if machine.container else None
         )
     return Seen(
         "limited",

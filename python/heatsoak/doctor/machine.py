@@ -1,11 +1,11 @@
 """This machine, asked as runs ask it, each question once."""
 
 import os
-import sys
 from functools import cached_property
 from pathlib import Path
 
 from heatsoak.sensor import Roots, hwmon, sysfs
+from heatsoak.system import IS_LINUX, is_root
 from heatsoak.target.device import DeviceInfo, list_devices
 
 #: Numbers of capabilities (linux/capability.h): admin commands to NVMe, ATA commands.
@@ -36,8 +36,7 @@ class Machine:
     def __init__(self, roots: Roots) -> None:
         """Asks nothing yet."""
         self.roots = roots
-        # some builds of Python for Linux lack its system calls
-        self.is_linux = sys.platform == "linux" and hasattr(os, "geteuid")
+        self.is_linux = IS_LINUX
 
     @cached_property
     def drives(self) -> list[DeviceInfo]:
@@ -57,7 +56,14 @@ class Machine:
     @cached_property
     def is_root(self) -> bool:
         """Whether we are root, in a container or not."""
-        return os.geteuid() == 0
+        return is_root()
+
+    @cached_property
+    def sees_all_processes(self) -> bool:
+        """Whether the write guard can see who else uses a drive; in most containers it cannot."""
+        from heatsoak.target.guard.doubt import blind_spot
+
+        return blind_spot(self.roots) is None
 
     @cached_property
     def has_admin_rights(self) -> bool:

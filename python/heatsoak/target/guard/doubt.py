@@ -10,7 +10,6 @@ from heatsoak.errors import ToolError
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.target.device import DeviceInfo
 from heatsoak.tools import search_path, which
 
 #: What a container must be given so that the guard can see who uses a drive.
@@ -42,8 +41,8 @@ def processes(roots: Roots) -> Iterator[Path]:
     return (roots.proc / name for name in found)
 
 
-def whole_machine(_info: DeviceInfo, roots: Roots) -> list[str]:
-    """Return why others may use the drive whom we cannot see; empty if we see all processes.
+def blind_spot(roots: Roots) -> str | None:
+    """Return why others may use a drive whom we cannot see; None if we see all processes.
 
     A container has a ``/proc`` of its own processes: mounts, and programs that have a drive open
     for writing, are not in it if they are the machine's or another container's. Without the
@@ -56,16 +55,16 @@ def whole_machine(_info: DeviceInfo, roots: Roots) -> list[str]:
             seen = str((roots.proc / process / "ns" / "pid").readlink())
         except PermissionError:
             if os.geteuid() == 0:
-                return [f"what other processes do cannot be seen, not even by root {hint}"]
+                return f"what other processes do cannot be seen, not even by root {hint}"
         except OSError as error:
             if not has_ended(error) or not (roots.proc / process / "ns").is_dir():
                 break
-            return []  # a kernel without such namespaces
+            return None  # a kernel without such namespaces
         else:
             if seen == _ALL_PROCESSES:
-                return []
+                return None
             break
-    return [f"this is a container, which cannot see who else uses it {hint}"]
+    return f"this is a container, which cannot see who else uses it {hint}"
 
 
 def path_on_machine(path: str, roots: Roots) -> Path:

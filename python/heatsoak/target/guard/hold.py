@@ -13,7 +13,7 @@ from heatsoak.output import printable
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.doubt import Doubt, whole_machine
+from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
@@ -228,8 +228,9 @@ def _cannot_open(error: OSError) -> str:
 
 def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str]:
     """Return all reasons that are known without reading the drive."""
-    reasons: list[str] = []
-    for question in (whole_machine, structure, exports, mounts, swaps, loops):
+    blind = blind_spot(roots)
+    reasons = [] if blind is None else [blind]
+    for question in (structure, exports, mounts, swaps, loops):
         try:
             reasons += question(info, roots)
         except Doubt as doubt:
