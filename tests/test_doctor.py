@@ -16,6 +16,8 @@ from machine import Machine
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 with_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+#: The namespace of all processes, which most containers have not.
+EVERYTHING = "pid:[4026531836]"
 ROOT = f"CapEff:\t{(1 << 40) - 1:016x}"
 
 
@@ -24,6 +26,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine without any drive, whose root may do everything."""
     made = Machine(tmp_path / "machine")
     made.write(made.roots.proc / "self", status=ROOT)
+    (made.roots.proc / "2" / "ns").mkdir(parents=True)
+    (made.roots.proc / "2" / "ns" / "pid").symlink_to(EVERYTHING)
     monkeypatch.setattr("heatsoak.cli.doctor.Roots", lambda: made.roots)
     return made
 
@@ -81,6 +85,15 @@ def test_with_a_drive_that_can_be_opened_drives_can_be_tested(
     document = checkup(tmp_path)
     assert document["ready_for"] == "directories"
     assert fact(document, "NVMe health log")["state"] == "missing"
+    # nor to see who else uses a drive
+    view = machine.roots.proc / "2" / "ns" / "pid"
+    view.unlink()
+    view.symlink_to("pid:[4026532207]")
+    found = fact(checkup(tmp_path), "rights")
+    assert (found["state"], found["found"]) == (
+        "limited",
+        "root, but not allowed to see who else uses a drive",
+    )
 
 
 def test_what_is_of_no_use_here_is_not_called_missing(tmp_path: Path, machine: Machine) -> None:
@@ -108,7 +121,7 @@ def test_a_machine_without_sys_is_examined_too(
 
 
 def test_without_linux_it_says_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heatsoak.doctor.machine.sys.platform", "win32")
+    monkeypatch.setattr("heatsoak.doctor.machine.IS_LINUX", False)
     document = checkup(tmp_path)
     assert document["ready_for"] == "simulated"
     assert document["sentence"].startswith("Real drives need Linux")

@@ -73,8 +73,8 @@ def _answer(facts: Mapping[str, Fact]) -> tuple[ReadyFor, str]:
     for name in FOR_DRIVES:
         fact = facts[name]
         if fact.state != "ok":
-            what = "root's rights" if fact.get == AS_ROOT else f"more: {name}: {fact.found}"
-            return "directories", f"Ready to test directories here; whole drives need {what}"
+            why = "that needs root" if fact.get == AS_ROOT else fact.found
+            return "directories", f"Ready to test directories here, but no whole drives: {why}"
     return "drives", "Ready to test drives here."
 
 
