@@ -149,8 +149,9 @@ def test_what_the_machines_own_paths_lead_to_counts_where_the_container_has_anot
         str(first.node),
         str(images),
     )
-    # "is attached to the same file", or where process 1 hides even from root, that nobody knows
-    assert second.node.name in said
+    # where process 1 hides even from root, nobody knows what any loop device leads to
+    known = f"{second.node.name} is attached to the same file"
+    assert known in said or "cannot find out what loop" in said
 
 
 @pytest.mark.slow
