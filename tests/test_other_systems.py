@@ -45,7 +45,6 @@ MATRIX = """
 schema = 1
 name = "tiny"
 [matrix.axes]
-cooler = ["a:b?", "nul", 'C:\\x']
 tmt1_c = [60, 70]
 [[steps]]
 name = "read: all?"
@@ -369,10 +368,10 @@ def test_serve_shows_recordings(system: System, here: Path) -> None:
 
 
 def test_names_that_windows_refuses_are_made_into_others(
-    system: System, small_drive: Path, tmp_path: Path
+    system: System, cached_drive: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "matrix.toml").write_text(MATRIX, "utf-8")
-    on = ("--on", f"sim:{small_drive}")
+    on = ("--on", f"sim:{cached_drive}")
     system.heatsoak("run", "matrix.toml", *on, "--set", "x=a:b|c", cwd=tmp_path)
     (directory,) = (tmp_path / "recordings").iterdir()
     found = json.loads(system.heatsoak("analyze", str(directory), "--format", "json", cwd=tmp_path))
