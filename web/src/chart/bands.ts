@@ -46,14 +46,16 @@ function label(u: uPlot, look: Look, episode: Episode, box: { x: number; width: 
   const text = ctx.measureText(full).width + 12 * k < box.width ? full : letter;
   const width = ctx.measureText(text).width + 10 * k;
   if (width < box.width) {
+    // at the bottom: the top is where a line is that recovers
+    const bottom = u.bbox.top + u.bbox.height;
     ctx.fillStyle = shade.paper;
     ctx.globalAlpha = 0.85;
-    ctx.fillRect(box.x + 2 * k, u.bbox.top + 3 * k, width, 19 * k);
+    ctx.fillRect(box.x + 2 * k, bottom - 22 * k, width, 19 * k);
     ctx.globalAlpha = 1;
     ctx.fillStyle = causeLook(episode.cause)[look.shade];
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    ctx.fillText(text, box.x + 7 * k, u.bbox.top + 13 * k);
+    ctx.fillText(text, box.x + 7 * k, bottom - 12 * k);
   }
   ctx.restore();
 }
