@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from compared import falling, run, steady
@@ -126,7 +127,7 @@ def loaded(directory: Path) -> str:
     """Return lines that let bash-completion find what a wheel installs."""
     loader = Path("/usr/share/bash-completion/bash_completion")
     if not loader.exists():
-        return f". {SHARE}/bash-completion/completions/heatsoak"
+        return f". {quote(str(SHARE))}/bash-completion/completions/heatsoak"
     (directory / "bash-completion").symlink_to(SHARE / "bash-completion")
     return f"export XDG_DATA_HOME={directory}; . {loader}"
 
@@ -152,7 +153,7 @@ def test_a_real_bash_completes_a_target(tmp_path: Path, script: Callable[[Path],
 def test_a_real_zsh_completes_a_protocol_at_the_first_tab(tmp_path: Path) -> None:
     program_in(tmp_path)
     lines = (
-        f"fpath=({SHARE}/zsh/site-functions $fpath); PATH={tmp_path}:$PATH; PS1='> '",
+        f"fpath=({quote(str(SHARE))}/zsh/site-functions $fpath); PATH={tmp_path}:$PATH; PS1='> '",
         "autoload -U compinit; compinit -u -D",
     )
     (tmp_path / ".zshrc").write_text("\n".join(lines))
@@ -182,7 +183,7 @@ def test_a_real_fish_completes_words_and_files(tmp_path: Path, typed: str, offer
             "fish",
             "--no-config",
             "-c",
-            f"source {SHARE}/fish/vendor_completions.d/*; complete -C '{typed}'",
+            f"source {quote(str(SHARE))}/fish/vendor_completions.d/*; complete -C '{typed}'",
         ],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         cwd=tmp_path,
