@@ -26,6 +26,7 @@ def play(session: str, cwd: Path) -> str:
 
     Files below ``tests/`` are those of the checkout; ``| head -N`` cuts, ``echo $?`` works.
     """
+    (cwd / "tests").symlink_to(ROOT / "tests")
     code = 0
     played = []
     for line in session.splitlines():
@@ -36,21 +37,20 @@ def play(session: str, cwd: Path) -> str:
             played.append(str(code))
             continue
         words, _, most = line.removeprefix("$ heatsoak ").partition(" | head -")
-        full = [
-            str(ROOT / word) if word.startswith("tests/") else word for word in shlex.split(words)
-        ]
-        done = heatsoak_here(*full, cwd=cwd)
+        done = heatsoak_here(*shlex.split(words), cwd=cwd)
         code = done.returncode
-        printed = done.stdout.replace(f"{ROOT}/", "").splitlines()
+        printed = done.stdout.splitlines()
         played += [shown.rstrip() for shown in printed[: int(most) if most else None]]
     return "".join(f"{line}\n" for line in played)
 
 
 def main() -> None:
-    for page in map(Path, sys.argv[1:]):
-        text = page.read_text("utf-8")
+    def again(found: re.Match[str]) -> str:
         with tempfile.TemporaryDirectory() as cwd:
-            page.write_text(_SESSION.sub(lambda found: play(found[0], Path(cwd)), text), "utf-8")
+            return play(found[0], Path(cwd))
+
+    for page in map(Path, sys.argv[1:]):
+        page.write_text(_SESSION.sub(again, page.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ def test_a_process_that_is_held_up_between_two_clocks_has_seen_no_sleep(
         CLOCK_BOOTTIME=7,
     )
     monkeypatch.setattr("heatsoak.bench.interruptions.time", clocks)
+    monkeypatch.setattr("heatsoak.system.time", clocks)
     watch = Interruptions()
     assert list(watch.look()) == []
     assert list(watch.look()) == []
