@@ -20,7 +20,7 @@ _NO_DRIVES = ("loop", "zram", "ram")
 def can_open(path: Path) -> bool:
     """Whether `path` can be opened for reading, which tells a drive nothing."""
     try:
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
     except OSError:
         return False
     return True
