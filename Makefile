@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify test-vm fuzz lint format docs bench wheel calibrate weights validation container man clean
+.PHONY: help build demo reproduce test test-fast verify soak test-vm fuzz lint format docs bench wheel calibrate weights validation container man clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,17 +29,21 @@ reproduce: build ## Hold the simulated drives against every published figure
 	$(BIN)/heatsoak reproduce
 
 # many tests wait for fio, for heat or for what a drive does: four processes on two cores
-test: build $(VENV)/.tested $(VENV)/.tools ## Run the tests (the long ones: make verify)
+test: build $(VENV)/.tested $(VENV)/.tools ## Run the tests: all that is deterministic
 	cargo test --workspace --tests --quiet
 	$(BIN)/python build_backend/page_bundle.py test
-	$(BIN)/pytest -n 4 --dist worksteal -m "not long"
+	$(BIN)/pytest -n 4 --dist worksteal -m "not long and not soak"
 
 test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner loop, under a minute
 	cargo test --workspace --tests --quiet
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not long" --hypothesis-profile inner-loop
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not long and not soak" --hypothesis-profile inner-loop
 
-verify: build $(VENV)/.tested $(VENV)/.tools ## Run the long tests: fuzzing, statistics, real time
-	$(BIN)/pytest -n 2 --dist worksteal -m long
+verify: build $(VENV)/.tested $(VENV)/.tools ## Run fuzzing, faults, statistics and real time, with fixed seeds
+	$(BIN)/pytest -n 4 --dist worksteal -m "long and not soak"
+
+SOAK ?= 1h
+soak: build $(VENV)/.tested $(VENV)/.tools ## Run the same and more with fresh seeds, for as long as SOAK=2h says
+	$(BIN)/python scripts/soak.py $(SOAK)
 
 test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVMe drive, under Debian's kernel: minutes
 	scripts/vm-tools target/vm-kernel

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# machines are shared and noisy: no test is about time
-settings.register_profile("untimed", deadline=None)
-settings.register_profile("inner-loop", deadline=None, max_examples=20)
-settings.load_profile("untimed")
+# machines are shared and noisy: no test is about time; what is tried is the same in each run
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.register_profile("inner-loop", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("soak", deadline=None, print_blob=True)
+settings.load_profile("fixed")
 
 # several processes share the cores already
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -44,6 +45,26 @@ for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
     _number = getattr(signal, _name, None)  # Windows has one of them
     if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, lambda *_: None)
+
+
+#: What tests draw by chance where nobody asks for another seed.
+FIXED_SEED = 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--seed",
+        type=int,
+        default=FIXED_SEED,
+        help="what tests draw by chance: faults, damage, words; make soak gives fresh ones",
+    )
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """What a test that draws by chance begins with: the same in each run, fresh in `make soak`."""
+    value: int = request.config.getoption("--seed")
+    return value
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
