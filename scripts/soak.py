@@ -19,7 +19,7 @@ WORDS = ["-n", "2", "--dist", "worksteal", "-m", "long or soak", "--hypothesis-p
 
 
 def main() -> int:
-    """Run rounds until the time is over; return 1 where one failed, 130 where it was interrupted."""
+    """Run rounds until the time is over; return 1 if one failed, 130 if interrupted."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("time", help="for how long, such as 2h: the last round is not cut off")
     options.add_argument("--seed", type=int, default=None, help="the first round's seed")
