@@ -38,8 +38,9 @@ test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner lo
 	cargo test --workspace --tests --quiet
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not long and not soak" --hypothesis-profile inner-loop
 
+# with DEMO=target/wheel-demo, the wheel's demo is looked at, and no other is made
 verify: build $(VENV)/.tested $(VENV)/.tools ## Run fuzzing, faults, statistics and real time, with fixed seeds
-	$(BIN)/pytest -n 4 --dist worksteal -m "long and not soak"
+	$(BIN)/pytest -n 4 --dist worksteal -m "long and not soak" $(if $(DEMO),--demo $(abspath $(DEMO)))
 
 SOAK ?= 1h
 soak: build $(VENV)/.tested $(VENV)/.tools ## Run the same and more with fresh seeds, for as long as SOAK=2h says
@@ -50,7 +51,7 @@ test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVM
 	$(BIN)/pytest vm
 
 fuzz: build ## Feed the importer's readers a million damaged files each: an hour or more
-	$(PIP) --editable '.[fuzz]'
+	$(PIP) --group fuzz
 	$(BIN)/python tests/importer/fuzz.py all --runs 1000000
 
 lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which, without circles
@@ -75,8 +76,8 @@ docs: $(VENV)/.documented ## Build the documentation as a site, target/site/inde
 bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 	$(BIN)/python benches/run.py
 
-wheel: build $(VENV)/.tools ## Make wheel and source archive in dist/, and try them where neither Rust nor Node is
-	$(PIP) --editable '.[wheel]'
+wheel: $(BUNDLE) $(VENV)/.tools ## Make wheel and source archive in dist/, and try them where neither Rust nor Node is
+	$(PIP) --group wheel
 	$(BIN)/python scripts/wheel.py
 
 calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
@@ -100,10 +101,13 @@ clean: ## Remove what was built
 $(BIN)/python:
 	@scripts/require $(PYTHON) cargo
 	$(PYTHON) -m venv $(VENV)
+	@# Debian's knows no dependency groups
+	$(PIP) pip
 
+# with WHEEL=dist/heatsoak-... the compiled parts are that wheel's: CI builds them once
 $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "building heatsoak (the first time takes a minute or two)"
-	$(PIP) --editable .
+	$(PIP) $(if $(WHEEL),--config-settings "wheel=$(WHEEL)") --editable .
 	@# where Python may not write bytecode, every start would compile all that it imports
 	$(BIN)/python -m compileall -q python
 	@touch $@
@@ -112,12 +116,12 @@ $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
 $(BUNDLE): $(WEB_SOURCES) | $(BIN)/python
 	$(BIN)/python build_backend/page_bundle.py
 
-$(VENV)/.tested: $(VENV)/.built pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/.built
+$(VENV)/.tested: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --group dev
+	@touch $@
 
 $(VENV)/.documented: pyproject.toml constraints.txt | $(VENV)/.built
-	$(PIP) --editable '.[docs]'
+	$(PIP) --group docs
 	@touch $@
 
 $(VENV)/.tools: scripts/debian-tools

@@ -2,10 +2,13 @@
 
 That is the page's bundle and, on Linux, the plugin of ``heatsoak nbd``. The plugin is linked as
 maturin links: ``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel
-for any Linux (``make wheel``).
+for any Linux (``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
+nothing: it takes what is compiled, and what describes the package, out of that wheel.
 """
 
+import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import maturin
@@ -18,7 +21,7 @@ from maturin import (
     prepare_metadata_for_build_wheel,
 )
 from nbd_plugin import make_plugin
-from page_bundle import make_bundle
+from page_bundle import ROOT, make_bundle
 
 __all__ = [
     "build_editable",
@@ -32,6 +35,8 @@ __all__ = [
 ]
 
 Settings = Mapping[str, Any] | None
+#: What an editable install puts on Python's path.
+PACKAGES = ROOT / "python"
 
 
 def build_wheel(
@@ -49,6 +54,9 @@ def build_editable(
 ) -> str:
     """Build a wheel that refers to this tree, and return its name."""
     make_bundle()
+    built = (config_settings or {}).get("wheel")
+    if built is not None:
+        return _editable_of(Path(built), Path(wheel_directory))
     make_plugin(get_maturin_pep517_args(config_settings))
     name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
     return name
@@ -59,3 +67,18 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     make_bundle()
     name: str = maturin.build_sdist(sdist_directory, config_settings)
     return name
+
+
+def _editable_of(wheel: Path, directory: Path) -> str:
+    """Put the libraries of `wheel` into this tree; make a wheel that refers to it."""
+    with zipfile.ZipFile(wheel) as built, zipfile.ZipFile(directory / wheel.name, "w") as made:
+        names = built.namelist()
+        built.extractall(PACKAGES, [name for name in names if name.endswith(".so")])
+        about = [name for name in names if ".dist-info/" in name and not name.endswith("/RECORD")]
+        for name in about:
+            made.writestr(name, built.read(name))
+        made.writestr("heatsoak.pth", f"{PACKAGES}\n")
+        record = f"{about[0].partition('/')[0]}/RECORD"
+        listed = [*about, "heatsoak.pth", record]
+        made.writestr(record, "".join(f"{name},,\n" for name in listed))
+    return wheel.name

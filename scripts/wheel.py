@@ -3,7 +3,8 @@
 ``make wheel`` runs it on Linux. The wheel is made from the archive, without Node on the PATH, and
 must run on any Linux with glibc 2.17 (manylinux2014) and any Python from 3.11 (abi3). Then it is
 installed in an environment of its own, where neither Rust nor Node is found, and used there.
-Printed at the end: its size, and the time from ``pip install`` to the demo's table.
+What its demo made and said stays in ``target/wheel-demo``, where the tests look at it. Printed at
+the end: its size, and the time from ``pip install`` to the demo's table.
 """
 
 import json
@@ -23,6 +24,8 @@ from packaging.utils import parse_wheel_filename
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 TARGET = ROOT / "target"
+#: As `tests/test_demo.py` would make it.
+DEMO = TARGET / "wheel-demo"
 RUST = {"cargo", "rustc", "rustup", "maturin"}
 NODE = {"node", "nodejs", "npm", "npx"}
 GLIBC = "2_17"
@@ -114,9 +117,11 @@ def use(wheel: Path, place: Path, env: Mapping[str, str]) -> float:
     limits = ["--constraint", str(ROOT / "constraints.txt")]
     do([str(programs / "pip"), "install", "--quiet", *limits, str(wheel)], cwd=work, env=env)
     heatsoak = str(programs / "heatsoak")
-    table_s = time_of("Onset", [heatsoak, "demo", "-o", "demo"], work, env)
+    shutil.rmtree(DEMO, ignore_errors=True)
+    DEMO.mkdir()
+    table_s = demo(heatsoak, env)
     for made in ("findings.json", "report.html"):
-        expect((work / "demo" / made).stat().st_size > 0, f"demo made no {made}")
+        expect((DEMO / "demo" / made).stat().st_size > 0, f"demo made no {made}")
 
     (work / "a directory").mkdir()
     do([heatsoak, "run", "quick", "--on", "a directory", "-o", "quick"], cwd=work, env=env)
@@ -131,18 +136,29 @@ def use(wheel: Path, place: Path, env: Mapping[str, str]) -> float:
     return table_s - start_s
 
 
-def time_of(word: str, command: list[str], cwd: Path, env: Mapping[str, str]) -> float:
-    """Run a command, and return when it printed `word`; its exit code must be 0."""
-    show(command)
-    printed_s = None
-    with subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, text=True) as process:
+def demo(heatsoak: str, env: Mapping[str, str]) -> float:
+    """Run the demo, and return when it printed its table; its exit code must be 0."""
+    words = [heatsoak, "demo", "-o", "demo"]
+    show(words)
+    printed_s, lines = None, []
+    with (
+        (DEMO / "stderr").open("w+") as errors,
+        subprocess.Popen(
+            words, cwd=DEMO, env=env, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
-            print(line, end="")
-            if word in line and printed_s is None:
+            print(line, end="", flush=True)
+            lines.append(line)
+            if "Onset" in line and printed_s is None:
                 printed_s = time.monotonic()
-    expect(process.returncode == 0, f"exit code {process.returncode}")
-    expect(printed_s is not None, f"it printed no {word}")
+        process.wait()
+        errors.seek(0)
+        said = {"returncode": process.returncode, "stdout": "".join(lines), "stderr": errors.read()}
+    (DEMO / "said").write_text(json.dumps(said), "utf-8")
+    expect(process.returncode == 0, f"exit code {process.returncode}: {said['stderr']}")
+    expect(printed_s is not None, "it printed no table")
     return printed_s or 0.0
 
 

@@ -38,7 +38,7 @@ def browser() -> Iterator[Any]:
     if program is None:
         _left_out("chromium is not installed: apt-get install chromium")
     if find_spec("playwright") is None:
-        _left_out("playwright is not installed: pip install 'heatsoak[dev]'")
+        _left_out("playwright is not installed: make .venv/.tested")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

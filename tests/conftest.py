@@ -58,6 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=FIXED_SEED,
         help="what tests draw by chance: faults, damage, words; make soak gives fresh ones",
     )
+    parser.addoption(
+        "--demo",
+        type=Path,
+        help="look at this demo, such as target/wheel-demo of make wheel, and make none",
+    )
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with ``demo``, and in ``said`` what the command said of it: not to be changed."""
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with ``demo``, and in ``said`` what the command said of it: not to be changed.
+
+    It may be the demo of the wheel that was made before.
+    """
+    given: Path | None = request.config.getoption("--demo")
+    if given is not None:
+        return given
 
     def make(directory: Path) -> None:
         words = ("demo", "-o", "demo")
