@@ -19,6 +19,7 @@ from heatsoak import catalog
 from heatsoak.cli.app import app
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import find_recordings
+from other_user import as_other_user
 from waiting import until
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
@@ -157,14 +158,12 @@ def test_an_internal_error_is_one_line_and_its_details_are_in_a_file(
 
 @pytest.mark.slow
 def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    place = tmp_path / "place"
-    place.mkdir(0o555)
-    command = [sys.executable, "-m", "heatsoak", "run", "quick", "--on", str(place)]
-    if os.geteuid() == 0:
-        # root may write anywhere by this capability alone; another user could not read a checkout
-        # in root's home
-        command = ["setpriv", "--bounding-set", "-dac_override", "--", *command]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    for name, mode in (("place", 0o555), ("his", 0o777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    words = (sys.executable, "-m", "heatsoak", "run", "quick", "--on", "../place")
+    line = as_other_user(*words, sees=[tmp_path])
+    done = subprocess.run(line, cwd=tmp_path / "his", capture_output=True, text=True, check=False)
     assert "no permission to create a test file" in complaint(done, 2)
 
 

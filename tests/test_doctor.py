@@ -13,6 +13,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.doctor.facts import ROWS
 from machine import Machine
+from other_user import as_other_user
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 with_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -165,21 +166,10 @@ def test_nothing_is_left_behind_and_no_lock_directory_is_made(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@as_root
 @pytest.mark.slow
 def test_an_ordinary_user_is_told_what_root_could_do() -> None:
-    # all is imported before rights are given up, since an installation may be root's alone
-    program = (
-        "import io, os, sys; from contextlib import redirect_stdout, suppress\n"
-        "from heatsoak.cli import main\n"
-        "sys.argv = ['heatsoak', 'doctor', '--format', 'json']\n"
-        "with redirect_stdout(io.StringIO()), suppress(SystemExit): main()\n"
-        "os.setresgid(65534, 65534, 65534); os.setgroups([]); os.setresuid(65534, 65534, 65534)\n"
-        "main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd="/", capture_output=True, text=True, check=False
-    )
+    line = as_other_user(sys.executable, "-m", "heatsoak", "doctor", "--format", "json")
+    done = subprocess.run(line, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["ready_for"] != "drives"

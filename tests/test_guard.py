@@ -2,12 +2,14 @@
 
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from command import complaint
 from drive_contents import ext4, put
 from guarded import (
     SIZE,
@@ -27,6 +29,7 @@ from heatsoak.target.guard import claim, doubt, why_not
 from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from other_user import as_other_user
 
 
 @pytest.fixture
@@ -233,23 +236,11 @@ def test_a_drive_without_a_medium_is_refused() -> None:
 
 @needs_loop
 def test_a_user_without_permission_is_refused(drive: Drive) -> None:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        message = "was not refused"
-        try:
-            os.setresgid(65534, 65534, 65534)
-            os.setresuid(65534, 65534, 65534)
-            claim(drive.node, drive.id)
-        except RefusedError as error:
-            message = str(error)
-        finally:
-            os.write(writing, message.encode())
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        message = answer.read()
-    os.waitpid(child, 0)
+    words = ("run", "quick", "--on", str(drive.node), "--erase", drive.id)
+    line = as_other_user(sys.executable, "-m", "heatsoak", *words)
+    message = complaint(
+        subprocess.run(line, cwd="/", capture_output=True, text=True, check=False), 4
+    )
     assert "refusing to write to it" in message
     assert "root" in message
 

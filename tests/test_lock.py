@@ -17,6 +17,7 @@ from heatsoak.sensor import Roots
 from heatsoak.target import lock, parse_place
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from machine import Machine
+from other_user import as_other_user
 from waiting import until
 
 LONG = """
@@ -82,7 +83,6 @@ def test_another_user_cannot_keep_roots_runs_away(tmp_path: Path) -> None:
     place = parse_place(f"nbd+unix:///?socket={tmp_path}/a")
     program = (
         "import fcntl, os, sys\n"
-        "os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)\n"
         "held = []\n"
         "for place in ('/run/lock', '/tmp', '/run/heatsoak'):\n"
         "    try:\n"
@@ -103,7 +103,10 @@ def test_another_user_cannot_keep_roots_runs_away(tmp_path: Path) -> None:
     plain = re.sub(r"[^A-Za-z0-9]+", "-", place.text)[:40].strip("-")
     name = f"heatsoak-{plain}-{hashlib.sha256(place.text.encode()).hexdigest()[:12]}.lock"
     with subprocess.Popen(
-        [sys.executable, "-c", program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        as_other_user(sys.executable, "-c", program, name),
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as other:
         assert other.stdin is not None
         assert other.stdout is not None
@@ -113,7 +116,7 @@ def test_another_user_cannot_keep_roots_runs_away(tmp_path: Path) -> None:
             done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
         finally:
             other.stdin.close()
-            other.wait(timeout=30)
+            other.wait()
             for path in (*held, f"/run/heatsoak/{name}"):
                 Path(path).unlink(missing_ok=True)
     assert held

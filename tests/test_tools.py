@@ -4,24 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import complaint, heatsoak
 from heatsoak.errors import ToolError
 from heatsoak.tools import VARIABLE, environment, find_tool
-
-
-@pytest.fixture
-def open_directory() -> Iterator[Path]:
-    """A directory that every user can look into, unlike pytest's own."""
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name).resolve()
-        path.chmod(0o755)
-        yield path
-
+from other_user import as_other_user
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -108,17 +97,14 @@ def test_root_is_warned_of_a_program_that_is_passed_over(
         find_tool("gpu-burn", "gpu-burn")
 
 
-@as_root
-def test_any_other_user_runs_what_is_on_his_path(open_directory: Path) -> None:
-    path = planted(open_directory / "bin", "my-own-tool", "blkid")
-    program = (
-        "import os, sys; os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534); "
-        "from heatsoak.tools import which; print(which('my-own-tool'), which('blkid'))"
-    )
+def test_any_other_user_runs_what_is_on_his_path(tmp_path: Path) -> None:
+    path = planted(tmp_path / "bin", "my-own-tool", "blkid")
+    program = "from heatsoak.tools import which; print(which('my-own-tool'), which('blkid'))"
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
     env.pop(VARIABLE, None)
     done = subprocess.run(
-        [sys.executable, "-c", f"import heatsoak.tools; {program}"],
+        as_other_user(sys.executable, "-c", program, sees=[path]),
+        cwd="/",
         env=env,
         capture_output=True,
         text=True,
