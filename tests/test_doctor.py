@@ -66,6 +66,15 @@ def test_without_fio_the_first_line_says_what_works_and_how_to_get_it(tmp_path: 
     assert fact(document, "fio")["get"] == "apt-get install fio"
 
 
+@pytest.mark.usefixtures("machine")
+def test_what_pip_brings_is_one_command_that_needs_no_index_with_heatsoak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heatsoak.doctor.facts.find_spec", lambda _: None)
+    packages = "matplotlib ocptv duckdb distributed prometheus-client"
+    assert f"pip install {packages}" in checkup(tmp_path)["get_all"]
+
+
 @as_root
 @with_fio
 def test_with_a_drive_that_can_be_opened_drives_can_be_tested(

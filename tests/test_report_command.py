@@ -290,7 +290,7 @@ def test_ocp_lines_without_their_library_say_how_to_get_it(
     monkeypatch.setitem(sys.modules, "ocptv", None)
     monkeypatch.setitem(sys.modules, "ocptv.output", None)
     line = complaint(heatsoak_here("report", "r", "-o", "x.jsonl", cwd=pair), 3)
-    assert "pip install 'heatsoak[ocp]'" in line
+    assert "pip install ocptv" in line
 
 
 @pytest.mark.slow
@@ -349,7 +349,7 @@ def test_a_picture_without_matplotlib_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     line = complaint(heatsoak_here("report", "r", "-o", "x.png", cwd=pair), 3)
-    assert "pip install 'heatsoak[plot]'" in line
+    assert "pip install matplotlib" in line
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def client_class(address: str) -> Any:
         import distributed
     except ImportError:
         raise UsageError(
-            "--scheduler needs Dask, which is not installed: pip install 'heatsoak[cluster]'"
+            "--scheduler needs Dask, which is not installed: pip install distributed"
         ) from None
     if not _ADDRESS.fullmatch(address):
         raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")

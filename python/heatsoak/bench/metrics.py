@@ -25,7 +25,7 @@ from heatsoak.units import is_possible_temp
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-_MISSING = "metrics need prometheus-client: pip install 'heatsoak[metrics]'"
+_MISSING = "metrics need prometheus-client: pip install prometheus-client"
 _HERE = "127.0.0.1"
 #: Values with their labels.
 Samples = list[tuple[dict[str, str], float]]

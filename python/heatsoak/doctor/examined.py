@@ -18,7 +18,6 @@ from heatsoak.sensor import Roots
 
 _APT = "apt-get install "
 _PIP = "pip install "
-_EXTRAS = "'heatsoak["
 
 
 def examine(roots: Roots | None = None, target: str | None = None) -> Checkup:
@@ -81,21 +80,10 @@ def _answer(facts: Mapping[str, Fact]) -> tuple[ReadyFor, str]:
 def _commands(facts: Iterable[Fact]) -> list[str]:
     """The commands of the facts, those of one package manager as one."""
     commands = list(dict.fromkeys(fact.get for fact in facts if fact.get))
-    packages = [one.removeprefix(_APT) for one in commands if _is_one(one, _APT)]
-    extras = [
-        one.removeprefix(_PIP + _EXTRAS).rstrip("']") for one in commands if _is_one(one, _PIP)
-    ]
-    others = [
-        one
-        for one in commands
-        if not _is_one(one, _APT) and not _is_one(one, _PIP) and one != AS_ROOT
-    ]
-    return [
-        *([_APT + " ".join(packages)] if packages else []),
-        *([f"{_PIP}{_EXTRAS}{','.join(extras)}]'"] if extras else []),
-        *others,
-    ]
-
-
-def _is_one(command: str, manager: str) -> bool:
-    return command.startswith(manager) and "&&" not in command
+    joined = []
+    for manager in (_APT, _PIP):
+        of_it = [one for one in commands if one.startswith(manager) and "&&" not in one]
+        commands = [one for one in commands if one not in of_it]
+        packages = [one.removeprefix(manager) for one in of_it]
+        joined += [manager + " ".join(packages)] if packages else []
+    return [*joined, *(one for one in commands if one != AS_ROOT)]

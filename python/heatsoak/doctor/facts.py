@@ -244,16 +244,14 @@ def _page(_machine: Machine) -> Seen:
 
 
 def _extra(module: str) -> Callable[[Machine], Seen]:
+    package = module.replace("_", "-")
+
     def look(_machine: Machine) -> Seen:
         if find_spec(module) is None:
-            return Seen("missing", "not installed")
-        return Seen("ok", f"{_package(module)} {metadata.version(_package(module))}")
+            return Seen("missing", "not installed", f"pip install {package}")
+        return Seen("ok", f"{package} {metadata.version(package)}")
 
     return look
-
-
-def _package(module: str) -> str:
-    return module.replace("_", "-")
 
 
 def _found(find: Callable[[], object], package: str) -> Seen:
@@ -366,7 +364,6 @@ ROWS = (
         "reports",
         "reports as PNG and SVG",
         _extra("matplotlib"),
-        "pip install 'heatsoak[plot]'",
         needs_linux=False,
     ),
     Row(
@@ -374,7 +371,6 @@ ROWS = (
         "reports",
         "reports as OCP test results",
         _extra("ocptv"),
-        "pip install 'heatsoak[ocp]'",
         needs_linux=False,
     ),
     Row(
@@ -382,7 +378,6 @@ ROWS = (
         "reports",
         "heatsoak history",
         _extra("duckdb"),
-        "pip install 'heatsoak[history]'",
         needs_linux=False,
     ),
     Row(
@@ -390,7 +385,6 @@ ROWS = (
         "reports",
         "heatsoak rack, and sweeps over several machines",
         _extra("distributed"),
-        "pip install 'heatsoak[cluster]'",
         needs_linux=False,
     ),
     Row(
@@ -398,7 +392,6 @@ ROWS = (
         "reports",
         "metrics for Prometheus (--metrics)",
         _extra("prometheus_client"),
-        "pip install 'heatsoak[metrics]'",
         needs_linux=False,
     ),
 )

@@ -21,7 +21,7 @@ from heatsoak.protocol.phrases import listed
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MISSING = "history needs DuckDB: pip install 'heatsoak[history]'"
+_MISSING = "history needs DuckDB: pip install duckdb"
 #: Of texts, by DuckDB.
 Hashes = NDArray[np.uint64]
 

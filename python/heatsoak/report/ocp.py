@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ocptv.output.dut import HardwareInfo
     from ocptv.output.step import TestStep
 
-_MISSING = "OCP results need ocptv: pip install 'heatsoak[ocp]', or name a .xml file with -o"
+_MISSING = "OCP results need ocptv: pip install ocptv, or name a .xml file with -o"
 
 
 def require_ocptv() -> None:

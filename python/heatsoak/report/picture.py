@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_MISSING = "pictures need matplotlib: pip install 'heatsoak[plot]', or name a .html file with -o"
+_MISSING = "pictures need matplotlib: pip install matplotlib, or name a .html file with -o"
 _SHADE = "light"
 #: Heights of the first panel, which says what the chart is about, and of the others.
 _FIRST, _OTHER = 3.0, 1.3
