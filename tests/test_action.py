@@ -42,7 +42,7 @@ class Job:
         script = self.directory / "step.sh"
         script.write_text(step["run"], "utf-8")
         env = {**os.environ, "GITHUB_OUTPUT": str(said), "RUNNER_TEMP": str(self.directory)}
-        env |= {key: self._value(value) for key, value in step["env"].items()}
+        env |= {key: self.value(value) for key, value in step["env"].items()}
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
         done = subprocess.run(words, cwd=self.directory, env=env, check=False, timeout=280)
         for line in said.read_text("utf-8").splitlines() if said.exists() else ():
@@ -50,10 +50,16 @@ class Job:
             self.outputs[f"steps.{name}.outputs.{key}"] = value
         return done.returncode
 
-    def _value(self, text: str) -> str:
+    def value(self, text: str) -> str:
+        """Return what GitHub makes of a text with expressions in it."""
         defaults = {key: one.get("default", "") for key, one in ACTION["inputs"].items()}
         known = {f"inputs.{key}": value for key, value in {**defaults, **self.inputs}.items()}
-        return _EXPRESSION.sub(lambda found: {**known, **self.outputs}[found[1]], text)
+        known |= {"github.action_path": str(ROOT), **self.outputs}
+
+        def first(found: re.Match[str]) -> str:
+            return next(filter(None, (known[name] for name in found[1].split(" || "))), "")
+
+        return _EXPRESSION.sub(first, text)
 
 
 def job(directory: Path, **inputs: str) -> Job:
@@ -132,6 +138,16 @@ def test_what_is_wrong_fails_with_its_own_exit_code_and_is_never_run_as_a_script
     done = job(tmp_path, **inputs)
     assert done.codes == {"run": code, "Make JUnit and page": 0}
     assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "installed"), [({}, str(ROOT)), ({"package": "dist/x.whl"}, "dist/x.whl")]
+)
+def test_it_installs_its_own_checkout_unless_a_package_is_named(
+    tmp_path: Path, inputs: dict[str, str], installed: str
+) -> None:
+    (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "install")
+    assert Job(inputs, tmp_path).value(step["env"]["PACKAGE"]) == installed
 
 
 def test_no_input_is_written_into_a_scripts_text() -> None:
