@@ -3,10 +3,10 @@
 import os
 import signal
 import sys
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 
+import janitor
 import pytest
 from hypothesis import settings
 
@@ -21,8 +21,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # tests that run beside each other load one disk, which two runs must not; each process of theirs
 # has locks of its own
-_locks = tempfile.TemporaryDirectory(prefix="heatsoak-locks-")
-os.environ["HEATSOAK_LOCKS"] = _locks.name
+_locks = janitor.begin() / "locks"
+_locks.mkdir()
+os.environ["HEATSOAK_LOCKS"] = str(_locks)
 
 # what a terminal, a CI service or the user's settings say about output changes what is printed;
 # a test that is about one of these sets it itself

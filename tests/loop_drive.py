@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from janitor import undone_by
 
 LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
 LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
@@ -31,12 +32,11 @@ def attached(image: Path, size_bytes: int) -> Iterator[Path]:
         pytest.skip("needs root and loop devices")
     with image.open("ab") as file:
         file.truncate(size_bytes)
-    with LOCK.open("a") as lock:  # two tests must not be given the same free device
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = losetup("-f", "--show", image)
-    assert done.returncode == 0, done.stderr
-    node = Path(done.stdout.strip())
-    try:
-        yield node
-    finally:
-        losetup("-d", node)
+    # by its image: once a test has detached it, its number may be another's
+    detach = f'{LOSETUP} -j "$0" -n -O NAME | xargs -r {LOSETUP} -d'
+    with undone_by("sh", "-c", detach, image):
+        with LOCK.open("a") as lock:  # two tests must not be given the same free device
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = losetup("-f", "--show", image)
+        assert done.returncode == 0, done.stderr
+        yield Path(done.stdout.strip())

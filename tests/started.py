@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.recording import Event, Recording
+from janitor import undone_by
 from waiting import is_alive, until
 
 
@@ -106,12 +107,10 @@ def small_disk(mount: Path, size: str) -> Iterator[Path]:
     """Mount a file system of `size`; skips where that is not allowed."""
     mount.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)]
-    if subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("needs root, to mount a small tmpfs")
-    try:
+    with undone_by("umount", "--lazy", mount):
+        if subprocess.run(command, check=False, capture_output=True).returncode != 0:
+            pytest.skip("needs root, to mount a small tmpfs")
         yield mount
-    finally:
-        subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 def fill(mount: Path) -> Path:
