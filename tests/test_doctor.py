@@ -67,7 +67,7 @@ def test_without_fio_the_first_line_says_what_works_and_how_to_get_it(tmp_path: 
 
 
 @pytest.mark.usefixtures("machine")
-def test_what_pip_brings_is_one_command_that_needs_no_index_with_heatsoak(
+def test_missing_python_packages_are_named_themselves_and_in_one_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.doctor.facts.find_spec", lambda _: None)
