@@ -99,8 +99,8 @@ clean: ## Remove what was built
 	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE)) python/heatsoak/nbd/*.so
 
 $(BIN)/python:
-	@scripts/require $(PYTHON) cargo
-	$(PYTHON) -m venv $(VENV)
+	@scripts/require "$(PYTHON)" cargo
+	"$(PYTHON)" -m venv $(VENV)
 	@# Debian's knows no dependency groups
 	$(PIP) pip
 
