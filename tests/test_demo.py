@@ -73,6 +73,14 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(made: Pat
     } <= step["episodes"][0].keys()
 
 
+def test_those_that_heat_slows_most_are_shown(made: Path) -> None:
+    first, *lines = heatsoak_here("analyze", "demo", cwd=made).stdout.splitlines()
+    assert len(lines) <= 20
+    # the one that the first line is about
+    assert "bottom slot with 2 cards under load" in first
+    assert any(line.startswith("bottom, 2 cards, loaded") for line in lines)
+
+
 def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     made: Path, tmp_path: Path
 ) -> None:

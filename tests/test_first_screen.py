@@ -90,17 +90,6 @@ def test_no_line_is_longer_than_the_screen(sixty: Path, width: int, count: int) 
     assert all("MB/s" in line for line in lines if line.startswith(("Step", "Recording")))
 
 
-@pytest.mark.slow
-def test_of_many_recordings_those_that_heat_slows_most_are_shown(tmp_path: Path) -> None:
-    assert heatsoak_here("demo", "-o", "demo", cwd=tmp_path).returncode == 0
-    done = heatsoak_here("analyze", "demo", cwd=tmp_path)
-    lines = body(done.stdout)
-    assert len(lines) <= 15
-    # the one that the first line is about
-    assert "bottom slot with 2 cards under load" in done.stdout.splitlines()[0]
-    assert any(line.startswith("bottom, 2 cards, loaded") for line in lines)
-
-
 def test_all_evidence_is_a_word_away(sixty: Path) -> None:
     done = heatsoak_here("analyze", "one", "--evidence", cwd=sixty)
     found = json.loads(heatsoak_here("analyze", "one", "--format", "json", cwd=sixty).stdout)
