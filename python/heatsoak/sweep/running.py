@@ -15,7 +15,7 @@ from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress
 from heatsoak.sweep.grid import Grid
 from heatsoak.sweep.plan import DRAWS, Plan, Point, plan_of
-from heatsoak.sweep.store import EXACT, TABLES, Part, Table, read_parts, require_place
+from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
 from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, Unheated, foretell, prepare, simulate
 from heatsoak.sweep.workers import Workers, workers
@@ -117,16 +117,17 @@ def sweep(
                     at = at or until_done.enter_context(workers(jobs, scheduler))
                     sweeping.run(at)
                 frames[kind] = table.finish()
-    except KeyboardInterrupt:
-        raise RunInterrupted(
-            f"stopped by the user: {sweeping.kept:,} of {len(plan.points):,} points are in "
-            f"{directory}, and the same command goes on from there"
-        ) from None
-    except BrokenExecutor as error:
+    except (KeyboardInterrupt, BrokenExecutor) as error:
+        # counted on disk: the signal may have come between writing a part and counting it
+        kept = len(read_parts(directory / "points", POINTS))
+        resume = f"points are in {directory}, and the same command goes on from there"
+        if isinstance(error, KeyboardInterrupt):
+            raise RunInterrupted(
+                f"stopped by the user: {kept:,} of {len(plan.points):,} {resume}"
+            ) from None
         raise ToolError(
-            f"a process of the sweep died, perhaps for want of memory: {sweeping.kept:,} "
-            f"points are in {directory}, and the same command goes on from there (--jobs 1 "
-            "takes least)"
+            f"a process of the sweep died, perhaps for want of memory: {kept:,} {resume} "
+            "(--jobs 1 takes least)"
         ) from error
     return summary_of(frames["points"], frames["exact"])
 
