@@ -43,6 +43,7 @@ from heatsoak.rack.running import (
 from heatsoak.rack.state import Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.report import print_drives, print_preview
+from heatsoak.units import parse_seconds
 
 SchedulerOption = Annotated[
     str,
@@ -136,6 +137,10 @@ def run_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
     ] = False,
+    wait: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Wait so long at the start for hosts that are missing."),
+    ] = "60s",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -161,6 +166,8 @@ def run_command(
             directory=directory,
             together=together,
             again=resume,
+            wait_s=_wait_s(wait),
+            waiting=announce,
             tell=tell,
             read=None if metrics is None else shown.readings.update,
         )
@@ -209,6 +216,13 @@ def perform_command(
     """Run an attempt of a test: what a host starts."""
     system.require_linux("a host of a rack")
     return perform(directory, attempt)
+
+
+def _wait_s(text: str) -> float:
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"--wait {text}: {error}") from None
 
 
 @contextmanager

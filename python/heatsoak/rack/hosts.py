@@ -39,11 +39,9 @@ class Hosts:
         self._changing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        """Connect; raises NoAnswerError if the scheduler does not answer."""
         # Dask reports what it cannot reach in a loop's words
         logging.getLogger("tornado").setLevel(logging.CRITICAL)
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        await self._connect()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -55,10 +53,13 @@ class Hosts:
         A host is called as its worker is, or else as it calls itself.
         """
         try:
+            if self._client is None:
+                await self._connect()
             identity = await asyncio.wait_for(
                 self._client.scheduler.identity(n_workers=-1), CONNECT_S
             )
         except Exception as error:
+            await self._close()
             raise NoAnswerError(no_answer(self._address, error)) from error
         found: dict[str, Host] = {}
         for address, worker in sorted(identity["workers"].items()):
@@ -84,18 +85,10 @@ class Hosts:
             return await self._ask(self._workers[host_id], function, *words)
         except (KeyError, NoAnswerError) as error:
             self._workers.pop(host_id, None)  # it may come back with another address
-            await self._look_again()
-            raise NoAnswerError("a host does not answer: is its worker running?") from error
-
-    async def _look_again(self) -> None:
-        async with self._changing:
-            try:
-                await self.find()
-            except NoAnswerError:
-                await self._close()
+            async with self._changing:
                 with suppress(NoAnswerError):
-                    await self._connect()
                     await self.find()
+            raise NoAnswerError("a host does not answer: is its worker running?") from error
 
     async def _ask(self, address: str, function: Callable[..., Any], *words: Any) -> Any:
         try:
@@ -108,19 +101,15 @@ class Hosts:
         return answer
 
     async def _connect(self) -> None:
-        connecting = self._client_class(
+        self._client = self._client_class(
             self._address, asynchronous=True, timeout=CONNECT_S, set_as_default=False
         )
-        try:
-            self._client = await asyncio.wait_for(connecting, 2 * CONNECT_S)
-        except Exception as error:
-            self._client = connecting
-            await self._close()
-            raise NoAnswerError(no_answer(self._address, error)) from error
+        await asyncio.wait_for(self._client, 2 * CONNECT_S)
 
     async def _close(self) -> None:
+        client, self._client = self._client, None
         with suppress(Exception):
-            await asyncio.wait_for(self._client.close(), CONNECT_S)
+            await asyncio.wait_for(client.close(), CONNECT_S)
 
 
 async def _answer(function: Callable[..., Any], words: tuple[Any, ...]) -> Any:

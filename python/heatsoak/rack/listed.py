@@ -15,6 +15,10 @@ from heatsoak.rack.host import Host
 from heatsoak.target.device import DriveRow
 
 
+class NotThereError(UsageError):
+    """What is named is not there, and may be once a worker has registered."""
+
+
 class ListedDrive(Strict):
     """A drive to be tested.
 
@@ -49,10 +53,22 @@ def load_listed(path: Path) -> list[ListedDrive]:
     return list(validated(Listed, toml_tables(text, str(path)), str(path)).drive)
 
 
+def require_hosts(listed: list[ListedDrive], hosts: dict[str, Host]) -> None:
+    """Raise NotThereError where a host that is named does not answer."""
+    there = sorted(one.name for one in hosts.values())
+    missing = sorted({one.host for one in listed if one.host is not None} - {*there})
+    if missing:
+        those, do = ("host", "does") if len(missing) == 1 else ("hosts", "do")
+        others = f"those that do are {', '.join(there)}" if there else "nor does any other"
+        raise NotThereError(f"{those} {', '.join(missing)}: {do} not answer; {others}")
+
+
 def placed(
     listed: list[ListedDrive], hosts: dict[str, Host], drives: dict[str, list[DriveRow]]
 ) -> list[tuple[Host, ListedDrive]]:
     """Return each listed drive with its host; raises UsageError where that is not clear.
+
+    All hosts that are named have to be there.
 
     `drives` are the rows of ``heatsoak drives``, by the ids of their hosts.
     """
@@ -71,12 +87,8 @@ def placed(
                 raise UsageError(f"{drive.on}: is on several hosts, {both}: name its host")
         if drive.host is not None:
             owners = {id_ for id_, one in hosts.items() if one.name == drive.host}
-            if not owners:
-                raise UsageError(
-                    f"host {drive.host}: does not answer; those that do are {', '.join(names)}"
-                )
         if not owners:
-            raise UsageError(f"{drive.on}: no host has a drive of that id: name its host")
+            raise NotThereError(f"{drive.on}: no host has a drive of that id: name its host")
         (owner,) = owners
         if any(host.id == owner and other.on == drive.on for host, other in found):
             raise UsageError(f"{drive.on}: is listed twice")

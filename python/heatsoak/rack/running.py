@@ -7,10 +7,11 @@ that the same command goes on after it was stopped. The hosts have the last word
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
@@ -19,13 +20,24 @@ from heatsoak.protocol.conditions import Label
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
 from heatsoak.rack.kept import RackTest, Status, write
-from heatsoak.rack.listed import ListedDrive, load_listed, name_of, placed, plain
+from heatsoak.rack.listed import (
+    ListedDrive,
+    NotThereError,
+    load_listed,
+    name_of,
+    placed,
+    plain,
+    require_hosts,
+)
 from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
+from heatsoak.recording.meta import PARTIAL
+from heatsoak.units import format_duration
 
 #: Enough for all hosts of a rack to be told before.
 _LEAD_S = 3.0
 _POLL_S = 1.0
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,8 @@ class Asked:
     Attributes:
         listed: the file of the drives; None for all that can be read.
         again: whether tests that were cut are to be resumed.
+        wait_s: how long to wait at the start for hosts that do not answer.
+        waiting: gets what to say while they are waited for.
         tell: gets the rack each time something has changed, and what to say of it.
         read: gets what running tests measure, by their names; None where nobody wants it.
     """
@@ -45,6 +59,8 @@ class Asked:
     directory: Path
     together: Together
     again: bool
+    wait_s: float
+    waiting: Callable[[str], None]
     tell: Callable[[Rack, str], None]
     read: Callable[[dict[str, host.Reading]], None] | None = None
 
@@ -52,8 +68,9 @@ class Asked:
 def run_rack(asked: Asked) -> Rack:
     """Make all tests, and return what became of them; what was collected is in the directory.
 
-    Raises UsageError for drives that cannot be tested so, ToolError if the scheduler does not
-    answer at the start. Interrupted, tests go on; the same command then follows them again.
+    Raises UsageError for drives that cannot be tested so, also for hosts that do not answer within
+    `wait_s`; ToolError if the scheduler does not. Interrupted, tests go on; the same command then
+    follows them again.
     """
     return asyncio.run(_run(asked))
 
@@ -62,10 +79,12 @@ async def _run(asked: Asked) -> Rack:
     async with Hosts(asked.address) as hosts:
         rack = _continued(asked)
         if rack is None:
+            with suppress(OSError):  # of a command that was killed while it first wrote it
+                (asked.directory / (NAME + PARTIAL)).unlink()
             require_new(asked.directory)
-            rack = _new(asked, await tests_asked_for(hosts, asked.protocol, asked.listed))
+            rack = _new(asked, await _tests_asked_for(hosts, asked))
         else:
-            await hosts.find()  # those that do not answer may come back
+            await _patiently(asked, hosts.find)  # hosts that do not answer may come back
         if asked.again:
             for row in rack.tests:
                 if row.state != "finished" and Status(state=row.state).has_ended:
@@ -79,27 +98,50 @@ async def _run(asked: Asked) -> Rack:
     return rack
 
 
-async def tests_asked_for(
-    hosts: Hosts, protocol: Protocol, listed: Path | None
-) -> list[tuple[host.Host, ListedDrive]]:
+async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Found:
+    """Return what `ask` finds, once all that it needs is there; raises its last error."""
+    now_s = asyncio.get_running_loop().time
+    give_up_s, said = now_s() + asked.wait_s, ""
+    while True:
+        try:
+            return await ask()
+        except (NoAnswerError, NotThereError) as error:
+            left_s = give_up_s - now_s()
+            if left_s <= 0:
+                raise
+            if str(error) != said:
+                said = str(error)
+                asked.waiting(f"{said}; waiting up to {format_duration(left_s)}")
+        await asyncio.sleep(_POLL_S)
+
+
+async def _tests_asked_for(hosts: Hosts, asked: Asked) -> list[tuple[host.Host, ListedDrive]]:
     """Return the drives to be tested, each with its host; raises UsageError for none."""
-    found = await hosts.find()
-    if not found:
-        raise UsageError("the cluster has no workers: start one on each host with dask worker")
-    drives = {id_: await hosts.call(id_, host.drives) for id_ in found}
-    if listed is not None:
-        return placed(load_listed(listed), found, drives)
-    if protocol.writes:
+    listed = None if asked.listed is None else load_listed(asked.listed)
+    if listed is None and asked.protocol.writes:
         raise UsageError(
-            f"{protocol.name}: writes, so name the drives that may be erased with --drives FILE: "
-            "heatsoak rack drives -o FILE lists them"
+            f"{asked.protocol.name}: writes, so name the drives that may be erased with --drives "
+            "FILE: heatsoak rack drives -o FILE lists them"
         )
-    every = [
-        ListedDrive(host=found[id_].name, on=row.id) for id_, rows in drives.items() for row in rows
-    ]
-    if not every:
-        raise UsageError("no host has a drive of its own: name targets with --drives FILE")
-    return placed(every, found, drives)
+
+    async def ask() -> list[tuple[host.Host, ListedDrive]]:
+        found = await hosts.find()
+        if listed is None and not found:
+            raise NotThereError(
+                "the cluster has no workers: start one on each host with dask worker"
+            )
+        require_hosts(listed or [], found)
+        drives = {id_: await hosts.call(id_, host.drives) for id_ in found}
+        every = [
+            ListedDrive(host=found[id_].name, on=row.id)
+            for id_, rows in drives.items()
+            for row in rows
+        ]
+        if listed is None and not every:
+            raise UsageError("no host has a drive of its own: name targets with --drives FILE")
+        return placed(listed or every, found, drives)
+
+    return await _patiently(asked, ask)
 
 
 def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
@@ -298,12 +340,20 @@ def stop_rack(directory: Path, address: str) -> int:
 
 async def _stop(rack: Rack, address: str) -> int:
     async with Hosts(address) as hosts:
-        found = await hosts.find()
-        stopped = 0
-        for id_ in dict.fromkeys(row.host_id for row in rack.tests):
-            names = [row.name for row in rack.tests if row.host_id == id_ and not row.is_collected]
-            if id_ in found:
+        await hosts.find()
+        stopped, lost = 0, set()
+        for id_ in dict.fromkeys(row.host_id for row in rack.tests if not row.is_collected):
+            rows = [row for row in rack.tests if row.host_id == id_ and not row.is_collected]
+            try:
+                names = [row.name for row in rows]
                 stopped += await hosts.call(id_, host.stop, rack.run, names)
+            except NoAnswerError:
+                lost.add(rows[0].host)
+        if lost:
+            raise ToolError(
+                f"no answer from {', '.join(sorted(lost))}, where tests go on: repeat this when "
+                "the workers there run again"
+            )
         return stopped
 
 
@@ -320,10 +370,8 @@ def drives_of_hosts(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]
 
 async def _previews(asked: Asked) -> list[PlannedTest]:
     async with Hosts(asked.address) as hosts:
-        rack = _continued(asked) or _new(
-            asked, await tests_asked_for(hosts, asked.protocol, asked.listed)
-        )
-        await hosts.find()
+        rack = _continued(asked) or _new(asked, await _tests_asked_for(hosts, asked))
+        await _patiently(asked, hosts.find)
         found = []
         for row in rack.tests:
             planned = PlannedTest(host=row.host, on=row.on, runs=[])
