@@ -21,6 +21,8 @@ from typing import Any
 
 from distributed import Client, Security
 from exports import set_rate
+from heatsoak.rack.kept import Kept
+from janitor import undone_by
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
@@ -35,11 +37,11 @@ bs = "256k"
 size = "100%"
 """
 _WRITE = re.compile(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)")
-#: Lost connections are noticed within seconds.
+#: Lost connections are noticed soon, but a busy machine is not taken for a lost one.
 _SOON = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s",
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60s",
 }
 #: A host's address, its link, and the words before a command that is to run there.
 Where = dict[str, tuple[str, str | None, list[str]]]
@@ -47,7 +49,7 @@ Where = dict[str, tuple[str, str | None, list[str]]]
 
 @dataclass
 class CountingDrive:
-    """An export; `log` has a line for each request of connections that are closed.
+    """An export; `log` has a line for each request, all of them when the server has ended.
 
     Attributes:
         rate: the file for `exports.set_rate`.
@@ -94,7 +96,7 @@ def counting_drive(directory: Path, mb_s: float, size_mib: int = 32) -> Iterator
             assert until(pid.exists)
             yield CountingDrive(f"nbd+unix:///?socket={at}", log, size_mib << 20, rate)
         finally:
-            server.kill()
+            server.terminate()  # killed, it might keep lines of its log to itself
 
 
 class Supervised:
@@ -102,6 +104,9 @@ class Supervised:
 
     def __init__(self, command: list[str], output: Path, env: dict[str, str]) -> None:
         self._command, self._output, self._env = command, output, env
+        self.begin()
+
+    def begin(self) -> None:
         self._stop = threading.Event()
         self._start()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -148,15 +153,20 @@ class RackHost:
         assert self.link is not None
         subprocess.run(["ip", "link", "set", self.link, state], check=True)
 
-    def processes(self) -> list[tuple[Path, int]]:
-        """Return the tests that have begun and not ended, each with its process."""
-        found = []
-        for lock in self.home.glob("*/*/lock"):
-            is_under_way = (lock.parent / "started-1.json").exists()
-            if is_under_way and not (lock.parent / "ended-1.json").exists():
-                with suppress(ValueError):
-                    found.append((lock.parent, int(lock.read_text())))
-        return found
+    def under_way(self) -> list[Kept]:
+        """Return what it keeps of the tests whose processes live."""
+        found = [Kept(path.parent) for path in self.home.glob("*/*/test.json")]
+        return [kept for kept in found if kept.process() is not None]
+
+
+def kill(test: Kept) -> bool:
+    """Kill a test's process; False if it has just ended."""
+    number = test.process()
+    if number is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
+    return True
 
 
 @dataclass
@@ -246,19 +256,12 @@ def rack_of_hosts(
             command += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
             env = {**soon, "HEATSOAK_RACK": str(home)}
             worker = Supervised(command, cwd / f"worker-{name}.txt", env)
-            stack.callback(worker.end)
-            stack.callback(_kill_tests, home)
             hosts.append(RackHost(name, home, worker, link))
+            stack.callback(lambda host: [kill(test) for test in host.under_way()], hosts[-1])
+            stack.callback(worker.end)
         rack = RackOfHosts(address, scheduler, hosts, cwd, soon)
         assert until(lambda: _workers(address, keys) == len(names))
         yield rack
-
-
-def _kill_tests(home: Path) -> None:
-    for lock in home.glob("*/*/lock"):
-        with suppress(ValueError, ProcessLookupError):
-            if not (lock.parent / "ended-1.json").exists():
-                os.kill(int(lock.read_text()), signal.SIGKILL)
 
 
 def made_keys(directory: Path) -> Path:
@@ -298,8 +301,8 @@ def _free_port(ip: str) -> int:
 @contextmanager
 def _namespaces(names: tuple[str, ...]) -> Iterator[tuple[str, Where]]:
     """A bridge with an address, and for each name a namespace with one; gives both."""
-    number = os.getpid() % 60000
-    net = f"10.{100 + number // 250 % 100}.{number % 250}"
+    number = os.getpid() % (1 << 15)
+    net = f"10.{100 + number // 250}.{number % 250}"
     bridge = f"hsb{number}"
     with ExitStack() as stack:
 
@@ -307,10 +310,10 @@ def _namespaces(names: tuple[str, ...]) -> Iterator[tuple[str, Where]]:
             subprocess.run(["ip", *words], check=True)
 
         def later(*words: str) -> None:
-            stack.callback(subprocess.run, ["ip", *words], check=False, capture_output=True)
+            stack.enter_context(undone_by("ip", *words))
 
-        ip("link", "add", bridge, "type", "bridge")
         later("link", "del", bridge)
+        ip("link", "add", bridge, "type", "bridge")
         ip("addr", "add", f"{net}.1/24", "dev", bridge)
         ip("link", "set", bridge, "up")
         where: Where = {}
@@ -320,10 +323,10 @@ def _namespaces(names: tuple[str, ...]) -> Iterator[tuple[str, Where]]:
                 f"hso{number}{place}",
                 f"hsi{number}{place}",
             )
-            ip("netns", "add", space)
             later("netns", "del", space)
-            ip("link", "add", outer, "type", "veth", "peer", "name", inner)
+            ip("netns", "add", space)
             later("link", "del", outer)
+            ip("link", "add", outer, "type", "veth", "peer", "name", inner)
             ip("link", "set", inner, "netns", space)
             ip("link", "set", outer, "master", bridge, "up")
             inside = ["ip", "netns", "exec", space]

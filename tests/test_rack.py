@@ -79,7 +79,7 @@ def wait_for_a_test(rack: RackOfHosts, following: subprocess.Popen[str]) -> None
 
     def came_to_it() -> bool:
         assert following.poll() is None, following.communicate()
-        return any(host.processes() for host in rack.hosts)
+        return any(kept.was_started(1) for host in rack.hosts for kept in host.under_way())
 
     assert until(came_to_it)
 
@@ -152,8 +152,8 @@ def test_however_often_a_test_is_started_it_runs_once(
 
 
 def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
-    # so slow that the first has it until it is stopped
-    with counting_drive(tmp_path / "drive", 0.5) as drive:
+    # so slow and large that the first has it until it is stopped
+    with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
         listed = rack.list_drives({"b1": [drive]})
         words = ("once.toml", "--drives", listed, "-o")
         with started_run(rack, *words, str(tmp_path / "first")) as first:
@@ -185,7 +185,7 @@ def test_a_refused_drive_is_not_written(
 def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
     rack: RackOfHosts, tmp_path: Path
 ) -> None:
-    with counting_drive(tmp_path / "drive", 0.5) as drive:
+    with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
         listed = rack.list_drives({"b1": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words) as following:
@@ -208,7 +208,7 @@ def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
 
 
 def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 0.5) as drive:
+    with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
         listed = rack.list_drives({"b2": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words) as following:
@@ -223,8 +223,57 @@ def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Pa
         assert drive.is_whole
 
 
+def test_a_run_waits_for_its_hosts_and_begins_where_a_killed_one_had_begun_to(
+    tmp_path: Path, drives: list[CountingDrive]
+) -> None:
+    with rack_of_hosts(tmp_path, ("b1", "b2")) as rack:
+        (tmp_path / "once.toml").write_text(FILL_ONCE)
+        listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
+        # killed while it wrote for the first time what it was asked for
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "rack.json.partial").write_text('{"run": ')
+        words = ("once.toml", "--drives", listed, "-o", "out", "--wait", "200s")
+        rack.hosts[1].worker.end()
+        with started_run(rack, *words) as following:
+            assert until(lambda: "host b2: does not answer" in said(following))
+            rack.hosts[1].worker.begin()
+            _, errors = following.communicate(timeout=400)
+        assert following.returncode == 0, errors
+        assert states(rack, tmp_path / "out") == ["finished"] * 2
+        rack.hosts[1].worker.end()
+        # what is collected needs no host
+        assert rack.run("stop", "out").stdout.startswith("0 tests were told to stop")
+    assert [drive.starts for drive in drives] == [1, 1, 0]
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """Return the next line of a command."""
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+def test_who_stops_tests_is_told_of_hosts_that_do_not_answer(tmp_path: Path) -> None:
+    with (
+        rack_of_hosts(tmp_path, ("b1", "b2")) as rack,
+        counting_drive(tmp_path / "1", 0.5, 256) as one,
+        counting_drive(tmp_path / "2", 0.5, 256) as other,
+    ):
+        (tmp_path / "once.toml").write_text(FILL_ONCE)
+        words = ("once.toml", "--drives", rack.list_drives({"b1": [one], "b2": [other]}))
+        with started_run(rack, *words, "-o", "out") as following:
+            assert until(lambda: all(host.under_way() for host in rack.hosts))
+            following.send_signal(2)
+            following.communicate(timeout=200)
+        rack.hosts[1].worker.end()
+        done = rack.run("stop", "out")
+        assert done.returncode == 3
+        assert "no answer from b2, where tests go on" in done.stderr
+        assert until(lambda: not rack.hosts[0].under_way())
+        assert rack.hosts[1].under_way()
+
+
 def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 0.5) as drive:
+    with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
         listed = rack.list_drives({"b2": [drive]})
         words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
         with started_run(rack, *words, "--metrics", "127.0.0.1:0") as following:
@@ -301,6 +350,10 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     [
         ("", "rack.toml: drive is missing"),
         ('[[drive]]\nhost = "b9"\non = "sim:samsung-950-pro-512"', "host b9: does not answer"),
+        (
+            "".join(f'[[drive]]\nhost = "{host}"\non = "S1"\n' for host in ("b1", "b9", "b8")),
+            "hosts b8, b9: do not answer; those that do are b1, b2",
+        ),
         ('[[drive]]\non = "S1"', "S1: no host has a drive of that id: name its host"),
         ('[[drive]]\nhost = "b1"\non = "S1"\n' * 2, "S1: is listed twice"),
         ('[[drive]]\nhost = "b1"\nin = "S1"', "rack.toml"),
@@ -309,7 +362,8 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
 def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, said: str) -> None:
     (tmp_path / "rack.toml").write_text(listed)
     done = rack.run(
-        *("run", "once.toml", "--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o"))
+        *("run", "once.toml", "--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o")),
+        *("--wait", "0s"),
     )
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1

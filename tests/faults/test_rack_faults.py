@@ -5,33 +5,33 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from heatsoak.rack.kept import Kept
 from heatsoak.recording import Recording
-from racked import FILL_ONCE, CountingDrive, RackOfHosts, counting_drive, rack_of_hosts
+from racked import FILL_ONCE, CountingDrive, RackOfHosts, counting_drive, kill, rack_of_hosts
+from waiting import PATIENCE_S, until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.long,
-    pytest.mark.timeout(1500),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         os.geteuid() != 0 or shutil.which("nbdkit") is None or shutil.which("fio") is None,
         reason="needs root for network namespaces, nbdkit and fio",
     ),
 ]
 
-#: Five faults in each of ten runs.
-RUNS, FAULTS = 10, 5
+#: In each run.
+FAULTS = 5
 NAMES = ("b1", "b2", "b3")
-#: A fill takes six seconds.
-MIB, MB_S = 48, 8.0
+#: A fill takes four seconds.
+MIB, MB_S = 32, 8.0
 
 
 class Commanded:
@@ -39,43 +39,53 @@ class Commanded:
 
     def __init__(self, rack: RackOfHosts, out: str) -> None:
         words = ("run", "once.toml", "--drives", "rack.toml", "-o", out, "--format", "json")
-        self._command, self._rack, self._log = rack.command(*words), rack, rack.cwd / f"{out}.txt"
-        self.start()
+        self._command, self._rack = rack.command(*words, "--wait", f"{PATIENCE_S}s"), rack
+        self.directory = rack.cwd / out
+        self._start()
 
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
+    def _start(self) -> None:
+        with (
+            self.directory.with_suffix(".json").open("wb") as output,
+            self.directory.with_suffix(".txt").open("ab") as log,
+        ):
+            self._process = subprocess.Popen(
                 self._command,
                 cwd=self._rack.cwd,
                 env={**os.environ, **self._rack.env},
-                stdout=subprocess.PIPE,
+                stdout=output,
                 stderr=log,
-                text=True,
             )
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.start()
+        self._process.kill()
+        self._process.wait()
+        self._start()
 
-    def end(self) -> dict[str, Any]:
-        """Wait for the end; return the document. It starts anew if the scheduler was away."""
-        while True:
-            output, _ = self.process.communicate(timeout=250)
-            if output:
-                found: dict[str, Any] = json.loads(output)
-                return found
-            assert "does not answer" in self._log.read_text().splitlines()[-1]
-            time.sleep(1)
-            self.start()
+    def end(self) -> tuple[int, dict[str, Any]]:
+        """Wait for the end; return exit code and document."""
+        assert until(lambda: self.has_ended), self._log()
+        assert self._process.returncode in (0, 3), self._log()
+        document: dict[str, Any] = json.loads(self.directory.with_suffix(".json").read_bytes())
+        return self._process.returncode, document
+
+    def _log(self) -> str:
+        return self.directory.with_suffix(".txt").read_text()
 
 
-def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "runs", [pytest.param(2, marks=pytest.mark.long), pytest.param(10, marks=pytest.mark.soak)]
+)
+def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path, seed: int, runs: int) -> None:
     (tmp_path / "once.toml").write_text(FILL_ONCE)
-    chance = random.Random(20261123)
-    done: dict[str, int] = {}
+    chance = random.Random(seed)
+    faults = [Faults.worker, Faults.scheduler, Faults.network, Faults.process, Faults.follower]
+    drawn = chance.sample(faults * runs, FAULTS * runs)  # each of them as often
     with rack_of_hosts(tmp_path, NAMES, apart=True) as rack:
-        for number in range(RUNS):
+        for number in range(runs):
             with ExitStack() as stack:
                 drives = {
                     f"{name}-{slot}": stack.enter_context(
@@ -84,77 +94,105 @@ def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path) -> None:
                     for name in NAMES
                     for slot in range(2)
                 }
-                killed = _one_run(rack, f"out-{number}", drives, chance, done)
-                _check(rack, f"out-{number}", drives, killed)
-    assert sum(done.values()) == RUNS * FAULTS
-    assert min(done.values()) > 0
-    print(f"{done}: no drive was tested twice")
+                rack.list_drives(
+                    {name: [drives[f"{name}-{slot}"] for slot in range(2)] for name in NAMES}
+                )
+                run = Faults(rack, Commanded(rack, f"out-{number}"), chance)
+                run.make(drawn[FAULTS * number :][:FAULTS])
+                code, document = run.command.end()
+            tests = rack.tests(f"out-{number}")
+            assert document["tests"] == tests
+            assert code == (0 if all(test["state"] == "finished" for test in tests) else 3)
+            _check(rack, run, drives)
 
 
-def _one_run(
-    rack: RackOfHosts,
-    out: str,
-    drives: dict[str, CountingDrive],
-    chance: random.Random,
-    done: dict[str, int],
-) -> set[Path]:
-    """Run a protocol while things are killed; return the tests whose process was."""
-    rack.list_drives({name: [drives[f"{name}-{slot}"] for slot in range(2)] for name in NAMES})
-    command = Commanded(rack, out)
-    killed: set[Path] = set()
+class Faults:
+    """What happens to a run, and the tests whose processes were killed."""
 
-    def process() -> None:
-        found = [one for host in rack.hosts for one in host.processes()]
-        if found:
-            # by its directory: a late process of a killed test leaves its own number in the lock
-            test, number = chance.choice(found)
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-                killed.add(test)
+    def __init__(self, rack: RackOfHosts, command: Commanded, chance: random.Random) -> None:
+        self.rack, self.command, self._chance = rack, command, chance
+        self.killed: set[Path] = set()
 
-    def network() -> None:
-        host = chance.choice(rack.hosts)
+    def make(self, faults: Sequence[Callable[["Faults"], None]]) -> None:
+        """Make faults at events that are drawn, from the start of the command to after its end."""
+        out = self.command.directory
+        moments: list[Callable[[], object]] = [
+            lambda: True,
+            out.exists,
+            (out / "rack.json").exists,
+            self._under_way,
+            lambda: any(test.was_started(1) for test in self._under_way()),
+            lambda: any(out.glob("*/*/recording.json")),
+            lambda: self.command.has_ended,
+        ]
+        drawn = sorted(self._chance.choices(range(len(moments)), k=len(faults)))
+        for fault, moment in zip(faults, drawn, strict=True):
+            self._wait(moments[moment])
+            time.sleep(self._chance.uniform(0, 1))
+            fault(self)
+
+    def worker(self) -> None:
+        self._chance.choice(self.rack.hosts).worker.kill()
+
+    def scheduler(self) -> None:
+        self.rack.scheduler.kill()
+
+    def network(self) -> None:
+        host = self._chance.choice(self.rack.hosts)
         host.set_link("down")
-        time.sleep(chance.uniform(0.5, 2))
+        time.sleep(self._chance.uniform(0.5, 2))
         host.set_link("up")
 
-    faults: dict[str, Callable[[], None]] = {
-        "worker": lambda: chance.choice(rack.hosts).worker.kill(),
-        "scheduler": rack.scheduler.kill,
-        "network": network,
-        "test's process": process,
-        "command": command.kill,
-    }
-    # from before the first test has begun until after the last has ended
-    time.sleep(chance.uniform(0, 6))
-    for _ in range(FAULTS):
-        name = chance.choice(sorted(faults))
-        faults[name]()
-        done[name] = done.get(name, 0) + 1
-        time.sleep(chance.uniform(0, 2))
-    command.end()
-    return killed
+    def process(self) -> None:
+        """Kill a test's process, the next that there is."""
+        self._wait(self._under_way)
+        if found := self._under_way():
+            test = self._chance.choice(found)
+            if kill(test):
+                self.killed.add(test.directory)
+
+    def follower(self) -> None:
+        self.command.kill()
+
+    def _wait(self, has_come: Callable[[], object]) -> None:
+        assert until(lambda: has_come() or self.command.has_ended)
+
+    def _under_way(self) -> list[Kept]:
+        return [test for host in self.rack.hosts for test in host.under_way()]
 
 
-def _check(
-    rack: RackOfHosts, out: str, drives: dict[str, CountingDrive], killed: set[Path]
-) -> None:
+def _check(rack: RackOfHosts, run: Faults, drives: dict[str, CountingDrive]) -> None:
+    """Check what became of each test.
+
+    All finish whatever happens to workers, scheduler, network and command. One whose process was
+    killed is begun anew as long as it had not begun, is cut from then on, and has finished if its
+    end was written.
+    """
     by_uri = {drive.uri: drive for drive in drives.values()}
     homes = {host.name: host.home for host in rack.hosts}
-    run = json.loads((rack.cwd / out / "rack.json").read_bytes())["run"]
-    for test in rack.tests(out):
-        drive = by_uri[test["on"]]
-        kept = homes[test["host"]] / run / test["name"]
-        assert drive.starts <= 1, test
+    out = run.command.directory
+    known = json.loads((out / "rack.json").read_bytes())
+    assert len(known["tests"]) == len(drives)
+    # the last thing that a process does is to write its end
+    assert until(lambda: not any(host.under_way() for host in rack.hosts))
+    for test in known["tests"]:
+        drive = by_uri.pop(test["on"])
+        kept = Kept(homes[test["host"]] / known["run"] / test["name"])
+        collected = None if test["directory"] is None else out / test["directory"]
         assert max(drive.writes().values(), default=0) <= 1, test
-        if test["state"] == "finished":
+        assert kept.was_started(1), test
+        assert test["is_collected"], test
+        if kept.path("ended", 1).exists():
+            assert test["state"] == "finished", test
             assert drive.is_whole
-            assert Recording.open(rack.cwd / out / test["directory"]).meta.status == "finished"
+            assert collected is not None
+            assert Recording.open(collected).meta.status == "finished"
         else:
-            assert (test["state"], kept in killed) == ("cut", True), test["why"]
+            assert kept.directory in run.killed, test
+            assert test["state"] == "cut", test
             assert "was killed" in test["why"]
-        if test["directory"] is not None:
-            assert _digests(kept / "recording") == _digests(rack.cwd / out / test["directory"])
+        # one that was killed as soon as it had begun has recorded nothing
+        assert _digests(kept.recording) == ({} if collected is None else _digests(collected))
 
 
 def _digests(directory: Path) -> dict[str, str]:
