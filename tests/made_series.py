@@ -14,6 +14,72 @@ FULL = 2500.0
 FINE_S = 0.1
 
 
+#: What is left of full throughput at some times; a series is the product of such parts.
+Part = Callable[[Array], Array]
+#: The end of any step.
+END = float("inf")
+
+
+def low(*spans_s: tuple[float, float], to: float = 0.5) -> Part:
+    """At once to a share of what was there, between some times."""
+    return lambda t_s: np.where(np.any([(a < t_s) & (t_s < b) for a, b in spans_s], axis=0), to, 1)
+
+
+def lost(onset_s: float, depth: float, time_constant_s: float = 1e-9) -> Part:
+    """What is left where throughput falls at once, or towards a limit."""
+    return lambda t_s: (
+        1 + depth * np.expm1(-np.clip((t_s - onset_s) / time_constant_s, 0, 700))  # no underflow
+    )
+
+
+def line(*points: tuple[float, float]) -> Part:
+    """Straight from point to point."""
+    return lambda t_s: np.interp(t_s, *np.array(points).T)
+
+
+def wave(start_s: float, period_s: float, *points: tuple[float, float], end_s: float = END) -> Part:
+    """The same over and over, of points over the share of a period."""
+
+    def at(t_s: Array) -> Array:
+        phase = np.mod(t_s - start_s, period_s) / period_s
+        return np.where((start_s < t_s) & (t_s < end_s), np.interp(phase, *np.array(points).T), 1.0)
+
+    return at
+
+
+def swing(
+    start_s: float, period_s: float, duty: float = 0.5, to: float = 0.5, end_s: float = END
+) -> Part:
+    """Falls and recoveries in turn, a fall first; low for a share of each period."""
+    square = ((0, to), (duty, to), (duty + 1e-9, 1), (1, 1))
+    return wave(start_s, period_s, *square, end_s=end_s)
+
+
+def of_parts(
+    *parts: Part,
+    duration_s: float = 300.0,
+    sampling_s: float = FINE_S,
+    sigma: float | Part = 0.02,
+    correlation: float = 0.7,
+    seed: int = 1,
+) -> Series:
+    """What a logger sees of the product of some parts: means over its intervals, and noise."""
+    count, each = round(duration_s / sampling_s), max(4, round(sampling_s / FINE_S))
+    fine_s = (np.arange(each * count, dtype=np.float64) + 0.5) * (sampling_s / each)
+    shares = np.prod([np.ones(len(fine_s)), *(part(fine_s) for part in parts)], axis=0)
+    t_s: Array = np.arange(1, count + 1, dtype=np.float64) * sampling_s
+    spread = sigma(t_s) if callable(sigma) else sigma
+    noise = 1 + spread * (wander(count, correlation, 1.0, np.random.default_rng(seed)) - 1)
+    values = FULL * shares.reshape(count, each).mean(axis=1) * np.maximum(noise, 1e-3)
+    return Series(t_s, np.full(count, sampling_s), values, "mb_s")
+
+
+def without(series: Series, start_s: float, end_s: float) -> Series:
+    """The series with a gap."""
+    keep = (series.t_s <= start_s) | (series.t_s > end_s)
+    return Series(series.t_s[keep], series.interval_s[keep], series.values[keep], series.unit)
+
+
 @dataclass(frozen=True)
 class Fall:
     """One true drop."""
