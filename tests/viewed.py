@@ -1,5 +1,7 @@
 """A step as the judge sees it, of samples that a test makes up."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from heatsoak.analysis.course import Course
@@ -21,7 +23,7 @@ def step_view(
     start_s: float = 0.0,
     limits: dict[str, float] | None = None,
     course: Course | None = None,
-    **columns: Array,
+    **columns: Any,
 ) -> StepView:
     """Return the view of rates in MB/s; further columns have __ for a dot in their names."""
     made = WorkloadStep.model_validate({"name": name, "rw": rw, "bs": bs, "runtime": "200s"})

@@ -1,17 +1,18 @@
 """Which of a copy's drives waits for the other, from what either recording has of it."""
 
+from typing import Any
+
 import numpy as np
-import polars as pl
 import pytest
 from heatsoak.analysis.cause import Case, observe, weigh
-from heatsoak.analysis.course import Course
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.view import Partner, StepView
 from heatsoak.analysis.waiting import queue_of, waiting_shares
 from heatsoak.protocol import ROLES, Role, WorkloadStep
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from viewed import step_view
 
 Array = NDArray[np.float64]
 T_S: Array = np.arange(1, 1201) / 10
@@ -21,23 +22,15 @@ DEPTH = 8
 OTHER: dict[Role, Role] = {"source": "destination", "destination": "source"}
 
 
-def side(role: Role, in_flight: Array | float, rates: Array = RATES, **columns: Array) -> StepView:
+def side(role: Role, in_flight: Array | float, rates: Array = RATES, **columns: Any) -> StepView:
     """One side of a copy in I/Os of 1 MB, with so many of them in flight."""
     rw = "read" if role == "source" else "write"
     step = WorkloadStep.model_validate(
         {"name": "copy", "rw": rw, "bs": "1m", "iodepth": DEPTH, "size": "100g"}
     )
-    samples = pl.DataFrame(
-        {
-            "t_s": T_S,
-            "interval_s": np.full(len(T_S), 0.1),
-            f"{rw}_bw_mb_s": rates,
-            f"{rw}_iops": rates,
-            f"{rw}_lat_us": np.broadcast_to(in_flight, T_S.shape) * 1e6 / rates,
-            **{name.replace("__", "."): values for name, values in columns.items()},
-        }
-    )
-    return StepView(step, samples, 0.0, {}, Course({}, {}))
+    latency_us = np.broadcast_to(in_flight, T_S.shape) * 1e6 / rates
+    of_direction: dict[str, Any] = {f"{rw}_iops": rates, f"{rw}_lat_us": latency_us}
+    return step_view(T_S, rates, rw, step=step, **of_direction, **columns)
 
 
 def introduced(source: StepView, destination: StepView) -> dict[Role, StepView]:
@@ -106,7 +99,7 @@ def test_without_a_partner_or_without_latencies_nothing_is_said() -> None:
     assert waiting_shares(views["source"], views["destination"]) is None
 
 
-@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120),
 )

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from heatsoak.analysis.cause import weigh
-from heatsoak.analysis.cause.case import Case
-from heatsoak.analysis.course import Course
-from heatsoak.analysis.view import StepView
-from heatsoak.protocol import WorkloadStep
+from heatsoak.analysis.cause import Case, weigh
 from numpy.typing import NDArray
-from polars import DataFrame
+from viewed import step_view
 
 Array = NDArray[np.float64]
 
@@ -27,17 +23,7 @@ def warmed(watts: Array, plateau_c: float, tau_s: float = 150.0) -> Array:
 def said_of(share: Array, temps_c: Array, rw: str = "randwrite") -> tuple[str, set[str]]:
     """The cause of the first drop, and what was seen of its balance."""
     rates = 900 * share * np.random.default_rng(5).normal(1, 0.015, len(share))
-    direction = "read" if rw.endswith("read") else "write"
-    samples = DataFrame(
-        {
-            "t_s": T_S,
-            "interval_s": np.ones(len(T_S)),
-            f"{direction}_bw_mb_s": rates,
-            "temp_c.composite": temps_c,
-        }
-    )
-    step = WorkloadStep.model_validate({"name": "w", "rw": rw, "bs": "4k", "runtime": "1000s"})
-    view = StepView(step, samples, 0.0, {}, Course({}, {}))
+    view = step_view(T_S, rates, rw, bs="4k", temp_c__composite=temps_c)
     assert view.drops
     judgement = weigh(Case(view.drops[0], view))
     about = {finding.seen for finding in judgement.findings if finding.about == "heat-balance"}

@@ -144,9 +144,18 @@ def test_four_hours_that_swing_each_hour_are_judged_in_little_memory(tmp_path: P
     assert judging_mb(tmp_path, shaped("square of 3600 s", 4)) < FOUR_HOURS_MB
 
 
-@pytest.mark.long
+#: Swings of hours, and periods of which none is like another, have most to be kept.
+HARDEST = ("square of 3600 s", "drifting period")
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in HARDEST else pytest.mark.soak)
+        for name in SHAPES
+    ],
+)
 def test_a_day_at_10_hz_is_judged_in_bounded_memory_whatever_its_shape(
     name: str, tmp_path: Path
 ) -> None:
