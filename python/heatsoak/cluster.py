@@ -28,7 +28,8 @@ def client_class(address: str) -> Any:
         raise UsageError(f"--scheduler {address}: is no address such as tcp://host:8786")
     # what it says of lost connections and of others' packages would stand among our own lines
     warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed.Client
 
 

@@ -36,6 +36,7 @@ class Hosts:
         self._client_class = client_class(address)
         self._client: Any = None
         self._workers: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._changing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -61,20 +62,31 @@ class Hosts:
         except Exception as error:
             await self._close()
             raise NoAnswerError(no_answer(self._address, error)) from error
+        # all at once: each loads heatsoak when it is asked for the first time
+        workers = sorted(identity["workers"].items())
+        answers = await asyncio.gather(*(self._meet(*one) for one in workers))
         found: dict[str, Host] = {}
-        for address, worker in sorted(identity["workers"].items()):
-            with suppress(NoAnswerError):
-                known: Host = await self._ask(address, host.describe)
-                if worker.get("name") not in (None, address):
-                    known = known.model_copy(update={"name": str(worker["name"])})
-                if known.version != heatsoak.__version__:
-                    raise UsageError(
-                        f"{known.name}: has heatsoak {known.version}, and this is "
-                        f"{heatsoak.__version__}: install the same on both"
-                    )
+        for (address, _), known in zip(workers, answers, strict=True):
+            if known is not None:
                 found.setdefault(known.id, known)
                 self._workers[known.id] = address
+                self._names[known.id] = known.name
         return dict(sorted(found.items(), key=lambda one: one[1].name))
+
+    async def _meet(self, address: str, worker: dict[str, Any]) -> Host | None:
+        """Return the host of a worker; None if that does not answer."""
+        try:
+            known: Host = await self._ask(address, host.describe)
+        except NoAnswerError:
+            return None
+        if worker.get("name") not in (None, address):
+            known = known.model_copy(update={"name": str(worker["name"])})
+        if known.version != heatsoak.__version__:
+            raise UsageError(
+                f"{known.name}: has heatsoak {known.version}, and this is "
+                f"{heatsoak.__version__}: install the same on both"
+            )
+        return known
 
     async def call(self, host_id: str, function: Callable[..., Any], *words: Any) -> Any:
         """Return what `function` returns on a host.
@@ -88,7 +100,8 @@ class Hosts:
             async with self._changing:
                 with suppress(NoAnswerError):
                     await self.find()
-            raise NoAnswerError("a host does not answer: is its worker running?") from error
+            name = self._names.get(host_id, host_id)
+            raise NoAnswerError(f"host {name}: does not answer: is its worker running?") from error
 
     async def _ask(self, address: str, function: Callable[..., Any], *words: Any) -> Any:
         try:
