@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 from heatsoak.recording import Event, Recording
 from janitor import undone_by
-from waiting import is_alive, until
+from waiting import below, until
 
 
 @dataclass
@@ -57,14 +58,15 @@ class Started:
         events = self.directory / "events.jsonl"
         self.wait_until(lambda: events.exists() and text in events.read_text())
 
-    def children(self) -> list[int]:
-        """Return the processes that it has started, fio above all."""
-        tasks = Path(f"/proc/{self.process.pid}/task")
-        return [int(pid) for task in tasks.iterdir() for pid in _words(task / "children")]
+    def loader(self) -> int:
+        """Return its fio; other tools of its own may run meanwhile."""
+        (fio,) = below(psutil.Process(self.process.pid), "fio")
+        return fio.pid
 
-    def wait_for_death(self, pid: int) -> None:
-        """Wait until a process that it has started is gone."""
-        assert until(lambda: not is_alive(pid))
+    def wait_for_rows(self, count: int) -> None:
+        """Wait until its recording has so many rows."""
+        journal = self.directory / "samples.jsonl"
+        self.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= count)
 
     def end(self, code: int) -> str:
         """Wait for its end, which has to be with `code`; return what it said last."""
@@ -92,7 +94,7 @@ def started(cwd: Path, *words: str, env: dict[str, str] | None = None) -> Iterat
 
 
 def protocol(
-    cwd: Path, steps: str = "", *, rw: str = "write", runtime_s: float = 2, rate: str = "20m"
+    cwd: Path, steps: str = "", *, rw: str = "write", runtime_s: float = 5, rate: str = "20m"
 ) -> str:
     """Write a protocol with a load at a low rate, and `steps` behind it; return its name."""
     (cwd / "short.toml").write_text(
@@ -122,10 +124,3 @@ def fill(mount: Path) -> Path:
                 file.write(bytes(4096))
         except OSError:
             return taken
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except FileNotFoundError:
-        return []  # the thread has ended meanwhile

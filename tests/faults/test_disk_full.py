@@ -26,7 +26,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield mount
 
 
-def words(tmp_path: Path, steps: str = "", runtime_s: float = 2) -> list[str]:
+def words(tmp_path: Path, steps: str = "", runtime_s: float = 5) -> list[str]:
     name = protocol(tmp_path, steps, runtime_s=runtime_s)
     return ["run", name, "--on", "place", "-o", "m/r"]
 
@@ -41,14 +41,13 @@ def steps_of(tmp_path: Path) -> str:
 def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     tmp_path: Path, disk: Path
 ) -> None:
-    with started(tmp_path, *words(tmp_path, runtime_s=4)) as run:
-        loaders = run.wait_for_load().children()
+    with started(tmp_path, *words(tmp_path)) as run:
+        loader = run.wait_for_load().loader()
         taken = fill(disk)
         kept = run.recording.samples().height
         line = run.end(3)
     assert line == f"heatsoak: {SAID}; the recording so far is in m/r, and --resume continues it"
-    assert loaders
-    assert not any(is_alive(pid) for pid in loaders)
+    assert not is_alive(loader)
     assert list((tmp_path / "place").iterdir()) == []
     recording = run.recording
     assert (recording.meta.status, recording.meta.reason) == ("failed", SAID)
@@ -57,7 +56,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     assert "load" in steps_of(tmp_path)
 
     fill(disk)
-    command = words(tmp_path, runtime_s=4)
+    command = words(tmp_path)
     assert complaint(heatsoak(*command, "--resume", cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     assert run.recording.samples().height >= kept
     taken.unlink()
@@ -79,7 +78,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     recording = run.recording
     assert recording.meta.status == "failed"
     seen = recording.samples().filter(pl.col("step") == "load").height
-    assert seen > 2
+    assert seen
     taken.unlink()
     done = heatsoak_here(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -108,7 +107,7 @@ def test_a_run_that_is_stopped_while_the_disk_is_full_ends_like_any_other(
     tmp_path: Path, disk: Path, number: signal.Signals
 ) -> None:
     with started(tmp_path, *words(tmp_path, runtime_s=20)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         fill(disk)
         run.process.send_signal(number)
         line = run.end(130)
@@ -124,7 +123,7 @@ def test_fio_that_is_killed_while_the_disk_is_full_ends_the_run_in_one_line(
     tmp_path: Path, disk: Path
 ) -> None:
     with started(tmp_path, *words(tmp_path, runtime_s=20)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         fill(disk)
         os.kill(loader, signal.SIGKILL)
         line = run.end(3)
@@ -140,8 +139,7 @@ def test_a_watch_whose_disk_fills_up_ends_in_one_line_and_can_be_analysed(
     if device_behind(tmp_path) is None:
         pytest.skip("the tests lie on no drive")
     with started(tmp_path, "watch", str(tmp_path), "-o", "m/r") as run:
-        journal = run.directory / "samples.jsonl"
-        run.wait_until(lambda: journal.exists() and journal.stat().st_size > 4000)
+        run.wait_for_rows(8)
         fill(disk)
         line = run.end(3)
     assert line == f"heatsoak: {SAID}; the recording so far is in m/r"

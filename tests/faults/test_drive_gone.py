@@ -1,6 +1,7 @@
 """The drive under test vanishes, fails, or does not answer, for a time or for ever."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -49,7 +50,7 @@ def uri(directory: Path) -> str:
     return f"nbd+unix:///?socket={directory / 'socket'}"
 
 
-def words(tmp_path: Path, rw: str, runtime_s: float = 2) -> list[str]:
+def words(tmp_path: Path, rw: str, runtime_s: float = 5) -> list[str]:
     name = protocol(tmp_path, rw=rw, runtime_s=runtime_s)
     return ["run", name, "--on", uri(tmp_path), "-o", "r"]
 
@@ -59,7 +60,7 @@ def test_a_server_that_is_killed_fails_the_run_which_can_be_resumed_once_it_is_b
     tmp_path: Path, rw: str
 ) -> None:
     with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, rw)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         serving.kill()
         line = run.end(3)
     assert line.startswith(
@@ -106,8 +107,8 @@ def test_a_server_that_hangs_for_a_while_is_reported_and_the_run_continues(tmp_p
 
 
 def test_a_run_whose_server_never_comes_back_can_be_stopped(tmp_path: Path) -> None:
-    with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, "read")) as run:
-        (loader,) = run.wait_for_load().children()
+    with server(tmp_path) as serving, started(tmp_path, *words(tmp_path, "read", 20)) as run:
+        loader = run.wait_for_load().loader()
         seen = run.recording.samples().height
         serving.send_signal(signal.SIGSTOP)
         time.sleep(0.5)
@@ -139,10 +140,10 @@ def test_a_load_that_nothing_comes_back_of_is_given_up(
 
 
 def test_a_drive_whose_sectors_fail_ends_the_run_which_can_be_resumed_once_they_are_read(
-    tmp_path: Path,
+    tmp_path: Path, seed: int
 ) -> None:
     image = tmp_path / "image"
-    image.write_bytes(os.urandom(SIZE))
+    image.write_bytes(random.Random(seed).randbytes(SIZE))
     with attached(image, SIZE) as node:
         command = ["run", protocol(tmp_path, rw="read"), "--on", str(node), "-o", "r"]
         with started(tmp_path, *command) as run:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from started import protocol, started
-from waiting import is_alive
+from waiting import is_alive, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -19,14 +19,14 @@ pytestmark = [
 ]
 
 
-def words(tmp_path: Path, runtime_s: float = 2) -> list[str]:
+def words(tmp_path: Path, runtime_s: float = 5) -> list[str]:
     (tmp_path / "place").mkdir(exist_ok=True)
     return ["run", protocol(tmp_path, runtime_s=runtime_s), "--on", "place", "-o", "r"]
 
 
 def test_fio_that_is_killed_fails_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     with started(tmp_path, *words(tmp_path)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         os.kill(loader, signal.SIGKILL)
         line = run.end(3)
     said = "step 'load': fio was killed by SIGKILL"
@@ -47,7 +47,7 @@ def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wr
     tmp_path: Path,
 ) -> None:
     with started(tmp_path, *words(tmp_path, 10)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         os.kill(loader, signal.SIGSTOP)
         time.sleep(4)
         os.kill(loader, signal.SIGCONT)
@@ -87,7 +87,7 @@ def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     with started(tmp_path, *words(tmp_path, 20)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         run.process.send_signal(number)
         assert run.end(130) == (
             "heatsoak: stopped; the recording so far is in r, and --resume continues it"
@@ -117,12 +117,12 @@ def test_ctrl_c_twice_ends_a_run_with_nothing_lost_and_nothing_left(
     tmp_path: Path, between_s: float
 ) -> None:
     with started(tmp_path, *words(tmp_path, 20)) as run:
-        (loader,) = run.wait_for_load().children()
+        loader = run.wait_for_load().loader()
         seen = run.recording.samples().height
         run.process.send_signal(signal.SIGINT)
         time.sleep(between_s)
         run.process.send_signal(signal.SIGINT)
         run.end(130)
     assert run.recording.samples().height >= seen
-    run.wait_for_death(loader)
+    assert until(lambda: not is_alive(loader))
     assert list((tmp_path / "place").iterdir()) == []

@@ -16,7 +16,7 @@ import pytest
 from heatsoak.rack.kept import Kept
 from heatsoak.recording import Recording
 from racked import FILL_ONCE, CountingDrive, RackOfHosts, counting_drive, kill, rack_of_hosts
-from waiting import PATIENCE_S, until
+from waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,6 +29,8 @@ pytestmark = [
 
 #: In each run.
 FAULTS = 5
+#: A busy machine takes minutes to start again what was killed.
+PATIENCE_S = 1000.0
 NAMES = ("b1", "b2", "b3")
 #: A fill takes four seconds.
 MIB, MB_S = 32, 8.0
@@ -67,7 +69,7 @@ class Commanded:
 
     def end(self) -> tuple[int, dict[str, Any]]:
         """Wait for the end; return exit code and document."""
-        assert until(lambda: self.has_ended), self._log()
+        assert until(lambda: self.has_ended, PATIENCE_S), self._log()
         assert self._process.returncode in (0, 3), self._log()
         document: dict[str, Any] = json.loads(self.directory.with_suffix(".json").read_bytes())
         return self._process.returncode, document
@@ -155,7 +157,7 @@ class Faults:
         self.command.kill()
 
     def _wait(self, has_come: Callable[[], object]) -> None:
-        assert until(lambda: has_come() or self.command.has_ended)
+        assert until(lambda: has_come() or self.command.has_ended, PATIENCE_S)
 
     def _under_way(self) -> list[Kept]:
         return [test for host in self.rack.hosts for test in host.under_way()]
