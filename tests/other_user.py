@@ -12,9 +12,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 #: Debian's nobody, who is a user everywhere, and his group.
 NOBODY = 65534
-ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = Path(__file__).resolve().parents[1] / "python"
+OWN_MOUNTS = ("unshare", "--mount", "--")
 #: Where root's login points to what is root's own.
 _OF_ROOT = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HEATSOAK_LOCKS")
 
@@ -29,20 +32,22 @@ def as_other_user(*words: str, sees: Sequence[Path] = ()) -> list[str]:
         return list(words)
     for directory in sees:
         directory.chmod(0o755)
-    wanted = [ROOT, Path(sys.prefix), Path(sys.base_prefix), *sees]
+    wanted = [PACKAGES, Path(sys.prefix), Path(sys.base_prefix), *sees]
     shown = sorted({*wanted, *(path.resolve() for path in wanted)})
     line = [sys.executable, __file__, *map(str, shown), "--", *words]
-    return [*_own_mounts(), *line] if _closed(shown) else line
+    if not all(path.stat().st_mode & 0o005 == 0o005 for path in shown):
+        pytest.skip("this checkout's files are for their owner alone")
+    if not _closed(shown):
+        return line
+    if not _mounts_can_be_made():
+        pytest.skip("only root enters the checkout, and nothing can be mounted here")
+    return [*OWN_MOUNTS, *line]
 
 
 @cache
-def _own_mounts() -> list[str]:
-    import pytest
-
-    own = ["unshare", "--mount", "--"]
-    if subprocess.run([*own, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root enters the checkout, and no mount namespace can be made here")
-    return own
+def _mounts_can_be_made() -> bool:
+    words = [*OWN_MOUNTS, "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 def _closed(shown: Iterable[Path]) -> set[Path]:
