@@ -44,7 +44,7 @@ class Job:
         env = {**os.environ, "GITHUB_OUTPUT": str(said), "RUNNER_TEMP": str(self.directory)}
         env |= {key: self.value(value) for key, value in step["env"].items()}
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
-        done = subprocess.run(words, cwd=self.directory, env=env, check=False, timeout=280)
+        done = subprocess.run(words, cwd=self.directory, env=env, check=False)
         for line in said.read_text("utf-8").splitlines() if said.exists() else ():
             key, _, value = line.partition("=")
             self.outputs[f"steps.{name}.outputs.{key}"] = value

@@ -503,7 +503,7 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
         journal = tmp_path / "r" / "samples.jsonl"
         assert until(lambda: journal.exists() and journal.read_text().count('"step":"read"') > 3)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=200)
+        _, errors = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in errors
     (recording,) = find_recordings(tmp_path / "r")

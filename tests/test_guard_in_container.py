@@ -38,9 +38,7 @@ def runs(drive: Drive, directory: Path, *container: str) -> "subprocess.Complete
     words = ("run", "w.toml", "--on", str(drive.node), "--erase", drive.id, "-o", "r")
     line = [*container, sys.executable, "-m", "heatsoak", *words]
     line[0] = tool(line[0])
-    return subprocess.run(
-        line, cwd=directory, capture_output=True, text=True, timeout=280, check=False
-    )
+    return subprocess.run(line, cwd=directory, capture_output=True, text=True, check=False)
 
 
 def takes(drive: Drive, directory: Path, *container: str) -> bool:
@@ -170,7 +168,6 @@ def test_a_container_lists_the_drive_with_the_reason(make: MakeDrive, tmp_path: 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=280,
         check=True,
     )
     (row,) = (row for row in json.loads(done.stdout) if row["path"] == os.fspath(drive.node))

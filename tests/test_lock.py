@@ -177,7 +177,7 @@ def test_the_second_run_on_a_disk_is_refused_until_the_first_is_gone(
         done = heatsoak_here("run", "long.toml", "--on", "two", "--dry-run", cwd=tmp_path)
         assert done.returncode == 0
         first.send_signal(signal.SIGKILL)
-        first.wait(timeout=200)
+        first.wait()
     (tmp_path / "long.toml").write_text(LONG.replace("60s", "500ms"))
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     assert len(list(locks.iterdir())) == 1
