@@ -363,7 +363,7 @@ def test_a_stage_is_given_what_those_before_have_found() -> None:
     assert tables[DRIVE_FILE]["thermal"]["links"]["die"]["k_per_w"]["value"] == 5.0
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_catalog_reproduces_the_bench() -> None:
     rows = check_calibration(stage="anandtech").rows

@@ -95,9 +95,9 @@ def kill_and_resume(directory: Path, chance: random.Random) -> int:
 @pytest.mark.long
 @pytest.mark.timeout(120 + 60 * RUNS)
 def test_runs_killed_at_random_times_lose_less_than_a_second_and_can_be_resumed(
-    tmp_path: Path,
+    tmp_path: Path, seed: int
 ) -> None:
-    chances = [random.Random(seed) for seed in range(RUNS)]
+    chances = [random.Random(f"{seed} {turn}") for turn in range(RUNS)]
     directories = [tmp_path / str(turn) for turn in range(RUNS)]
     # a run is mostly waited for: some go on at once
     with ThreadPoolExecutor(3) as pool:

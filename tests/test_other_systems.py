@@ -21,13 +21,14 @@ import pytest
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import Recording
 from made_once import made_once
+from rest_long import rest_soak
 from waiting import until
 
 pytestmark = pytest.mark.anywhere
 
 IS_LINUX = sys.platform == "linux"
 #: On Linux, both others are seen; macOS, which lacks less, where there is time.
-SYSTEMS = ["win32", pytest.param("darwin", marks=pytest.mark.long)] if IS_LINUX else ["this"]
+SYSTEMS = ["win32", pytest.param("darwin", marks=pytest.mark.soak)] if IS_LINUX else ["this"]
 needs_linux = pytest.mark.skipif(not IS_LINUX, reason="shows another system on Linux")
 
 LOGS = Path(__file__).parent / "importer" / "data"
@@ -239,6 +240,7 @@ def test_a_published_figure_is_reproduced(system: System, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_demo_is_shown_in_characters_that_the_console_has(
     system: System, tmp_path: Path
 ) -> None:
@@ -529,9 +531,8 @@ LINUX_ONLY = (
 
 
 @needs_linux
-@pytest.mark.long
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("platform", ["win32", "darwin"])
+@pytest.mark.parametrize("platform", rest_soak(["win32", "darwin"], 1))
 def test_what_serves_no_real_drive_uses_no_name_that_the_system_lacks(
     platform: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from heatsoak.target import parse_place
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from rest_long import rest_soak
 from scipy.signal import lfilter
 
 Array = NDArray[np.float64]
@@ -162,24 +163,25 @@ def noise(rng: Rng, count: int, interval_s: float, tau_s: float = 0.0) -> Track:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
-def test_noise_against_noise_is_never_certain(method: Callable[[Track, Track], Shift]) -> None:
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
+def test_noise_against_noise_is_never_certain(
+    method: Callable[[Track, Track], Shift], seed: int
+) -> None:
+    for turn in range(100):
+        rng = np.random.default_rng([seed, turn])
         count = int(rng.integers(20, 400))
         found = method(noise(rng, 2000, 0.1), noise(rng, count, 1.0))
-        assert not found.certain, seed
+        assert not found.certain, (seed, turn)
 
 
-@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [shift_between, thermal_shift])
-@pytest.mark.parametrize("tau_s", [5.0, 20.0, 200.0])
+@pytest.mark.parametrize("tau_s", rest_soak([20.0, 5.0, 200.0], 1))
 def test_series_that_wander_are_hardly_ever_alike_by_chance(
-    method: Callable[[Track, Track], Shift], tau_s: float
+    method: Callable[[Track, Track], Shift], tau_s: float, seed: int
 ) -> None:
     alike = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
+    for turn in range(200):
+        rng = np.random.default_rng([seed, turn])
         count = int(rng.integers(20, 400))
         alike += method(noise(rng, 2000, 0.1, tau_s), noise(rng, count, 1.0, tau_s)).certain
     assert alike <= 2
@@ -187,11 +189,11 @@ def test_series_that_wander_are_hardly_ever_alike_by_chance(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_unlike_loads_are_hardly_ever_alike_by_chance() -> None:
+def test_unlike_loads_are_hardly_ever_alike_by_chance(seed: int) -> None:
     t_s = clock(600, 0.1)
     alike = 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
+    for turn in range(100):
+        rng = np.random.default_rng([seed, turn])
         edges = [np.sort(rng.uniform(0.05, 0.95, 8)).tolist() for _ in range(2)]
         a, b = (Track(t_s, pulses(t_s, e, rng.uniform(200, 2000, 4).tolist())) for e in edges)
         alike += shift_between(a, logged(b, 1.0, 0, 600)).certain

@@ -18,6 +18,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import Options, Source, import_files, read, source
 from heatsoak.recording import Recording
 from made_recording import make_recording
+from rest_long import rest_soak
 
 SAMPLES = Path(__file__).parent / "data"
 TABLE = "time,write_mb_s,temp_c\n"
@@ -334,9 +335,8 @@ def test_streams_of_xz_behind_each_other_are_one_file() -> None:
     assert log.samples.height == 200
 
 
-@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rows", "readings", "documents"])
+@pytest.mark.parametrize("kind", rest_soak(["rows", "readings", "documents"], 2))
 def test_no_bomb_takes_more_than_one_and_a_half_gb(kind: str, tmp_path: Path) -> None:
     line, head = {
         "rows": (b"7,5,40\n", TABLE.encode()),
