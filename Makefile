@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# Debian's pip knows no dependency groups
+GROUP := $(PIP) pip && $(PIP) --group
+
 RUST_SOURCES := $(shell find crates -name '*.rs') $(shell find crates -name Cargo.toml) Cargo.toml Cargo.lock
 
 # The page's program, made of web/ by npm where Node is.
@@ -51,7 +54,7 @@ test-vm: build $(VENV)/.tested $(VENV)/.tools ## Run heatsoak on an emulated NVM
 	$(BIN)/pytest vm
 
 fuzz: build ## Feed the importer's readers a million damaged files each: an hour or more
-	$(PIP) --group fuzz
+	$(GROUP) fuzz
 	$(BIN)/python tests/importer/fuzz.py all --runs 1000000
 
 lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which, without circles
@@ -77,7 +80,7 @@ bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 	$(BIN)/python benches/run.py
 
 wheel: $(BUNDLE) $(VENV)/.tools ## Make wheel and source archive in dist/, and try them where neither Rust nor Node is
-	$(PIP) --group wheel
+	$(GROUP) wheel
 	$(BIN)/python scripts/wheel.py
 
 calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
@@ -101,8 +104,6 @@ clean: ## Remove what was built
 $(BIN)/python:
 	@scripts/require "$(PYTHON)" cargo
 	"$(PYTHON)" -m venv $(VENV)
-	@# Debian's knows no dependency groups
-	$(PIP) pip
 
 # with WHEEL=dist/heatsoak-... the compiled parts are that wheel's: CI builds them once
 $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
@@ -117,11 +118,11 @@ $(BUNDLE): $(WEB_SOURCES) | $(BIN)/python
 	$(BIN)/python build_backend/page_bundle.py
 
 $(VENV)/.tested: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --group dev
+	$(GROUP) dev
 	@touch $@
 
 $(VENV)/.documented: pyproject.toml constraints.txt | $(VENV)/.built
-	$(PIP) --group docs
+	$(GROUP) docs
 	@touch $@
 
 $(VENV)/.tools: scripts/debian-tools

@@ -157,7 +157,7 @@ def test_an_unknown_set_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     assert "'published', 'modern'" in line
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_whole_set_is_as_the_validation_page_says(tmp_path: Path) -> None:
     rows = [row for row in rows_of(cwd=tmp_path) if not row["metric"].startswith(STATED)]
