@@ -27,25 +27,38 @@ def row(
     )
 
 
-def lines_of(error: pytest.ExceptionInfo[NotAlikeError]) -> list[str]:
-    return error.value.differences
+def groups(of: Mapping[str, Sequence[Array]], by: str = "heatsink") -> list[InMemoryRecording]:
+    """A recording of each of the rates of each group."""
+    each = [(group, rates) for group, of_group in of.items() for rates in of_group]
+    return [run({by: group}, rates, seed=seed) for seed, (group, rates) in enumerate(each)]
+
+
+def between(none: Array, big: Array) -> Comparison:
+    return compare(groups({"none": [none], "big": [big]}), "heatsink")
+
+
+def refusal(recordings: Sequence[InMemoryRecording], by: str = "heatsink") -> str:
+    """What is said of the one difference for which recordings are not compared."""
+    with pytest.raises(NotAlikeError) as error:
+        compare(recordings, by)
+    (line,) = error.value.differences
+    return line
+
+
+def interval(row: ComparisonRow) -> tuple[float, float]:
+    low, high = row.ci95_pct
+    assert low is not None
+    assert high is not None
+    return low, high
 
 
 def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
-    found = compare(
-        [
-            run({"heatsink": "none"}, steady(1000), seed=1),
-            run({"heatsink": "big"}, steady(1100), seed=2),
-        ],
-        "heatsink",
-    )
+    found = between(steady(1000), steady(1100))
     mean = row(found, "mean_mb_s")
     assert mean.baseline == pytest.approx(1000, rel=0.01)
     assert mean.delta_pct == pytest.approx(10, abs=1)
     assert mean.delta_pct == pytest.approx(100 * (mean.value - mean.baseline) / mean.baseline)  # type: ignore[operator]
-    low, high = mean.ci95_pct
-    assert low is not None
-    assert high is not None
+    low, high = interval(mean)
     assert 0 < low < 10 < high < 20
     assert (mean.verdict, mean.interval_of, mean.runs) == ("better", "this run", 1)
     assert found.baseline == "none"
@@ -55,27 +68,18 @@ def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
 def test_no_difference_is_shown_between_runs_of_the_same() -> None:
     shown = 0
     for seed in range(20):
-        found = compare(
-            [
-                run({"heatsink": "none"}, steady(1000), seed=2 * seed),
-                run({"heatsink": "big"}, steady(1000), seed=2 * seed + 1),
-            ],
-            "heatsink",
-        )
-        end = row(found, "end_mb_s")
+        pair = [
+            run({"heatsink": group}, steady(1000), seed=2 * seed + number)
+            for number, group in enumerate(("none", "big"))
+        ]
+        end = row(compare(pair, "heatsink"), "end_mb_s")
         shown += end.verdict not in ("no difference shown", "negligible")
     # one in twenty is what 95 % intervals are expected to show
     assert shown <= 3
 
 
 def test_a_metric_that_is_better_low_is_worse_where_it_is_higher() -> None:
-    found = compare(
-        [
-            run({"heatsink": "none"}, falling(60, 0.9), seed=1),
-            run({"heatsink": "big"}, falling(120, 0.5), seed=2),
-        ],
-        "heatsink",
-    )
+    found = between(falling(60, 0.9), falling(120, 0.5))
     depth = row(found, "depth_pct")
     assert depth.baseline == pytest.approx(10, abs=2)
     assert depth.value == pytest.approx(50, abs=2)
@@ -158,28 +162,18 @@ def test_draws_go_with_the_unit_and_do_not_mind_the_level(scale: float, shift: f
 
 
 def test_what_is_too_short_has_no_interval() -> None:
-    found = compare(
-        [run({"heatsink": k}, steady(1000)[:400], seed=i) for i, k in enumerate(("none", "big"))],
-        "heatsink",
-    )
-    mean = row(found, "mean_mb_s")
+    mean = row(between(steady(1000)[:400], steady(1000)[:400]), "mean_mb_s")
     assert (mean.ci95_pct, mean.interval_of) == ((None, None), None)
     assert mean.verdict == "not tested"
 
 
 def test_several_runs_are_compared_by_how_they_differ_and_not_by_their_own_noise() -> None:
     levels = {"none": (1000, 1080, 920), "big": (1030, 1110, 950)}
-    recordings = [
-        run({"heatsink": group}, steady(level), seed=10 * index + number)
-        for index, (group, of_group) in enumerate(levels.items())
-        for number, level in enumerate(of_group)
-    ]
+    recordings = groups({group: [*map(steady, each)] for group, each in levels.items()})
     mean = row(compare(recordings, "heatsink"), "mean_mb_s")
     assert (mean.runs, mean.baseline_runs, mean.interval_of) == (3, 3, "runs")
     assert mean.delta_pct == pytest.approx(3, abs=1)
-    low, high = mean.ci95_pct
-    assert low is not None
-    assert high is not None
+    low, high = interval(mean)
     # Welch: 4 degrees of freedom, 8 % between runs
     assert low < -10
     assert high > 15
@@ -187,42 +181,29 @@ def test_several_runs_are_compared_by_how_they_differ_and_not_by_their_own_noise
 
 
 def test_runs_that_hardly_differ_show_a_difference_and_give_the_onset_an_interval() -> None:
-    recordings = [
-        run({"heatsink": group}, falling(onset, share), seed=number)
-        for number, (group, onset, share) in enumerate(
-            [("none", 50, 0.5), ("none", 53, 0.5), ("none", 51, 0.51),
-             ("big", 100, 0.8), ("big", 104, 0.8), ("big", 101, 0.79)]
-        )
-    ]  # fmt: skip
+    onsets = {
+        "none": [(50, 0.5), (53, 0.5), (51, 0.51)],
+        "big": [(100, 0.8), (104, 0.8), (101, 0.79)],
+    }
+    recordings = groups({group: [falling(*one) for one in each] for group, each in onsets.items()})
     onset = row(compare(recordings, "heatsink"), "onset_s")
     assert onset.interval_of == "runs"
     assert onset.delta_pct == pytest.approx(98, abs=6)
     assert onset.verdict == "better"
-    low, high = onset.ci95_pct
-    assert low is not None
-    assert high is not None
+    low, high = interval(onset)
     assert 75 < low < 98 < high < 125
 
 
 def test_a_group_that_was_run_once_takes_its_spread_from_the_others() -> None:
-    recordings = [
-        run({"heatsink": "none"}, steady(level), seed=number)
-        for number, level in enumerate((1000, 1050, 950, 1020))
-    ]
-    recordings.append(run({"heatsink": "big"}, steady(1030), seed=9))
+    levels = (1000, 1050, 950, 1020)
+    recordings = groups({"none": [*map(steady, levels)], "big": [steady(1030)]})
     mean = row(compare(recordings, "heatsink"), "mean_mb_s")
     assert (mean.interval_of, mean.runs, mean.baseline_runs) == ("runs", 1, 4)
     assert mean.verdict == "no difference shown"
 
 
 def test_a_step_that_never_fell_has_no_onset_that_could_be_taken_for_a_number() -> None:
-    found = compare(
-        [
-            run({"heatsink": "none"}, falling(60, 0.5), seed=1),
-            run({"heatsink": "big"}, steady(2000), seed=2),
-        ],
-        "heatsink",
-    )
+    found = between(falling(60, 0.5), steady(2000))
     onset = row(found, "onset_s")
     assert onset.value is None
     assert onset.value_at_least == pytest.approx(DURATION_S)
@@ -235,10 +216,7 @@ def test_a_step_that_never_fell_has_no_onset_that_could_be_taken_for_a_number() 
 
 
 def test_two_that_never_fell_show_no_difference_and_a_depth_of_0_has_no_percentage() -> None:
-    found = compare(
-        [run({"heatsink": k}, steady(2000), seed=i) for i, k in enumerate(("none", "big"))],
-        "heatsink",
-    )
+    found = between(steady(2000), steady(2000))
     onset, depth = row(found, "onset_s"), row(found, "depth_pct")
     assert (onset.value, onset.baseline, onset.verdict) == (None, None, "no difference shown")
     assert (depth.value, depth.baseline, depth.delta_pct) == (0, 0, None)
@@ -246,12 +224,8 @@ def test_two_that_never_fell_show_no_difference_and_a_depth_of_0_has_no_percenta
 
 
 def test_one_of_several_that_never_fell_leaves_a_least_value() -> None:
-    recordings = [
-        run({"heatsink": "none"}, falling(50, 0.5), seed=1),
-        run({"heatsink": "none"}, falling(55, 0.5), seed=2),
-        run({"heatsink": "big"}, falling(100, 0.5), seed=3),
-        run({"heatsink": "big"}, steady(2000), seed=4),
-    ]
+    ones = {"none": [falling(50, 0.5), falling(55, 0.5)], "big": [falling(100, 0.5), steady(2000)]}
+    recordings = groups(ones)
     onset = row(compare(recordings, "heatsink"), "onset_s")
     assert onset.value is None
     assert onset.value_at_least == pytest.approx((100 + DURATION_S) / 2, abs=2)
@@ -289,16 +263,10 @@ def test_a_change_that_differs_between_conditions_is_not_shown_as_one() -> None:
     recordings = [
         run({"slot": slot, "gpus": gpus}, steady(level), seed=seed)
         for seed, (slot, gpus, level) in enumerate(
-            [
-                ("a", 1, 1000),
-                ("b", 1, 1010),
-                ("a", 2, 1000),
-                ("b", 2, 1900),
-                ("a", 3, 1000),
-                ("b", 3, 900),
-            ]
+            [("a", 1, 1000), ("b", 1, 1010), ("a", 2, 1000), ("b", 2, 1900), ("a", 3, 1000),
+             ("b", 3, 900)]
         )
-    ]
+    ]  # fmt: skip
     pooled, *single = [r for r in compare(recordings, "slot").rows if r.metric == "mean_mb_s"]
     assert pooled.verdict == "no difference shown"
     assert {r.verdict for r in single} >= {"better", "worse"}
@@ -338,10 +306,8 @@ def test_ranks_are_over_conditions_that_all_groups_have() -> None:
 
 
 def test_what_is_ranked_by_can_be_chosen() -> None:
-    recordings = [
-        run({"slot": "a"}, falling(100, 0.7), seed=1),
-        run({"slot": "b"}, falling(100, 0.5, level=4000.0), seed=2),
-    ]
+    rates = {"a": [falling(100, 0.7)], "b": [falling(100, 0.5, level=4000.0)]}
+    recordings = groups(rates, "slot")
     assert compare(recordings, "slot").ranking[0].group == "b"
     assert compare(recordings, "slot", rank_by="depth_pct").ranking[0].group == "a"
     with pytest.raises(UsageError, match="depth_pct"):
@@ -404,9 +370,7 @@ def test_what_was_not_run_alike_is_refused_and_can_be_compared_anyway(
     second: dict[str, Any], said: str
 ) -> None:
     recordings = two(**second)
-    with pytest.raises(NotAlikeError) as error:
-        compare(recordings, "heatsink")
-    (line,) = lines_of(error)
+    line = refusal(recordings)
     assert line.startswith("none-1 and big-2: ")
     assert said in line
     found = compare(recordings, "heatsink", anyway=True)
@@ -423,9 +387,7 @@ def test_a_pause_before_that_differs_is_named() -> None:
         run({"heatsink": "none"}, steady(1000), steps=pauses("5m")),
         run({"heatsink": "big"}, steady(1000), steps=pauses("30s")),
     ]
-    with pytest.raises(NotAlikeError) as error:
-        compare(recordings, "heatsink")
-    assert "a pause of 5 min and a pause of 30 s" in lines_of(error)[0]
+    assert "a pause of 5 min and a pause of 30 s" in refusal(recordings)
 
 
 def test_only_the_steps_that_were_alike_are_compared_and_the_others_named() -> None:
@@ -464,9 +426,7 @@ def test_a_place_that_is_warm_at_rest_is_no_warm_start_but_one_that_was_cooling_
         ]
 
     assert compare(pair((50, 50, 50)), "heatsink").rows
-    with pytest.raises(NotAlikeError) as error:
-        compare(pair((58, 54, 50)), "heatsink")
-    assert "still cooling" in lines_of(error)[0]
+    assert "still cooling" in refusal(pair((58, 54, 50)))
 
 
 def test_a_warm_start_is_no_difference_where_the_surroundings_are_compared() -> None:
@@ -479,9 +439,7 @@ def test_another_condition_that_always_differs_too_is_refused_but_an_enclosure_g
         run({"heatsink": "none", "ambient_c": 22}, steady(1000), seed=1),
         run({"heatsink": "big", "ambient_c": 30}, steady(1100), seed=2),
     ]
-    with pytest.raises(NotAlikeError) as error:
-        compare(confounded, "heatsink")
-    assert "ambient_c is 22 and 30" in lines_of(error)[0]
+    assert "ambient_c is 22 and 30" in refusal(confounded)
     placed = [
         run({"heatsink": "none", "enclosure": "open-bench"}, steady(1000), seed=1),
         run({"heatsink": "big", "enclosure": "wings-px1"}, steady(1100), seed=2),
@@ -559,27 +517,25 @@ def test_logs_of_one_load_each_are_compared_whatever_their_files_are_called() ->
     assert mean.delta_pct == pytest.approx(10, abs=1)
 
 
-def test_an_unknown_key_names_those_that_there_are() -> None:
-    with pytest.raises(
-        UsageError, match=r"did you mean 'heatsink'.*drive, heatsink, model"
-    ) as error:
-        compare(two(), "heatsinks")
+@pytest.mark.parametrize(
+    ("count", "by", "baseline", "said"),
+    [
+        (2, "heatsinks", None, r"did you mean 'heatsink'.*drive, heatsink, model"),
+        (2, "heatsink", "bare", "there are none, big"),
+        (1, "heatsink", None, "all recordings have heatsink 'none'"),
+    ],
+)
+def test_what_cannot_be_compared_names_what_there_is(
+    count: int, by: str, baseline: str | None, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said) as error:
+        compare(two()[:count], by, baseline)
     assert "\n" not in str(error.value)
 
 
 def test_a_recording_without_the_condition_is_left_out_and_named() -> None:
     found = compare([*two(), run({}, steady(1000), name="plain")], "heatsink")
     assert any("plain" in note for note in found.notes)
-
-
-def test_an_unknown_baseline_names_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match="there are none, big"):
-        compare(two(), "heatsink", "bare")
-
-
-def test_a_single_group_has_nothing_to_be_compared_with() -> None:
-    with pytest.raises(UsageError, match="all recordings have heatsink 'none'"):
-        compare(two()[:1], "heatsink")
 
 
 def test_the_baseline_is_none_or_the_first_and_the_choice_is_stated() -> None:

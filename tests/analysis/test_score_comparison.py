@@ -2,69 +2,32 @@
 
 from collections.abc import Sequence
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load, scaled
-from heatsoak.recording import InMemoryRecording, RecordingMeta
+from heatsoak.recording import InMemoryRecording
 from heatsoak.report.comparison import print_comparison
+from scored import recording_of
 
 REPLAY = {"kind": "replay", "name": "full", "trace": "light"}
 SCORES = [
-    {
-        "name": "Data rate",
-        "metric": "mb_s",
-        "while_busy": True,
-        "steps": ["full"],
-        "definition": "While busy.",
-    },
-    {
-        "name": "Service time",
-        "metric": "service_us",
-        "steps": ["full"],
-        "definition": "From issue to completion.",
-    },
-    {
-        "name": "Over 10 ms",
-        "metric": "over_10ms_pct",
-        "steps": ["full"],
-        "definition": "Share of I/Os.",
-    },
+    {"name": name, "metric": metric, "steps": ["full"], "definition": definition, **more}
+    for name, metric, definition, more in [
+        ("Data rate", "mb_s", "While busy.", {"while_busy": True}),
+        ("Service time", "service_us", "From issue to completion.", {}),
+        ("Over 10 ms", "over_10ms_pct", "Share of I/Os.", {}),
+    ]
 ]
 
 
 def held(
     protocol: Protocol, heatsink: str, by_step: dict[str, dict[str, Any]], name: str
 ) -> InMemoryRecording:
-    frames, start_s = [], 0.0
-    for step, columns in by_step.items():
-        count = len(next(iter(v for v in columns.values() if np.ndim(v))))
-        t_s = start_s + np.arange(1, count + 1) / 10
-        frames.append(
-            pl.DataFrame(
-                {
-                    "t_s": t_s,
-                    "interval_s": np.full(count, 0.1),
-                    **{k: np.broadcast_to(v, (count,)) for k, v in columns.items()},
-                }
-            ).with_columns(step=pl.lit(step))
-        )
-        start_s = float(t_s[-1])
-    samples = pl.concat(frames, how="diagonal")
-    meta = RecordingMeta(
-        status="finished",
-        protocol=protocol,
-        conditions={"heatsink": heatsink},
-        drive={"model": "a drive", "size_bytes": 10**12},
-        columns=dict.fromkeys(samples.columns, "Float64"),
-        started_unix_s=0.0,
-    )
-    return InMemoryRecording(Path(name), meta, samples, [])
+    return recording_of(protocol, by_step, conditions={"heatsink": heatsink}, name=name)
 
 
 def trace(

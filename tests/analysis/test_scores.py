@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from heatsoak.analysis import ScoreFindings, analyze
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
+from heatsoak.recording import InMemoryRecording, RecordingMeta
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scored import recording_of
 
 WRITE = {"name": "write", "rw": "randwrite", "bs": "4k", "iodepth": 32, "runtime": "60s"}
 REPLAY = {"kind": "replay", "name": "trace", "trace": "light"}
@@ -27,60 +27,20 @@ def score(metric: str, *steps: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def columns_of(seconds: int, **columns: Any) -> dict[str, Any]:
-    """Ten rows a second; a number stands for a constant."""
-    count = 10 * seconds
-    return {
-        name: np.broadcast_to(np.asarray(values, dtype=float), (count,))
-        for name, values in columns.items()
-    }
-
-
 def recorded(
     scores: Sequence[Mapping[str, Any]],
     by_step: Mapping[str, Mapping[str, Any]],
     *,
     steps: Sequence[Mapping[str, Any]] = (WRITE,),
-    ends: Mapping[str, Mapping[str, Any] | None] | None = None,
     status: str = "finished",
     scale: float = 1.0,
-    skipped: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> InMemoryRecording:
-    """A recording of steps that follow each other; `ends` has the data of each step's end."""
-    frames, events, start_s = [], [], 0.0
-    for name, columns in by_step.items():
-        count = len(next(iter(columns.values())))
-        t_s = start_s + np.arange(1, count + 1) / 10
-        frames.append(
-            pl.DataFrame({"t_s": t_s, "interval_s": np.full(count, 0.1), **columns}).with_columns(
-                step=pl.lit(name)
-            )
-        )
-        events.append(Event(t_s=start_s, kind="step-begin", step=name))
-        start_s = float(t_s[-1])
-        end = (ends or {}).get(name, {})
-        if end is not None:
-            events.append(Event(t_s=start_s, kind="step-end", step=name, data=dict(end)))
-    events += [
-        Event(t_s=start_s, kind="step-skipped", step=name, text=text)
-        for name, text in (skipped or {}).items()
-    ]
-    samples = pl.concat(frames, how="diagonal")
     protocol = Protocol.model_validate(
         {"name": "x", "steps": list(steps), "scores": list(scores), "scale": scale}
     )
-    meta = RecordingMeta.model_validate(
-        {
-            "status": status,
-            "reason": None if status in ("finished", "running") else "the drive vanished",
-            "protocol": protocol,
-            "conditions": {},
-            "drive": {"model": "a drive"},
-            "columns": dict.fromkeys(samples.columns, "Float64"),
-            "started_unix_s": 0.0,
-        }
-    )
-    return InMemoryRecording(Path("made"), meta, samples, events)
+    reason = None if status in ("finished", "running") else "the drive vanished"
+    return recording_of(protocol, by_step, status=status, reason=reason, **more)
 
 
 def only(recording: InMemoryRecording) -> ScoreFindings:
@@ -89,7 +49,8 @@ def only(recording: InMemoryRecording) -> ScoreFindings:
 
 
 def writes(seconds: int = 60, **more: Any) -> dict[str, Any]:
-    return columns_of(seconds, **{"write_bw_mb_s": 40.96, "write_iops": 10_000.0, **more})
+    rates = np.full(10 * seconds, 40.96)
+    return {"write_bw_mb_s": rates, "write_iops": 10_000.0, **more}
 
 
 def test_a_rate_is_the_mean_of_its_steps_and_says_what_each_gave() -> None:
@@ -133,24 +94,21 @@ def test_the_published_measure_of_consistency_is_of_the_seconds_of_its_window() 
 
 def replayed(**more: Any) -> dict[str, Any]:
     """Reads at 100 us and writes at 300 us, busy for a quarter of the time."""
-    return columns_of(
-        20,
-        **{
-            "read_bw_mb_s": 30.0,
-            "write_bw_mb_s": 10.0,
-            "read_iops": 3000.0,
-            "write_iops": 1000.0,
-            "read_lat_us": 100.0,
-            "write_lat_us": 300.0,
-            "read_over_10ms": 2.0,
-            "write_over_10ms": 6.0,
-            "read_over_100ms": 0.0,
-            "write_over_100ms": 1.0,
-            "busy_pct": 25.0,
-            "power_w": 1.5,
-            **more,
-        },
-    )
+    return {
+        "read_bw_mb_s": np.full(200, 30.0),
+        "write_bw_mb_s": 10.0,
+        "read_iops": 3000.0,
+        "write_iops": 1000.0,
+        "read_lat_us": 100.0,
+        "write_lat_us": 300.0,
+        "read_over_10ms": 2.0,
+        "write_over_10ms": 6.0,
+        "read_over_100ms": 0.0,
+        "write_over_100ms": 1.0,
+        "busy_pct": 25.0,
+        "power_w": 1.5,
+        **more,
+    }
 
 
 @pytest.mark.parametrize(
@@ -197,7 +155,7 @@ def test_busy_time_and_latency_weigh_by_what_was_done() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(last=st.integers(10, 60), seed=st.integers(0, 1000))
 def test_a_window_is_the_end_of_a_step(last: int, seed: int) -> None:
     rates = np.random.default_rng(seed).uniform(100, 200, 60)
@@ -267,7 +225,7 @@ def gappy() -> dict[str, Any]:
         ),
         (
             score("mb_s"),
-            {"write": columns_of(60, write_iops=5.0)},
+            {"write": {"write_iops": np.full(600, 5.0)}},
             {},
             "no MB/s were logged in 'write'",
         ),

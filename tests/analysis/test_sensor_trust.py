@@ -1,5 +1,7 @@
 """Trust in temperatures whose flaws, or whose onsets of throttling, are known."""
 
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -246,7 +248,7 @@ TIMES_S = [15.0, 30.0, 55.0, 65.0]
 
 
 def began(
-    recordings: list[Recording], cause: str = "thermal", times_s: list[float] = TIMES_S
+    recordings: list[Recording], cause: str = "thermal", times_s: Sequence[float] = TIMES_S
 ) -> list[EpisodeOnset]:
     """An onset in the first step of each recording."""
     return [
@@ -255,104 +257,83 @@ def began(
     ]
 
 
-def together(
-    recordings: list[Recording], times_s: list[float], cause: str = "thermal"
-) -> SensorTrust:
-    found = judge_sensors_together(recordings, began(recordings, cause, times_s))
-    assert len(found) == len(recordings)
-    trusts = [trust for (trust,) in found]
-    assert len({trust.trust for trust in trusts}) == 1
-    return trusts[0]
+def places(
+    path: Path, at_c: Sequence[float], times_s: Sequence[float], serials: str = "x", names: str = ""
+) -> list[Recording]:
+    """A place for each onset, of one drive and with a name of its own if nothing else is said."""
+    every = zip(at_c, times_s, cycle(serials), names or "abcdef", strict=False)
+    return [
+        case(path / str(number), name, one_c, one_s, serial)
+        for number, (one_c, one_s, serial, name) in enumerate(every)
+    ]
 
 
-def test_a_sensor_that_reads_26_at_one_onset_and_70_at_others_is_not_trusted(
+@pytest.mark.parametrize(
+    ("at_c", "times_s", "more", "trust", "onsets", "spread_k", "why"),
+    [
+        ([70, 70, 70, 26], TIMES_S, {}, "poor", 4, (43, 45), "26, 70, 70 and 70 C in 4 conditions"),
+        ([70, 71, 70, 71], TIMES_S, {}, "good", 4, (0, 2), "in 4 conditions"),
+        ([62, 70, 62, 70], TIMES_S, {}, "unknown", 4, (0, 10), ""),
+        ([70], [30.0], {}, "unknown", 1, None, "one onset"),
+        # repeats of one condition are no conditions
+        ([70, 70], [30.0] * 2, {"names": "aa"}, "unknown", 2, None, ""),
+        # the same time from the same start is no proof
+        ([70, 70, 70], [30.0] * 3, {}, "unknown", 3, (0, 2), "similar time"),
+        # onsets of other causes say nothing of a temperature
+        ([70, 26], [30.0] * 2, {"cause": "spare-area"}, "unknown", 0, None, ""),
+        # two drives are held apart
+        ([70, 50, 70, 50], TIMES_S, {"serials": "ab"}, "good", 2, (0, 2), ""),
+    ],
+)
+def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
     tmp_path: Path,
+    at_c: list[float],
+    times_s: list[float],
+    more: dict[str, str],
+    trust: str,
+    onsets: int,
+    spread_k: tuple[float, float] | None,
+    why: str,
 ) -> None:
-    readings = [70.0, 70.0, 70.0, 26.0]
-    places = [case(tmp_path, f"s{i}", readings[i], TIMES_S[i]) for i in range(4)]
-    trust = together(places, TIMES_S)
-    assert trust.trust == "poor"
-    assert "26, 70, 70 and 70 C in 4 conditions" in trust.why
-    assert trust.onsets == 4
-    assert trust.spread_at_onset_k == pytest.approx(44, abs=1)
-
-
-def test_a_sensor_that_reads_the_same_at_every_onset_explains_throttling(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", 70.0 + i % 2, TIMES_S[i]) for i in range(4)]
-    trust = together(places, TIMES_S)
-    assert trust.trust == "good"
-    assert "in 4 conditions" in trust.why
-    assert trust.spread_at_onset_k is not None
-    assert trust.spread_at_onset_k <= 2
-
-
-def test_readings_some_kelvins_apart_leave_it_open(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", 62.0 + 8 * (i % 2), TIMES_S[i]) for i in range(4)]
-    assert together(places, TIMES_S).trust == "unknown"
-
-
-def test_one_onset_says_little(tmp_path: Path) -> None:
-    trust = together([case(tmp_path, "a", 70.0, 30.0)], [30.0])
-    assert (trust.trust, trust.onsets, trust.spread_at_onset_k) == ("unknown", 1, None)
-    assert "one onset" in trust.why
-
-
-def test_repeats_of_one_condition_are_no_conditions(tmp_path: Path) -> None:
-    first = case(tmp_path / "1", "a", 70.0, 30.0)
-    second = case(tmp_path / "2", "a", 70.0, 30.0)
-    trust = together([first, second], [30.0, 30.0])
-    assert (trust.trust, trust.onsets) == ("unknown", 2)
-
-
-def test_the_same_time_from_the_same_start_is_not_proof(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", 70.0, 30.0) for i in range(3)]
-    trust = together(places, [30.0] * 3)
-    assert trust.trust == "unknown"
-    assert "similar time" in trust.why
-
-
-def test_onsets_of_other_causes_say_nothing_of_a_temperature(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", (70.0, 26.0)[i], 30.0) for i in range(2)]
-    trust = together(places, [30.0, 30.0], cause="spare-area")
-    assert (trust.trust, trust.onsets) == ("unknown", 0)
+    cause = more.pop("cause", "thermal")
+    recordings = places(tmp_path, at_c, times_s, **more)
+    for (found,) in judge_sensors_together(recordings, began(recordings, cause, times_s)):
+        assert (found.trust, found.onsets) == (trust, onsets)
+        assert why in found.why
+        if spread_k is None:
+            assert found.spread_at_onset_k is None
+        else:
+            assert found.spread_at_onset_k is not None
+            assert spread_k[0] <= found.spread_at_onset_k <= spread_k[1]
 
 
 def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing(
     tmp_path: Path,
 ) -> None:
-    places = [case(tmp_path, f"s{i}", 60.0, TIMES_S[i]) for i in range(2)]
+    slow = places(tmp_path, [60, 60], TIMES_S)
     hot = case(tmp_path, "hot", 80.0, 50.0)
-    onsets = began(places)
-    (trust,) = judge_sensors_together([*places, hot], onsets)[-1]
+    onsets = began(slow)
+    (trust,) = judge_sensors_together([*slow, hot], onsets)[-1]
     assert trust.trust == "poor"
     assert "in 'first', which did not throttle" in trust.why
     elsewhere = case(tmp_path, "elsewhere", 80.0, 50.0, serial="another drive")
-    (trust,) = judge_sensors_together([*places, elsewhere], onsets)[0]
+    (trust,) = judge_sensors_together([*slow, elsewhere], onsets)[0]
     assert trust.trust == "good"
 
 
-def test_recordings_of_two_drives_are_held_apart(tmp_path: Path) -> None:
-    places = [
-        case(tmp_path, f"s{i}", (70.0, 50.0)[i % 2], TIMES_S[i], serial="ab"[i % 2])
-        for i in range(4)
-    ]
-    assert together(places, TIMES_S).trust == "good"
-
-
 def test_what_counts_as_heat_is_the_callers_to_say(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", (70.0, 26.0)[i], TIMES_S[i]) for i in range(2)]
-    onsets = began(places, "unknown")
-    found = judge_sensors_together(places, onsets, lambda onset: onset.cause == "unknown")
+    recordings = places(tmp_path, [70, 26], TIMES_S)
+    onsets = began(recordings, "unknown")
+    found = judge_sensors_together(recordings, onsets, lambda onset: onset.cause == "unknown")
     assert {trust.trust for (trust,) in found} == {"poor"}
 
 
 def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) -> None:
-    places = [case(tmp_path, f"s{i}", 70.0, TIMES_S[i]) for i in range(3)]
     flawed = made(
         tmp_path / "flawed", {"composite": np.full(900, 40.0)}, conditions={"slot": "x"}, serial="x"
     )
-    onsets = began([*places, flawed])
-    found = judge_sensors_together([*places, flawed], onsets)
+    recordings = [*places(tmp_path, [70, 70, 70], TIMES_S), flawed]
+    found = judge_sensors_together(recordings, began(recordings))
     assert [trust.trust for (trust,) in found] == ["good"] * 3 + ["poor"]
 
 
@@ -369,7 +350,7 @@ def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) 
     ),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @pytest.mark.filterwarnings("error")
 def test_any_readings_have_an_answer(
     tmp_path_factory: pytest.TempPathFactory, values: list[float], has_load: bool

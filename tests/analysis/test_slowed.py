@@ -50,17 +50,39 @@ def level(value: float, length: int = 60) -> Array:
     return np.full(length, value)
 
 
-def test_a_step_that_heat_had_slowed_before_it_started_is_thermal(tmp_path: Path) -> None:
-    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
-    assert step["write"].episodes == []
-    assert step["write"].verdict == "thermal"
-    (why,) = step["write"].why
-    assert "'fill'" in why
-    assert "as hot" in why
+SLOWED = load("write", 180, level(LOW), level(LIMIT_C))
+SECONDS = np.arange(1.0, 181)
+COUNTED = load(
+    "write", 180, level(LOW), level(60.0), throttle_time_s__tmt1=120 + np.arange(1.0, 61)
+)
+
+
+@pytest.mark.parametrize(
+    ("frames", "verdict", "why"),
+    [
+        pytest.param([SLOWED], "thermal", ["'fill'", "as hot"], id="right behind the fill"),
+        pytest.param([SLOWED, load("again", 240, level(LOW), level(LIMIT_C))], "thermal", [],
+                     id="one more behind it"),
+        pytest.param([load("write", 200, level(LOW), level(50.0))], "steady", [],
+                     id="after a rest, without the step before"),
+        pytest.param([load("write", 200, level(LOW), level(LIMIT_C))], "unknown",
+                     ["as hot as drives throttle at"], id="after a rest, hot from its start"),
+        pytest.param([load("write", 180, level(FULL), level(LIMIT_C))], "steady", [],
+                     id="at full speed"),
+        pytest.param([load("write", 180, level(LOW), np.linspace(LIMIT_C, 45, 60))], "unknown",
+                     ["pause"], id="slow while it cools"),
+    ],
+)  # fmt: skip
+def test_a_step_is_judged_by_how_the_step_before_it_ended(
+    frames: list[pl.DataFrame], verdict: str, why: list[str], tmp_path: Path
+) -> None:
+    (*_, step) = steps_of(tmp_path, throttled_fill(), *frames).values()
+    assert (step.episodes, step.verdict) == ([], verdict)
+    assert all(words in step.why[0] for words in why)
 
 
 def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
-    steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), level(LIMIT_C)))
+    steps_of(tmp_path, throttled_fill(), SLOWED)
     done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1
     assert "right after 'fill'" in " ".join(done.stdout.split())
@@ -72,41 +94,6 @@ def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Pat
     assert "right after 'fill'" in (tmp_path / "x.xml").read_text()
     assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0
     assert "right after 'fill'" in (tmp_path / "x.csv").read_text()
-
-
-def test_the_next_step_behind_it_is_thermal_as_well(tmp_path: Path) -> None:
-    step = steps_of(
-        tmp_path,
-        throttled_fill(),
-        load("write", 180, level(LOW), level(LIMIT_C)),
-        load("again", 240, level(LOW), level(LIMIT_C)),
-    )
-    assert step["again"].verdict == "thermal"
-
-
-def test_a_step_after_a_rest_is_judged_without_the_step_before(tmp_path: Path) -> None:
-    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(50.0)))
-    assert step["write"].verdict == "steady"
-
-
-def test_a_step_as_hot_as_drives_throttle_at_from_its_first_second_is_unknown(
-    tmp_path: Path,
-) -> None:
-    step = steps_of(tmp_path, throttled_fill(), load("write", 200, level(LOW), level(LIMIT_C)))
-    assert step["write"].verdict == "unknown"
-    assert "as hot as drives throttle at" in step["write"].why[0]
-
-
-def test_a_step_at_full_speed_was_not_slowed(tmp_path: Path) -> None:
-    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(FULL), level(LIMIT_C)))
-    assert step["write"].verdict == "steady"
-
-
-def test_a_step_that_stays_slow_while_the_drive_cools_is_unknown(tmp_path: Path) -> None:
-    cooling = np.linspace(LIMIT_C, 45, 60)
-    step = steps_of(tmp_path, throttled_fill(), load("write", 180, level(LOW), cooling))
-    assert step["write"].verdict == "unknown"
-    assert "pause" in step["write"].why[0]
 
 
 @pytest.mark.parametrize(("hot_c", "expected"), [(LIMIT_C, "unknown"), (60.0, "steady")])
@@ -127,7 +114,5 @@ def test_reads_of_which_no_full_speed_is_known_are_unknown_while_the_drive_is_he
 
 
 def test_counted_throttling_names_heat_without_a_like_load(tmp_path: Path) -> None:
-    seconds = np.arange(1.0, 181)
-    fill = throttled_fill(throttle_time_s__tmt1=np.maximum(seconds - 60, 0))
-    write = load("write", 180, level(LOW), level(60.0), throttle_time_s__tmt1=120 + seconds[:60])
-    assert steps_of(tmp_path, fill, write)["write"].verdict == "thermal"
+    fill = throttled_fill(throttle_time_s__tmt1=np.maximum(SECONDS - 60, 0))
+    assert steps_of(tmp_path, fill, COUNTED)["write"].verdict == "thermal"
