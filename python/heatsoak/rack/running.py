@@ -31,7 +31,7 @@ from heatsoak.rack.listed import (
 )
 from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
-from heatsoak.recording.meta import PARTIAL
+from heatsoak.recording.meta import META, PARTIAL
 from heatsoak.units import format_duration
 
 #: Enough for all hosts of a rack to be told before.
@@ -282,6 +282,8 @@ class _Following:
         """Fetch what a test has recorded, from where an earlier try has stopped."""
         run, own = self._rack.run, Path(plain(row.host)) / row.name
         files = await self._hosts.call(host_id, host.files, run, row.name, row.attempt)
+        if not any(PurePosixPath(file.path).name == META for file in files):
+            files = []  # killed before there was anything to read
         into = self._asked.directory / own
         partial = into.with_name(f".{into.name}")
         for file in files:
