@@ -27,6 +27,7 @@ from racked import (
     CountingDrive,
     RackOfHosts,
     counting_drive,
+    kill,
     made_keys,
     rack_of_hosts,
 )
@@ -270,6 +271,28 @@ def test_who_stops_tests_is_told_of_hosts_that_do_not_answer(tmp_path: Path) -> 
         assert "no answer from b2, where tests go on" in done.stderr
         assert until(lambda: not rack.hosts[0].under_way())
         assert rack.hosts[1].under_way()
+
+
+def test_a_test_that_was_killed_before_it_recorded_anything_does_not_hide_the_others(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    with counting_drive(tmp_path / "drive", 0.5, 256) as slow:
+        listed = rack.list_drives({"b1": [slow], "b2": [drives[0]]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words) as following:
+            assert until(lambda: any(kept.was_started(1) for kept in rack.hosts[0].under_way()))
+            following.send_signal(2)
+            following.communicate(timeout=200)
+        (killed,) = rack.hosts[0].under_way()
+        assert kill(killed)
+        assert until(lambda: killed.process() is None)
+        (killed.recording / "recording.json").unlink()  # as if it had not been written yet
+        done = rack.run("run", *words)
+    assert done.returncode == 3
+    assert done.stdout.startswith("1 of 2 tests finished")
+    cut, finished = rack.tests(str(tmp_path / "out"))
+    assert (cut["state"], cut["directory"]) == ("cut", None)
+    assert Recording.open(tmp_path / "out" / finished["directory"]).meta.status == "finished"
 
 
 def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
