@@ -1,21 +1,19 @@
 """Drives for the write guard to judge: loop devices, who uses them, and machines of our own."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from heatsoak.sensor import Roots
+from loop_drive import attached
 
 SIZE = 64 << 20
-LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
 ALL_PROCESSES = Path("/proc/2/ns/pid")
 SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
@@ -102,10 +100,7 @@ def drives_in(directory: Path) -> Iterator[MakeDrive]:
                 image = directory / f"{name}.img"
                 with image.open("wb") as file:
                     file.truncate(size)
-            with LOCK.open("a") as lock:  # two tests must not be given the same free device
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                node = Path(run("losetup", "-f", "--show", *options, image))
-            stack.callback(run, "losetup", "-d", node)
+            node = stack.enter_context(attached(image, image.stat().st_size, *options))
             return Drive(image, node)
 
         yield make

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,13 @@ from janitor import undone_by
 
 LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
 LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
+#: Detaches what lies in an image, by its inode: a test may have detached a device itself, so that
+#: its number is another's now, or deleted the image, or attached it where it has another path.
+DETACH = """
+"$0" --list --noheadings --output NAME,BACK-INO,BACK-MAJ:MIN | while read -r node inode disk; do
+    [ "$inode $disk" != "$1" ] || "$0" --detach "$node"
+done
+"""
 
 
 def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
@@ -22,21 +29,27 @@ def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
 
 
+def detached_behind(image: Path) -> AbstractContextManager[None]:
+    """Detach, at the end of the block, what then lies in `image`."""
+    at = image.stat()
+    disk = f"{os.major(at.st_dev)}:{os.minor(at.st_dev)}"
+    return undone_by("sh", "-c", DETACH, str(LOSETUP), f"{at.st_ino} {disk}")
+
+
 @contextmanager
-def attached(image: Path, size_bytes: int) -> Iterator[Path]:
+def attached(image: Path, size_bytes: int, *options: str) -> Iterator[Path]:
     """Give the node of a drive that lies in `image`, zeros but for what the image holds already.
 
-    Skips where there can be none.
+    Options are losetup's. Skips where there can be none.
     """
     if os.geteuid() != 0 or LOSETUP is None or losetup("-f").returncode != 0:
         pytest.skip("needs root and loop devices")
-    with image.open("ab") as file:
-        file.truncate(size_bytes)
-    # by its image: once a test has detached it, its number may be another's
-    detach = f'{LOSETUP} -j "$0" -n -O NAME | xargs -r {LOSETUP} -d'
-    with undone_by("sh", "-c", detach, image):
+    if not image.is_block_device():
+        with image.open("ab") as file:
+            file.truncate(size_bytes)
+    with detached_behind(image):
         with LOCK.open("a") as lock:  # two tests must not be given the same free device
             fcntl.flock(lock, fcntl.LOCK_EX)
-            done = losetup("-f", "--show", image)
+            done = losetup("-f", "--show", *options, image)
         assert done.returncode == 0, done.stderr
         yield Path(done.stdout.strip())

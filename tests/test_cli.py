@@ -19,6 +19,7 @@ from heatsoak import catalog
 from heatsoak.cli.app import app
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import find_recordings
+from loop_drive import attached
 from other_user import as_other_user
 from waiting import until
 
@@ -193,20 +194,9 @@ def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.M
 @pytest.fixture
 def loop_device(tmp_path: Path) -> Any:
     """A loop device of 64 MiB with an ext4 file system."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=False
-    )
-    if made.returncode != 0:
-        pytest.skip(f"no loop device can be made: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield device
-    subprocess.run(["losetup", "--detach", device], check=True)
+    with attached(tmp_path / "image", 64 << 20) as device:
+        subprocess.run(["mkfs.ext4", "-q", str(device)], check=True)
+        yield str(device)
 
 
 def test_a_device_with_a_file_system_is_refused_with_exit_code_4(

@@ -18,7 +18,6 @@ import pytest
 from command import complaint, heatsoak_here
 from drive_contents import CONTENTS, ext4, swap
 from guarded import (
-    LOCK,
     SIZE,
     Drive,
     Machine,
@@ -33,6 +32,7 @@ from guarded import (
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.guard import why_not
 from heatsoak.tools import VARIABLE
+from loop_drive import LOCK, detached_behind
 from rest_long import rest_long
 
 pytestmark = needs_loop
@@ -268,10 +268,10 @@ def attached_elsewhere(bench: Bench, there: Path, reached: Path) -> Drive:
         file.truncate(SIZE)
     pid = reached.parts[2]
     into = ("--target", pid, "--mount", tool("losetup"), "-f", "--show", there / "drive.img")
+    bench.stack.enter_context(detached_behind(image))
     with LOCK.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         node = Path(run("nsenter", *into))
-    bench.stack.callback(run, "losetup", "-d", node)
     return Drive(image, node)
 
 

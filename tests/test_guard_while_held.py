@@ -21,6 +21,7 @@ from heatsoak.target.guard.content import marks
 from heatsoak.target.inventory import inventory
 from hypothesis import given
 from hypothesis import strategies as st
+from loop_drive import detached_behind
 from waiting import until
 
 pytestmark = needs_loop
@@ -95,9 +96,10 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
         file.truncate(SIZE)
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
     detach(drive)
-    run("losetup", drive.node, other)
-    with pytest.raises(RefusedError, match=r"its sequence was .*: it is another drive"):
-        target.open(writes=True)
+    with detached_behind(other):
+        run("losetup", drive.node, other)
+        with pytest.raises(RefusedError, match=r"its sequence was .*: it is another drive"):
+            target.open(writes=True)
     assert not any(other.read_bytes())
 
 
@@ -105,11 +107,8 @@ def test_a_drive_that_vanished_in_between_is_refused(make_drive: MakeDrive) -> N
     drive = make_drive()
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
     detach(drive)
-    try:
-        with pytest.raises(RefusedError, match="another drive"):
-            target.open(writes=True)
-    finally:
-        run("losetup", drive.node, drive.image)
+    with pytest.raises(RefusedError, match="another drive"):
+        target.open(writes=True)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Gives the command line words at random, sensible and not, and looks at how it ends.
 
-``make verify`` takes 400 calls, ``make soak`` 2,000 with each seed. A call is its number: a failure names it, and
+``make verify`` takes 400 calls, ``make soak`` 2,000 with each seed.
+A call is its number: a failure names it, and
 ``HEATSOAK_FUZZ_CASE=1234 pytest -k test_any_words_end_in_a_line_and_a_code`` takes it alone.
 
 Nothing real is loaded: drives are simulated ones, small, and what would take long or go on for ever

@@ -1,6 +1,7 @@
 """Damages recordings at random, and asks all commands that read them what they make of it.
 
-``make verify`` takes 500 cases, ``make soak`` 10,000 with each seed. A case is its number: a failure names it, and
+``make verify`` takes 500 cases, ``make soak`` 10,000 with each seed.
+A case is its number: a failure names it, and
 ``HEATSOAK_FUZZ_CASE=1234 pytest -k test_damage_is_one_line_or_left_out`` takes it alone.
 """
 
