@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import ruptures
 from heatsoak._core import decafs, hampel, pelt_mean_var
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from skchange.detectors import PELT
@@ -99,7 +99,7 @@ def hampel_by_definition(values: Array, half_width: int, limit: float) -> Array:
     return np.where(np.abs(values - median) > limit * spread, median, values)
 
 
-@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
 @given(
     half_width=st.integers(1, 50),
     limit=st.floats(0, 10),

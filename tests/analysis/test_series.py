@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import Series, directions, iops, resampled, throughput
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_series import FULL, lost, of_parts
 
@@ -78,6 +78,7 @@ def test_the_interval_after_a_gap_is_not_as_long_as_the_gap() -> None:
     assert iops(rows, 0.0).interval_s.max() <= 3
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 50), st.floats(0.1, 5.0), st.floats(0.1, 20.0))
 def test_resampling_keeps_what_was_moved(count: int, sampling_s: float, step_s: float) -> None:
     values = np.random.default_rng(count).uniform(1, 2, count)
