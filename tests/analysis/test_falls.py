@@ -743,14 +743,16 @@ def test_intervals_may_be_irregular() -> None:
     assert drop.onset_s == pytest.approx(150, abs=1.7)
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_ten_million_samples_are_judged() -> None:
-    t_s: Array = np.arange(1, 10_000_001, dtype=np.float64) * FINE_S
-    values = np.where(t_s <= 6e5, 500.0, 300.0)
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(10**6, marks=pytest.mark.long), pytest.param(10**7, marks=pytest.mark.soak)],
+)
+def test_millions_of_samples_are_judged(count: int) -> None:
+    t_s: Array = np.arange(1, count + 1, dtype=np.float64) * FINE_S
+    values = np.where(t_s <= 0.6 * t_s[-1], 500.0, 300.0)
     values *= wander(len(t_s), 0.8, 0.03, np.random.default_rng(1))
     (drop,) = find_drops(Series(t_s, np.full(len(t_s), FINE_S), values, "mb_s")) or []
-    assert drop.onset_s == pytest.approx(6e5, abs=0.5)
+    assert drop.onset_s == pytest.approx(0.6 * t_s[-1], abs=0.5)
 
 
 @pytest.mark.filterwarnings("error")
