@@ -235,9 +235,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(tmp_path: Path) -> None:
     assert process.returncode == 130, errors
     assert output == ""
     kept = len(table(tmp_path / "s"))
-    last = (
-        f"heatsoak: stopped by the user: {kept:,} of 12,000 points are in s, and"
-    )
+    last = f"heatsoak: stopped by the user: {kept:,} of 12,000 points are in s, and"
     assert errors.splitlines()[-1].startswith(last)
 
 
