@@ -124,7 +124,8 @@ def use(wheel: Path, place: Path, env: Mapping[str, str]) -> float:
         expect((DEMO / "demo" / made).stat().st_size > 0, f"demo made no {made}")
 
     (work / "a directory").mkdir()
-    do([heatsoak, "run", "quick", "--on", "a directory", "-o", "quick"], cwd=work, env=env)
+    words = ("run", "quick", "--set", "runtime=10s", "--on", "a directory", "-o", "quick")
+    do([heatsoak, *words], cwd=work, env=env)
     do([heatsoak, "analyze", "quick"], cwd=work, env=env)
     do([heatsoak, "report", "quick", "-o", "x.html"], cwd=work, env=env)
     page = (work / "x.html").read_text("utf-8")
