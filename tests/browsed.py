@@ -13,10 +13,16 @@ from compared import READ, Array, falling, run, steady
 from heatsoak.errors import ToolError
 from heatsoak.report.page.contract import LatencyHistogram, Page
 from heatsoak.report.page.html import Bundle, render
-from paged import page_of
+from paged import page_of, page_once
+from waiting import PATIENCE_S
 
 _DRAWN = "performance.getEntriesByName('heatsoak-drawn').length"
-_PATIENCE_S = 30.0
+#: Resolves once the page has been told that it is in sight, and has had a frame to draw it.
+_SHOW = """e => new Promise(shown => {
+    e.scrollIntoView({behavior: "instant"});
+    const frame = (then) => requestAnimationFrame(() => setTimeout(then));
+    new IntersectionObserver((_, seen) => { seen.disconnect(); frame(shown); }).observe(e);
+})"""
 AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -63,7 +69,7 @@ class Opened:
 
     def until(self, holds: Callable[[], Any]) -> None:
         """Wait for something that the page will do."""
-        end_s = time.monotonic() + _PATIENCE_S
+        end_s = time.monotonic() + PATIENCE_S
         while not holds():
             assert time.monotonic() < end_s, "the page never came to it"
             self.tab.wait_for_timeout(20)
@@ -71,8 +77,7 @@ class Opened:
     def show(self, selector: str) -> Any:
         """Scroll to something, so that it is drawn, and return its locator."""
         found = self.tab.locator(selector).first
-        found.evaluate("e => e.scrollIntoView({behavior: 'instant'})")
-        self.tab.wait_for_timeout(150)
+        found.evaluate(_SHOW)
         return found
 
     def unfold(self) -> None:
@@ -151,7 +156,7 @@ def _place(slot: str, gpus: int, load: str, seed: int) -> Any:
 
 
 @pytest.fixture(scope="session")
-def matrix_page() -> Page:
+def matrix_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """Twelve places, more than there are colours; two workloads, each of which falls."""
     places = [
         (slot, gpus, load)
@@ -159,7 +164,11 @@ def matrix_page() -> Page:
         for gpus in (1, 2)
         for load in ("idle", "loaded")
     ]
-    return page_of([_place(*place, seed) for seed, place in enumerate(places)])
+
+    def make() -> Page:
+        return page_of([_place(*place, seed) for seed, place in enumerate(places)])
+
+    return page_once(tmp_path_factory, "matrix-page", make)
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--demo",
-        type=Path,
         help="look at this demo, such as target/wheel-demo of make wheel, and make none",
     )
 

@@ -30,9 +30,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
     It may be the demo of the wheel that was made before.
     """
-    given: Path | None = request.config.getoption("--demo")
+    given: str | None = request.config.getoption("--demo")
     if given is not None:
-        return given
+        return request.config.rootpath / given
 
     def make(directory: Path) -> None:
         words = ("demo", "-o", "demo")

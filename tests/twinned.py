@@ -11,7 +11,7 @@ from heatsoak.recording import Recording
 from heatsoak.report.page.contract import Page
 from heatsoak.twin import Twin
 from made_once import made_once
-from paged import page_of
+from paged import page_of, page_once
 
 DRIVE = "pcie4-tlc-1tb"
 _READ = {"rw": "read", "bs": "128k", "iodepth": 32, "span": "16GiB"}
@@ -72,6 +72,7 @@ def twinned(tmp_path_factory: pytest.TempPathFactory) -> Twinned:
 
 
 @pytest.fixture(scope="session")
-def twin_page(twinned: Twinned) -> Page:
+def twin_page(twinned: Twinned, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """A page of three recordings, one of which the twin does not follow; two maps."""
-    return twinned.page(["bench", "fan", "elsewhere"])
+    names = ["bench", "fan", "elsewhere"]
+    return page_once(tmp_path_factory, "twin-page", lambda: twinned.page(names))
