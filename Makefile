@@ -43,7 +43,7 @@ test-fast: build $(VENV)/.tested $(VENV)/.tools ## Run the tests of the inner lo
 
 # with DEMO=target/wheel-demo, the wheel's demo is looked at, and no other is made
 verify: build $(VENV)/.tested $(VENV)/.tools ## Run fuzzing, faults, statistics and real time, with fixed seeds
-	$(BIN)/pytest -n 4 --dist worksteal -m "long and not soak" $(if $(DEMO),--demo "$(DEMO)")
+	$(BIN)/pytest -n 4 --dist worksteal -m "long and not soak" $(if $(DEMO),--demo="$(DEMO)")
 
 SOAK ?= 1h
 soak: build $(VENV)/.tested $(VENV)/.tools ## Run the same and more with fresh seeds, for as long as SOAK=2h says
