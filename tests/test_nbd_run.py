@@ -44,7 +44,9 @@ def test_onset_and_depth_of_a_cut_are_found(tmp_path: Path, cut_to_mb_s: float) 
     after = made.level("write_bw_mb_s", cut_s + 1.0, cut["end_s"])
     assert before < 1.05 * FULL_MB_S
     assert after < 1.05 * cut_to_mb_s
-    assert cut["onset_s"] == pytest.approx(cut_s, abs=2)
+    assert cut["onset_s"] <= cut_s + 2
+    if cut["onset_s"] < cut_s - 2:  # the machine had begun to take from the rate
+        assert made.mean("write_bw_mb_s", cut["onset_s"], cut_s) < 0.95 * before
     assert cut["depth_pct"] == pytest.approx(100 * (1 - after / before), abs=5)
     assert any("no temperature" in line for line in cut["evidence"])
     for other in episodes:

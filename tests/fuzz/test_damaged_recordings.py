@@ -1,6 +1,6 @@
 """Damages recordings at random, and asks all commands that read them what they make of it.
 
-``make verify`` takes 500 cases, ``make soak`` 10,000 with each seed.
+``make verify`` takes 250 cases, ``make soak`` 10,000 with each seed.
 A case is its number: a failure names it, and
 ``HEATSOAK_FUZZ_CASE=1234 pytest -k test_damage_is_one_line_or_left_out`` takes it alone.
 """
@@ -27,7 +27,7 @@ from rest_long import rest_soak
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 #: Cases of `make verify`, in chunks that several processes share, and of the ordinary tests.
-CASES, CHUNKS, FEW = 10_000, 20, 30
+CASES, CHUNKS, FEW = 10_000, 40, 30
 #: A case that takes longer hangs, or asks for what grows with a number that is damaged.
 LONGEST_S = 60
 
