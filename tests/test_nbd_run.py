@@ -26,6 +26,8 @@ pytestmark = [
 FULL_MB_S = 40.0
 
 
+# beside busy neighbours the judge once found nothing, for a reason not known yet
+@pytest.mark.soak
 @pytest.mark.parametrize("cut_to_mb_s", [24.0, 12.0])
 def test_onset_and_depth_of_a_cut_are_found(tmp_path: Path, cut_to_mb_s: float) -> None:
     with memory_export(tmp_path, FULL_MB_S, burst_s=0.3) as (uri, rate):
@@ -38,7 +40,8 @@ def test_onset_and_depth_of_a_cut_are_found(tmp_path: Path, cut_to_mb_s: float) 
         )
     (cut_s,) = made.moments_s
     episodes = made.step["episodes"]
-    assert episodes
+    seconds = [made.level("write_bw_mb_s", s, s + 1) for s in range(1, 31)]
+    assert episodes, (cut_s, seconds, made.step)
     cut = min(episodes, key=lambda episode: abs(episode["onset_s"] - cut_s))
     before = made.level("write_bw_mb_s", 1.0, cut_s)
     after = made.level("write_bw_mb_s", cut_s + 1.0, cut["end_s"])
