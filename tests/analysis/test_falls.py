@@ -717,8 +717,8 @@ def test_made_series_are_judged_as_they_were_made(
             reach_s = 0.3 * (fall.end_s - fall.onset_s) if fall.shape == "slide" else 15
             if abs(drop.onset_s - fall.onset_s) > reach_s:
                 continue
-            # in samples of 5 s some periods are too short to be told
-            may_differ = sampling_s == 5.0 and fall.shape == "cycle"
+            # in samples of 5 s some periods of fresh draws are too short to be told
+            may_differ = seed != 1 and sampling_s == 5.0 and fall.shape == "cycle"
             hits += may_differ or drop.shape == fall.shape
             if fall.shape != "slide":
                 errors.append(abs(drop.onset_s - fall.onset_s))
@@ -726,11 +726,13 @@ def test_made_series_are_judged_as_they_were_made(
             100 * abs(drop.depth - made.depth(fall))
             for fall, drop in zip(made.falls[:1], drops, strict=False)
         ]
-    # of 576 series nine have a fall too many, and of their 648 falls eleven are not found
-    assert true - hits <= max(1, 0.07 * true)
-    assert false <= max(1, 0.5 * count)
+    # the fixed draws are held to more than fresh ones, of which 576 series had nine falls too many
+    # and 648 falls eleven that were not found
+    missed, false_most, quantile = (0.05, 1.0, 0.9) if seed == 1 else (0.07, 0.5 * count, 0.85)
+    assert true - hits <= max(1, missed * true)
+    assert false <= max(1, false_most)
     assert np.median(errors) <= 0.4 * within_s
-    assert np.quantile(errors, 0.85) <= within_s
+    assert np.quantile(errors, quantile) <= within_s
     assert np.median(depths) <= 1
 
 
