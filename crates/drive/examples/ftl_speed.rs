@@ -57,7 +57,7 @@ fn measure(
             while ftl.must_collect() {
                 ftl.collect_unit();
             }
-            lpn += ftl.write_run(lpn, config.user_pages - lpn).pages;
+            lpn += ftl.write(lpn, config.user_pages - lpn).pages;
         }
         let fill_s = began.elapsed().as_secs_f64();
         println!("  {pass} sequential fill in {fill_s:.3} s");
@@ -79,7 +79,7 @@ fn measure(
                 ftl.collect_unit();
             }
             let slot = &mut next[count as usize % AHEAD];
-            black_box(ftl.write(*slot));
+            black_box(ftl.write(*slot, 1));
             *slot = random.u32(0..config.user_pages);
             ftl.prefetch(*slot);
         }

@@ -9,7 +9,7 @@ use crate::ftl::{Collected, Ftl, UNMAPPED};
 use crate::heat::Work;
 use crate::host::{Host, MAX_AHEAD_STREAMS, Request};
 use crate::map_cache::MapCache;
-use crate::nand::Array;
+use crate::nand::{Array, later};
 use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, Pacing};
 
 const US: f64 = 1e-6;
@@ -96,6 +96,14 @@ impl Pace {
     }
 }
 
+/// What commands and bytes take, writes and reads, with a share of everything permitted.
+#[derive(Debug, Clone, Default)]
+struct Rated {
+    share: f64,
+    command_s: [f64; 2],
+    byte_s: [f64; 2],
+}
+
 /// Firmware, data paths, buffer and flash.
 #[derive(Debug, Clone)]
 pub struct Firmware {
@@ -114,6 +122,7 @@ pub struct Firmware {
     latency_s: [f64; 2],
     link_s_per_byte: f64,
     path_s_per_byte: [f64; 2],
+    rated: Rated,
     move_s: f64,
     fold_s: f64,
     block_pages: u32,
@@ -155,6 +164,7 @@ impl Firmware {
                 1.0 / (controller.write_mb_s * MB),
                 1.0 / (controller.read_mb_s * MB),
             ],
+            rated: Rated::default(),
             move_s: controller.move_us * US,
             fold_s: drive
                 .cache
@@ -186,21 +196,24 @@ impl Firmware {
     pub fn serve(&mut self, request: &Request, share: f64, work: &mut Work) -> f64 {
         let way = usize::from(request.read);
         let (first, pages, whole) = Host::pages(request);
-        let host_s = self.host_s[way].max(request.at_s);
+        let host_s = later(self.host_s[way], request.at_s);
         self.host_s[way] = host_s + self.host_gap_s[way];
         if !request.read {
             self.keep_pace(pages, host_s, share, work);
         }
-        let begin_s = self.free_s.max(host_s);
-        self.free_s = begin_s + self.command_s[way] / share;
+        if share != self.rated.share {
+            self.rate(share);
+        }
+        let begin_s = later(self.free_s, host_s);
+        self.free_s = begin_s + self.rated.command_s[way];
         work.busy_s += self.command_s[way];
         if request.read {
             work.read_commands += 1.0;
         } else {
             work.write_commands += 1.0;
         }
-        let each_s = (self.path_s_per_byte[way] / share).max(self.link_s_per_byte);
-        let path_s = self.path_s[way].max(begin_s) + request.bytes as f64 * each_s;
+        let path_s =
+            later(self.path_s[way], begin_s) + request.bytes as f64 * self.rated.byte_s[way];
         self.path_s[way] = path_s;
         let done_s = if request.read {
             work.host_read_pages += f64::from(pages);
@@ -213,10 +226,10 @@ impl Firmware {
             };
             *ahead_s = self.free_s;
             let from_s = self.map(first, pages, true, from_s, work);
-            self.read(first, pages, from_s, work).max(path_s)
+            later(self.read(first, pages, from_s, work), path_s)
         } else {
             work.host_write_pages += f64::from(pages);
-            let at_s = self.free_s.max(path_s);
+            let at_s = later(self.free_s, path_s);
             let mut at_s = self.map(first, pages, false, at_s, work);
             if !whole {
                 at_s = self.read_partial(request, at_s, work);
@@ -224,6 +237,16 @@ impl Firmware {
             self.write(first, pages, at_s, share, work)
         };
         done_s + self.latency_s[way]
+    }
+
+    #[cold]
+    fn rate(&mut self, share: f64) {
+        let byte_s = |each_s: f64| (each_s / share).max(self.link_s_per_byte);
+        self.rated = Rated {
+            share,
+            command_s: self.command_s.map(|command_s| command_s / share),
+            byte_s: self.path_s_per_byte.map(byte_s),
+        };
     }
 
     /// Forget the pages that an I/O covers wholly; when that is done. It costs a write command.
@@ -294,11 +317,8 @@ impl Firmware {
             let slc = self.ftl.is_slc(ppn);
             let unit = self.array.unit(ppn, slc);
             let most = unit.pages_left.min(pages - page);
-            let mut run = 1;
-            while run < most && self.ftl.lookup(first + page + run) == ppn + run {
-                run += 1;
-            }
-            done_s = done_s.max(self.array.read(unit.die, run, slc, at_s));
+            let run = self.ftl.following(first + page, ppn, most);
+            done_s = later(done_s, self.array.read(unit.die, run, slc, at_s));
             work.read_pages += f64::from(run);
             page += run;
         }
@@ -308,7 +328,7 @@ impl Firmware {
     /// Write pages; when the last one was accepted.
     #[inline(always)]
     fn write(&mut self, first: u32, pages: u32, at_s: f64, share: f64, work: &mut Work) -> f64 {
-        let mut at_s = at_s.max(self.buffer.room_s());
+        let mut at_s = later(at_s, self.buffer.room_s());
         let mut page = 0;
         while page < pages {
             while self.ftl.must_collect() {
@@ -316,20 +336,21 @@ impl Firmware {
                     .expect("a drive with spare area always has something to collect");
                 at_s = at_s.max(self.free_s);
             }
-            let placed = self.ftl.write_run(first + page, pages - page);
-            page += placed.pages;
-            if placed.unit_full {
-                let slc = self.ftl.is_slc(placed.ppn);
-                let unit = self.array.unit(placed.ppn, slc);
+            let run = self.ftl.write(first + page, pages - page);
+            for end in run.ends_of_units() {
+                let ppn = run.ppn + end - 1;
+                let slc = self.ftl.is_slc(ppn);
+                let unit = self.array.unit(ppn, slc);
                 let unit_pages = self.array.unit_pages(slc);
                 let end_s = self.array.program(unit.die, unit_pages, slc, at_s);
                 work.programmed_pages += f64::from(unit_pages);
                 work.cached_pages += f64::from(u32::from(slc) * unit_pages);
                 self.buffer.push(end_s);
-                if page < pages {
-                    at_s = at_s.max(self.buffer.room_s());
+                if page + end < pages {
+                    at_s = later(at_s, self.buffer.room_s());
                 }
             }
+            page += run.pages;
         }
         at_s
     }
@@ -414,7 +435,7 @@ impl Firmware {
     /// Time and energy of what was collected.
     fn account(&mut self, collected: &Collected, at_s: f64, share: f64, work: &mut Work) {
         let moved = f64::from(collected.moved);
-        let begin_s = self.free_s.max(at_s);
+        let begin_s = later(self.free_s, at_s);
         let each_s = if collected.was_slc {
             self.fold_s
         } else {

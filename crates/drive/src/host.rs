@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 
 use crate::latency::Latencies;
+use crate::nand::later;
 use crate::spec::PAGE_BYTES;
 use crate::workload::Workload;
 
@@ -258,7 +259,7 @@ impl Host {
         {
             at_s = first.done_s;
         }
-        at_s = at_s.max(self.due_s[usize::from(self.next_read)]);
+        let at_s = later(at_s, self.due_s[usize::from(self.next_read)]);
         (at_s < self.end_s).then_some(at_s)
     }
 

@@ -1,5 +1,7 @@
 //! How long I/Os took, in buckets.
 
+use crate::nand::later;
+
 /// Buckets of an octave, as a power of two: a bucket is 3 % wide.
 const FINE: u32 = 5;
 /// The shortest and the longest time that is told apart, as powers of two of a second.
@@ -61,7 +63,7 @@ impl Latencies {
         self.buckets[index] += 1;
         self.count += 1;
         self.sum_s += time_s;
-        self.max_s = self.max_s.max(time_s);
+        self.max_s = later(self.max_s, time_s);
         self.low = self.low.min(index);
         self.high = self.high.max(index);
         if time_s > LONG_S {

@@ -3,6 +3,7 @@
 use crate::firmware::Firmware;
 use crate::heat::Work;
 use crate::host::{Host, Tally};
+use crate::nand::later;
 use crate::replay::{Op, Replay};
 use crate::spec::PAGE_BYTES;
 
@@ -108,7 +109,7 @@ impl Quiet {
         if at_s > self.busy_until_s {
             self.quiet_s += at_s - self.busy_until_s;
         }
-        self.busy_until_s = self.busy_until_s.max(done_s);
+        self.busy_until_s = later(self.busy_until_s, done_s);
     }
 
     /// Whatever is in flight completes now.
@@ -133,8 +134,8 @@ pub fn run(
     work: &mut Work,
 ) {
     loop {
-        let mut next: Option<(usize, f64)> = None;
-        for (index, load) in loads.iter().enumerate() {
+        let mut next = loads[0].next_at().map(|at_s| (0, at_s));
+        for (index, load) in loads.iter().enumerate().skip(1) {
             if let Some(at_s) = load.next_at()
                 && next.is_none_or(|(_, earliest)| at_s < earliest)
             {

@@ -127,15 +127,21 @@ impl Blocks {
         self.in_use[block as usize] = false;
     }
 
-    /// One page of a block is no longer valid.
+    /// Neighbouring pages are no longer valid, in blocks of `1 << shift` pages.
     #[inline(always)]
-    pub(super) fn invalidate(&mut self, block: u32) {
-        self.invalidate_many(block, 1);
+    pub(super) fn invalidate_run(&mut self, ppn: u32, pages: u32, shift: u32) {
+        let (mut ppn, end) = (ppn, ppn + pages);
+        while ppn < end {
+            let block = ppn >> shift;
+            let next = end.min((block + 1) << shift);
+            self.invalidate(block, next - ppn);
+            ppn = next;
+        }
     }
 
     /// This many pages of a block are no longer valid.
     #[inline(always)]
-    pub(super) fn invalidate_many(&mut self, block: u32, pages: u32) {
+    pub(super) fn invalidate(&mut self, block: u32, pages: u32) {
         let key = &mut self.keys[block as usize];
         *key -= pages;
         let key = *key;

@@ -1,6 +1,5 @@
 //! Winning stale pages back: collection of native blocks, and folding of the cache's.
 
-use super::table::prefetch;
 use super::{CacheKind, Ftl, Policy, Stream};
 
 /// Pages ahead of a move that their logical page's cell is asked for.
@@ -215,14 +214,20 @@ impl Ftl {
     fn begin(&self, block: u32, pages: u32) -> Victim {
         let next = block << self.shift;
         let ahead = next..next + pages.min(AHEAD);
-        for &lpn in &self.p2l.cells()[ahead.start as usize..ahead.end as usize] {
-            prefetch(self.l2p.cells(), lpn);
+        for ppn in ahead {
+            self.prefetch_move(ppn);
         }
         Victim {
             block,
             next,
             end: next + pages,
         }
+    }
+
+    /// Ask for the cell of the logical page that a physical one holds.
+    #[inline(always)]
+    fn prefetch_move(&self, ppn: u32) {
+        self.l2p.prefetch(self.p2l.get(ppn).wrapping_sub(1));
     }
 
     /// Move at most `limit` pages of a victim.
@@ -239,27 +244,23 @@ impl Ftl {
         let scanned_from = victim.next;
         let begin = self.native.next;
         let unit = begin + self.native.unit_left;
-        let (l2p, p2l) = (self.l2p.cells_mut(), self.p2l.cells_mut());
         let mut moved = 0;
         while moved < limit {
             let from = victim.next;
             victim.next += 1;
             if from + AHEAD < victim.end {
-                prefetch(l2p, p2l[(from + AHEAD) as usize]);
+                self.prefetch_move(from + AHEAD);
             }
-            let lpn = p2l[from as usize];
-            let cell = &mut l2p[lpn as usize];
+            let number = self.p2l.get(from);
             let to = begin + moved;
-            let valid = *cell == !from;
-            // Without a branch, for one in eight would be guessed wrong: a page that was not
-            // moved leaves its number where the next will overwrite it.
-            *cell = if valid { !to } else { *cell };
-            p2l[to as usize] = lpn;
+            let valid = self.l2p.put_if(number - 1, from + 1, to + 1);
+            // a page that was not moved leaves its number where the next will overwrite it
+            self.p2l.put(to, number);
             moved += u32::from(valid);
         }
         let mut programmed = None;
         if moved > 0 {
-            self.blocks.invalidate_many(victim.block, moved);
+            self.blocks.invalidate(victim.block, moved);
             valid -= moved;
             let first = self.native.block << self.shift;
             let unit_pages = self.native.unit_pages;

@@ -90,15 +90,6 @@ pub enum FtlError {
     Memory(#[from] io::Error),
 }
 
-/// Where a page was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
-    /// Its physical page.
-    pub ppn: u32,
-    /// Whether it was the last page of a program operation.
-    pub unit_full: bool,
-}
-
 /// Where neighbouring pages were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
@@ -106,8 +97,25 @@ pub struct Run {
     pub ppn: u32,
     /// Pages that were written, from 1 to as many as were asked for.
     pub pages: u32,
-    /// Whether the last of them was the last page of a program operation.
-    pub unit_full: bool,
+    unit_left: u32,
+    unit_pages: u32,
+    block_end: u32,
+}
+
+impl Run {
+    /// The program operations that it completed: for each, how many pages of the run it took to
+    /// its end, earlier ones counted.
+    #[inline(always)]
+    pub fn ends_of_units(self) -> impl Iterator<Item = u32> {
+        let whole = self.block_end - self.ppn;
+        let mut next = self.unit_left;
+        std::iter::from_fn(move || {
+            let end = next;
+            // the last unit of a block may be a short one
+            next = (end + self.unit_pages).min(whole.max(end + 1));
+            (end <= self.pages).then_some(end)
+        })
+    }
 }
 
 /// Totals since the drive was made; a purge changes none of them.
@@ -170,14 +178,16 @@ impl Append {
         self.unit_left = self.unit_pages.min(self.left());
     }
 
-    /// Count pages that were written, at most to the end of the unit; whether they ended it.
+    /// Count pages that were written; whether they ended a unit.
     #[inline(always)]
     fn advance(&mut self, pages: u32) -> bool {
         self.next += pages;
-        self.unit_left -= pages;
-        let unit_full = self.unit_left == 0;
+        let unit_full = pages >= self.unit_left;
         if unit_full {
-            self.begin_unit();
+            let beyond = (pages - self.unit_left) % self.unit_pages;
+            self.unit_left = (self.unit_pages - beyond).min(self.left());
+        } else {
+            self.unit_left -= pages;
         }
         unit_full
     }
@@ -197,9 +207,9 @@ enum Stream {
 /// A drive's translation layer.
 #[derive(Debug, Clone)]
 pub struct Ftl {
-    /// By logical page, the complement of its physical page, so that new memory is unmapped.
+    /// By logical page, its physical page, counted from 1.
     l2p: Table,
-    /// By physical page, the logical page that was last written there.
+    /// By physical page, the logical page that was last written there, counted from 1.
     p2l: Table,
     blocks: Blocks,
     shift: u32,
@@ -288,33 +298,40 @@ impl Ftl {
 
     /// Forget `count` logical pages from `first` on.
     pub fn trim(&mut self, first: u32, count: u32) {
-        let range = first as usize..first as usize + count as usize;
-        for cell in &mut self.l2p.cells_mut()[range] {
-            if *cell != 0 {
-                self.blocks.invalidate(!*cell >> self.shift);
-                self.mapped -= 1;
-                *cell = 0;
-            }
-        }
+        let (mapped, blocks, shift) = (&mut self.mapped, &mut self.blocks, self.shift);
+        self.l2p.put_run(first, count, 0, |old, count| {
+            *mapped -= count;
+            blocks.invalidate_run(old - 1, count, shift);
+        });
         self.refresh();
     }
 
     /// The physical page of a logical one, or [`UNMAPPED`].
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
-        !self.l2p.cells()[lpn as usize]
+        self.l2p.get(lpn).wrapping_sub(1)
+    }
+
+    /// How many logical pages from `lpn` on, at most `most`, are in physical ones from `ppn` on.
+    #[inline(always)]
+    pub fn following(&self, lpn: u32, ppn: u32, most: u32) -> u32 {
+        if most == 1 {
+            return u32::from(self.lookup(lpn) == ppn);
+        }
+        self.l2p.following(lpn, ppn + 1, most)
     }
 
     /// The logical page that a physical page holds, if it is valid.
     pub fn holds(&self, ppn: u32) -> Option<u32> {
-        let lpn = self.p2l.cells()[ppn as usize];
+        let lpn = self.p2l.get(ppn).checked_sub(1)?;
         (self.lookup(lpn) == ppn).then_some(lpn)
     }
 
-    /// Ask for a logical page's cell to be brought near, some 32 to 64 calls before it is used.
+    /// Ask for what is known of a logical page to be brought near, some 32 to 64 calls before it
+    /// is used.
     #[inline]
     pub fn prefetch(&self, lpn: u32) {
-        prefetch(self.l2p.cells(), lpn);
+        self.l2p.prefetch(lpn);
     }
 
     /// Whether the host may write a page now.
@@ -331,44 +348,15 @@ impl Ftl {
         self.host_left
     }
 
-    /// Write a page.
+    /// Write up to `count` neighbouring pages from `lpn` on, as many as may be written before
+    /// [`Ftl::can_write`] has to be asked again.
     ///
     /// # Panics
     ///
-    /// Where [`Ftl::can_write`] is false, and for a page that is not the drive's.
-    #[inline]
-    pub fn write(&mut self, lpn: u32) -> Placed {
-        assert!(self.host_left > 0, "a write has to wait for collection");
-        let append = match self.stream {
-            Stream::Native => &mut self.native,
-            Stream::Host => &mut self.host,
-            Stream::Slc => &mut self.slc,
-        };
-        let ppn = append.next;
-        let old = std::mem::replace(&mut self.l2p.cells_mut()[lpn as usize], !ppn);
-        self.p2l.cells_mut()[ppn as usize] = lpn;
-        let unit_full = append.advance(1);
-        if old == 0 {
-            self.mapped += 1;
-        } else {
-            self.blocks.invalidate(!old >> self.shift);
-        }
-        self.counters.host_pages += 1;
-        self.host_left -= 1;
-        if self.host_left == 0 {
-            self.refresh();
-        }
-        Placed { ppn, unit_full }
-    }
-
-    /// Write up to `count` neighbouring pages from `lpn` on, at most to the end of a program
-    /// operation. It equals as many calls of [`Ftl::write`], and is faster.
-    ///
-    /// # Panics
-    ///
-    /// As [`Ftl::write`], and for a `count` of 0.
+    /// Where [`Ftl::can_write`] is false, for pages that are not the drive's, and for a `count`
+    /// of 0.
     #[inline(always)]
-    pub fn write_run(&mut self, lpn: u32, count: u32) -> Run {
+    pub fn write(&mut self, lpn: u32, count: u32) -> Run {
         assert!(count > 0, "a run has at least one page");
         assert!(self.host_left > 0, "a write has to wait for collection");
         let append = match self.stream {
@@ -376,34 +364,40 @@ impl Ftl {
             Stream::Host => &mut self.host,
             Stream::Slc => &mut self.slc,
         };
-        let pages = count.min(append.unit_left).min(self.host_left);
+        let pages = count.min(self.host_left);
         let ppn = append.next;
-        let first = lpn as usize;
-        let cells = &mut self.l2p.cells_mut()[first..first + pages as usize];
-        for (new, cell) in (ppn..).zip(cells) {
-            let old = std::mem::replace(cell, !new);
-            if old == 0 {
-                self.mapped += 1;
-            } else {
-                self.blocks.invalidate(!old >> self.shift);
+        let (mapped, blocks, shift) = (&mut self.mapped, &mut self.blocks, self.shift);
+        *mapped += pages;
+        if pages == 1 {
+            let old = self.l2p.put(lpn, ppn + 1);
+            self.p2l.put(ppn, lpn + 1);
+            if old != 0 {
+                *mapped -= 1;
+                blocks.invalidate((old - 1) >> shift, 1);
             }
+        } else {
+            assert!(pages <= self.config.user_pages - lpn, "not a page of it");
+            self.l2p.put_run(lpn, pages, ppn + 1, |old, count| {
+                *mapped -= count;
+                blocks.invalidate_run(old - 1, count, shift);
+            });
+            self.p2l.put_run(ppn, pages, lpn + 1, |_, _| {});
         }
-        let first = ppn as usize;
-        let cells = &mut self.p2l.cells_mut()[first..first + pages as usize];
-        for (new, cell) in (lpn..).zip(cells) {
-            *cell = new;
-        }
-        let unit_full = append.advance(pages);
+        let unit_left = append.unit_left;
+        append.advance(pages);
         self.counters.host_pages += u64::from(pages);
         self.host_left -= pages;
+        let run = Run {
+            ppn,
+            pages,
+            unit_left,
+            unit_pages: append.unit_pages,
+            block_end: append.end,
+        };
         if self.host_left == 0 {
             self.refresh();
         }
-        Run {
-            ppn,
-            pages,
-            unit_full,
-        }
+        run
     }
 
     /// Whether a physical page is in a block in pSLC mode.

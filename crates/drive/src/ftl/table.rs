@@ -1,55 +1,240 @@
 //! A table of page numbers, as large as the drive and touched at random.
+//!
+//! What was written in order lies in order, so that the first number of a group of places mostly
+//! tells the others. A region in which that is not so has a cell for each place instead. So a
+//! drive that was filled in a sequence takes a 32nd of the memory, whose first touch would cost
+//! more than the filling; and whether a place has a cell is known from one byte for 32768.
 
 use std::io;
 use std::sync::Mutex;
 
 use memmap2::MmapMut;
 
-/// Memory of tables that are no longer used. On a virtual machine it costs more to get memory from
+/// Places of a group.
+const GROUP: usize = 32;
+/// Places of a region.
+const REGION: usize = 1 << 15;
+
+/// Memory of cells that is no longer used. On a virtual machine it costs more to get memory from
 /// the host than to fill the drive that it is for, and a matrix makes one drive after the other.
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 /// Tables of one drive: a matrix drops one before it makes the next.
 const MAX_SPARE: usize = 2;
-/// Smaller ones are not worth keeping, larger ones too much to hold for nothing.
+/// Less is not worth keeping, more too much to hold for nothing.
 const SPARE_BYTES: std::ops::RangeInclusive<usize> = 1 << 26..=1 << 30;
 
-/// Page numbers, all 0 at first. Memory is taken as cells are first touched.
+/// Page numbers from 1 on; 0 is none, as all are at first.
 #[derive(Debug)]
 pub(super) struct Table {
-    map: MmapMut,
-    cells: usize,
+    /// By region, whether its places have cells.
+    apart: Vec<bool>,
+    /// By group its first number, from which the others follow; 0 where it has none.
+    firsts: MmapMut,
+    /// By place, where its region has cells; the rest is whatever it was.
+    cells: MmapMut,
 }
 
 impl Table {
-    /// A table of `cells` cells.
-    pub(super) fn new(cells: usize) -> io::Result<Self> {
-        let bytes = cells.max(1) * size_of::<u32>();
-        if let Some(mut map) = take_spare(bytes) {
-            map.fill(0);
-            return Ok(Table { map, cells });
-        }
-        let map = MmapMut::map_anon(bytes)?;
-        // Random touches miss the TLB at nearly every page of 4 KiB. A kernel that has no larger
-        // pages refuses, and all that is lost is speed.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Table { map, cells })
+    /// A table of `count` numbers.
+    pub(super) fn new(count: usize) -> io::Result<Self> {
+        let regions = count.div_ceil(REGION).max(1);
+        let bytes = regions * REGION * size_of::<u32>();
+        Ok(Table {
+            apart: vec![false; regions],
+            firsts: memory(bytes / GROUP)?,
+            cells: take_spare(bytes).map_or_else(|| memory(bytes), Ok)?,
+        })
     }
 
-    /// Set all cells to 0.
+    /// Set all to 0.
     pub(super) fn clear(&mut self) {
-        self.map.fill(0);
+        self.apart.fill(false);
+        self.firsts.fill(0);
     }
 
     #[inline(always)]
-    pub(super) fn cells(&self) -> &[u32] {
-        bytemuck::cast_slice(&self.map)
+    fn firsts(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.firsts)
     }
 
     #[inline(always)]
-    pub(super) fn cells_mut(&mut self) -> &mut [u32] {
-        bytemuck::cast_slice_mut(&mut self.map)
+    fn firsts_mut(&mut self) -> &mut [u32] {
+        bytemuck::cast_slice_mut(&mut self.firsts)
     }
+
+    #[inline(always)]
+    fn cells(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.cells)
+    }
+
+    #[inline(always)]
+    fn cells_mut(&mut self) -> &mut [u32] {
+        bytemuck::cast_slice_mut(&mut self.cells)
+    }
+
+    /// The number at a place.
+    #[inline(always)]
+    pub(super) fn get(&self, at: u32) -> u32 {
+        let at = at as usize;
+        if self.apart[at / REGION] {
+            return self.cells()[at];
+        }
+        match self.firsts()[at / GROUP] {
+            0 => 0,
+            first => first + (at % GROUP) as u32,
+        }
+    }
+
+    /// How many numbers from a place on, at most `most`, are `number` and those that follow on it.
+    #[inline]
+    pub(super) fn following(&self, at: u32, number: u32, most: u32) -> u32 {
+        let mut count = 0;
+        while count < most && self.get(at + count) == number + count {
+            let here = (at + count) as usize;
+            let apart = self.apart[here / REGION];
+            count += if apart {
+                1
+            } else {
+                (GROUP - here % GROUP) as u32
+            };
+        }
+        count.min(most)
+    }
+
+    /// Change the number at a place; what was there.
+    #[inline(always)]
+    pub(super) fn put(&mut self, at: u32, number: u32) -> u32 {
+        let at = at as usize;
+        if !self.apart[at / REGION] {
+            self.part(at / REGION);
+        }
+        let old = std::mem::replace(&mut self.cells_mut()[at], number);
+        if (at + 1).is_multiple_of(REGION) {
+            self.join(at / REGION);
+        }
+        old
+    }
+
+    /// Change the number at a place to `new` if it is `old`; whether it was.
+    #[inline(always)]
+    pub(super) fn put_if(&mut self, at: u32, old: u32, new: u32) -> bool {
+        if self.apart[at as usize / REGION] {
+            // without a branch, for one in eight would be guessed wrong
+            let cell = &mut self.cells_mut()[at as usize];
+            let found = *cell == old;
+            *cell = if found { new } else { *cell };
+            return found;
+        }
+        let found = self.get(at) == old;
+        if found {
+            self.put(at, new);
+        }
+        found
+    }
+
+    /// Set `count` numbers from a place on to `first` and those that follow on it, or all to 0
+    /// where that is 0. `was` is told what was there: numbers that follow on each other, by the
+    /// first and how many.
+    #[inline(always)]
+    pub(super) fn put_run(
+        &mut self,
+        at: u32,
+        count: u32,
+        first: u32,
+        mut was: impl FnMut(u32, u32),
+    ) {
+        let (mut at, end, mut number) = (at as usize, (at + count) as usize, first);
+        let step = u32::from(first != 0);
+        while at < end {
+            let (region, group, within) = (at / REGION, at / GROUP, at % GROUP);
+            let here = (GROUP - within).min(end - at);
+            if here < GROUP && !self.apart[region] {
+                self.part(region);
+            }
+            if self.apart[region] {
+                let mut next = number;
+                for cell in &mut self.cells_mut()[at..at + here] {
+                    let old = std::mem::replace(cell, next);
+                    if old != 0 {
+                        was(old, 1);
+                    }
+                    next = next.wrapping_add(step);
+                }
+                if (at + here).is_multiple_of(REGION) {
+                    self.join(region);
+                }
+            } else {
+                let old = std::mem::replace(&mut self.firsts_mut()[group], number);
+                if old != 0 {
+                    was(old, GROUP as u32);
+                }
+            }
+            at += here;
+            number = number.wrapping_add(here as u32 * step);
+        }
+    }
+
+    /// Give the places of a region cells.
+    #[inline(never)]
+    fn part(&mut self, region: usize) {
+        self.apart[region] = true;
+        let (firsts, cells) = (bytemuck::cast_slice(&self.firsts), &mut self.cells);
+        let firsts: &[u32] = &firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
+        let cells: &mut [u32] = bytemuck::cast_slice_mut(cells);
+        let cells = &mut cells[region * REGION..(region + 1) * REGION];
+        for (&first, cells) in firsts.iter().zip(cells.chunks_exact_mut(GROUP)) {
+            let step = u32::from(first != 0);
+            let mut next = first;
+            for cell in cells {
+                *cell = next;
+                next = next.wrapping_add(step);
+            }
+        }
+    }
+
+    /// The opposite, where the numbers of each group follow on each other. Whoever has written
+    /// the last place of a region asks for it: it may have written all of them.
+    #[inline(never)]
+    fn join(&mut self, region: usize) {
+        let cells = &self.cells()[region * REGION..(region + 1) * REGION];
+        let follow = |cells: &[u32]| {
+            let first = cells[0];
+            let mut places = cells.iter().zip(0u32..);
+            first != 0 && places.all(|(&cell, place)| first.checked_add(place) == Some(cell))
+        };
+        // the last groups first: what was not written in order shows there
+        if !cells.rchunks_exact(GROUP).all(follow) {
+            return;
+        }
+        self.apart[region] = false;
+        let (firsts, cells) = (&mut self.firsts, bytemuck::cast_slice(&self.cells));
+        let cells: &[u32] = cells;
+        let firsts: &mut [u32] = bytemuck::cast_slice_mut(firsts);
+        let firsts = &mut firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
+        let cells = &cells[region * REGION..(region + 1) * REGION];
+        for (first, cells) in firsts.iter_mut().zip(cells.chunks_exact(GROUP)) {
+            *first = cells[0];
+        }
+    }
+
+    /// Ask for a number to be brought near, if there is such a place; nothing waits for it.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, at: u32) {
+        if self.apart.get(at as usize / REGION) == Some(&true) {
+            prefetch(self.cells(), at);
+        } else {
+            prefetch(self.firsts(), at / GROUP as u32);
+        }
+    }
+}
+
+fn memory(bytes: usize) -> io::Result<MmapMut> {
+    let map = MmapMut::map_anon(bytes)?;
+    // Random touches miss the TLB at nearly every page of 4 KiB. A kernel that has no larger
+    // pages refuses, and all that is lost is speed.
+    #[cfg(target_os = "linux")]
+    let _ = map.advise(memmap2::Advice::HugePage);
+    Ok(map)
 }
 
 fn take_spare(bytes: usize) -> Option<MmapMut> {
@@ -63,21 +248,31 @@ impl Clone for Table {
     ///
     /// Where there is no memory for it.
     fn clone(&self) -> Self {
-        let mut table = Table::new(self.cells).expect("memory for a copy of a drive's tables");
-        table.map.copy_from_slice(&self.map);
+        let mut table = Table::new(self.cells().len()).expect("memory for a copy of a drive's map");
+        table.apart.clone_from(&self.apart);
+        table.firsts.copy_from_slice(&self.firsts);
+        let regions = self.cells.chunks_exact(REGION * size_of::<u32>());
+        let copies = table.cells.chunks_exact_mut(REGION * size_of::<u32>());
+        for ((from, to), _) in regions
+            .zip(copies)
+            .zip(&self.apart)
+            .filter(|(_, apart)| **apart)
+        {
+            to.copy_from_slice(from);
+        }
         table
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        if !SPARE_BYTES.contains(&self.map.len()) {
+        if !SPARE_BYTES.contains(&self.cells.len()) {
             return;
         }
         let Ok(nothing) = MmapMut::map_anon(1) else {
             return;
         };
-        let map = std::mem::replace(&mut self.map, nothing);
+        let map = std::mem::replace(&mut self.cells, nothing);
         if let Ok(mut spare) = SPARE.lock() {
             if spare.len() == MAX_SPARE {
                 spare.remove(0);
@@ -101,4 +296,103 @@ pub fn prefetch(cells: &[u32], index: u32) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (cells, index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const COUNT: u32 = 2 * REGION as u32 + 77;
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Put(u32, u32),
+        PutIf(u32, bool, u32),
+        PutRun(u32, u32, u32),
+        Clear,
+        Copy,
+    }
+
+    /// Places near the ends of groups and regions as often as any.
+    fn place() -> impl Strategy<Value = u32> {
+        let near = (0u32..3, -40i32..40).prop_map(|(region, away)| {
+            (region as i32 * REGION as i32 + away).clamp(0, COUNT as i32 - 1) as u32
+        });
+        prop_oneof![0..COUNT, near]
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let count = prop_oneof![1u32..100, Just(32), Just(REGION as u32), 1..COUNT];
+        let first = prop_oneof![Just(0), 1u32..1_000_000, Just(u32::MAX - COUNT)];
+        prop_oneof![
+            4 => (place(), 0u32..1_000_000).prop_map(|(at, number)| Op::Put(at, number)),
+            4 => (place(), any::<bool>(), 1u32..1_000_000)
+                .prop_map(|(at, right, number)| Op::PutIf(at, right, number)),
+            8 => (place(), count, first).prop_map(|(at, count, first)| {
+                let at = if count >= 32 { at / 32 * 32 } else { at };
+                Op::PutRun(at, count.min(COUNT - at), first)
+            }),
+            1 => Just(Op::Clear),
+            1 => Just(Op::Copy),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn a_table_is_an_array(ops in prop::collection::vec(op(), 1..25)) {
+            let mut table = Table::new(COUNT as usize).unwrap();
+            let mut array = vec![0; COUNT as usize];
+            for op in ops {
+                match op {
+                    Op::Put(at, number) => {
+                        let old = std::mem::replace(&mut array[at as usize], number);
+                        prop_assert_eq!(table.put(at, number), old);
+                    }
+                    Op::PutIf(at, right, number) => {
+                        let is = array[at as usize];
+                        let found = table.put_if(at, is.wrapping_add(u32::from(!right)), number);
+                        prop_assert_eq!(found, right);
+                        if right {
+                            array[at as usize] = number;
+                        }
+                    }
+                    Op::PutRun(at, count, first) => {
+                        let mut was = Vec::new();
+                        table.put_run(at, count, first, |old, count| was.extend(old..old + count));
+                        let cells = &mut array[at as usize..(at + count) as usize];
+                        prop_assert!(was.iter().eq(cells.iter().filter(|old| **old != 0)));
+                        for (cell, place) in cells.iter_mut().zip(0..) {
+                            *cell = if first == 0 { 0 } else { first + place };
+                        }
+                        if first != 0 {
+                            prop_assert_eq!(table.following(at, first, count), count);
+                        }
+                    }
+                    Op::Clear => {
+                        table.clear();
+                        array.fill(0);
+                    }
+                    Op::Copy => table = table.clone(),
+                }
+                prop_assert!((0..COUNT).all(|at| table.get(at) == array[at as usize]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_order_again_takes_no_cells() {
+        let mut table = Table::new(COUNT as usize).unwrap();
+        table.put_run(0, COUNT, 1, |_, _| {});
+        assert_eq!(table.apart, [false, false, true]);
+        table.put(5, 7);
+        assert_eq!(table.apart, [true, false, true]);
+        for at in (0..REGION as u32).step_by(4) {
+            table.put_run(at, 4, 1000 + at, |_, _| {});
+        }
+        assert_eq!(table.apart, [false, false, true]);
+        assert_eq!(table.get(5), 1005);
+    }
 }

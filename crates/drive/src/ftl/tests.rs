@@ -16,9 +16,9 @@ fn config(user_pages: u32, blocks: u32, pages_per_block: u32) -> FtlConfig {
 }
 
 /// Write a page as a host does that waits for collection; it never waits for long.
-fn write(ftl: &mut Ftl, lpn: u32) -> Placed {
+fn write(ftl: &mut Ftl, lpn: u32) -> Run {
     make_room(ftl);
-    ftl.write(lpn)
+    ftl.write(lpn, 1)
 }
 
 fn make_room(ftl: &mut Ftl) {
@@ -38,7 +38,7 @@ fn fill(ftl: &mut Ftl) {
     let mut lpn = 0;
     while lpn < pages {
         make_room(ftl);
-        lpn += ftl.write_run(lpn, pages - lpn).pages;
+        lpn += ftl.write(lpn, pages - lpn).pages;
     }
 }
 
@@ -213,12 +213,15 @@ fn runs_equal_single_writes() {
         let mut done = 0;
         while done < count {
             make_room(&mut runs);
-            let run = runs.write_run(lpn + done, count - done);
+            let run = runs.write(lpn + done, count - done);
+            let mut ends = run.ends_of_units().peekable();
             for page in 0..run.pages {
                 let placed = write(&mut singles, lpn + done + page);
                 assert_eq!(placed.ppn, run.ppn + page);
-                assert_eq!(placed.unit_full, run.unit_full && page + 1 == run.pages);
+                let full = placed.ends_of_units().next().is_some();
+                assert_eq!(full, ends.next_if_eq(&(page + 1)).is_some());
             }
+            assert_eq!(ends.next(), None);
             done += run.pages;
         }
     }
@@ -241,11 +244,11 @@ fn a_static_cache_is_used_in_turn_and_a_full_one_passed() {
     assert_eq!(ftl.blocks(), 19);
     for lpn in 0..1000 {
         assert!(ftl.writes_go_to_cache());
-        let placed = ftl.write(lpn);
+        let placed = ftl.write(lpn, 1);
         assert!(ftl.is_slc(placed.ppn) && placed.ppn >= 16 << 10);
     }
     assert!(!ftl.writes_go_to_cache());
-    let placed = ftl.write(1000);
+    let placed = ftl.write(1000, 1);
     assert!(!ftl.is_slc(placed.ppn));
     assert_eq!(ftl.cached_pages(), 1000);
     while ftl.can_fold() {
@@ -254,7 +257,7 @@ fn a_static_cache_is_used_in_turn_and_a_full_one_passed() {
     assert_eq!(ftl.fold_unit(), None);
     assert_eq!((ftl.cached_pages(), ftl.counters().folded_pages), (0, 1000));
     assert!((0..=1000).all(|lpn| !ftl.is_slc(ftl.lookup(lpn))));
-    let placed = ftl.write(0);
+    let placed = ftl.write(0, 1);
     assert!(ftl.is_slc(placed.ppn));
 }
 
@@ -439,7 +442,7 @@ fn run(config: &FtlConfig, ops: &[Op]) -> (Counters, Vec<u32>) {
                 let (mut lpn, end) = (lpn % user, lpn % user + count % (user - lpn % user) + 1);
                 while lpn < end {
                     make_room(&mut ftl);
-                    let run = ftl.write_run(lpn, end - lpn);
+                    let run = ftl.write(lpn, end - lpn);
                     written.extend(lpn..lpn + run.pages);
                     lpn += run.pages;
                 }
