@@ -30,10 +30,12 @@ def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProce
     )
 
 
-def heatsoak_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def heatsoak_here(
+    *words: str, cwd: Path, encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words` in this process: for many words that differ in what is said."""
     output, errors = (
-        io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="\n") for _ in range(2)
+        io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace", newline="\n") for _ in range(2)
     )
     with redirect_stdout(output), redirect_stderr(errors):
         code = code_of(*words, cwd=cwd)

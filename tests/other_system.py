@@ -70,6 +70,46 @@ def environment(lacks_file: Path, encoding: str = "cp1252") -> dict[str, str]:
     }
 
 
+#: Runs one command after the other: most of what a command takes is its start.
+_EACH = """
+import json, sys
+from pathlib import Path
+from command import heatsoak_here
+for line in sys.stdin:
+    words, cwd = json.loads(line)
+    done = heatsoak_here(*words, cwd=Path(cwd), encoding="cp1252")
+    sys.stdout.write(json.dumps([done.returncode, done.stdout, done.stderr]) + "\\n")
+    sys.stdout.flush()
+"""
+
+
+class Shell:
+    """A process that is shown another system, and runs ``heatsoak`` there as often as asked."""
+
+    def __init__(self, lacks_file: Path) -> None:
+        known = environment(lacks_file)
+        paths = [known["PYTHONPATH"], str(Path(__file__).parent)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _EACH],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**known, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def run(self, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run ``heatsoak`` with `words`."""
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        asked.write(json.dumps([words, str(cwd)]) + "\n")
+        asked.flush()
+        return subprocess.CompletedProcess(words, *json.loads(answers.readline()))
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
 def run(
     lacks_file: Path | None, *words: str, cwd: Path, **kwargs: Any
 ) -> subprocess.CompletedProcess[str]:

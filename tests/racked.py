@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from command import heatsoak_here
 from distributed import Client, Security
 from exports import set_rate
 from heatsoak.rack.kept import Kept
@@ -193,6 +194,10 @@ class RackOfHosts:
             check=False,
             timeout=280,
         )
+
+    def here(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ``heatsoak rack`` with `words` in this process."""
+        return heatsoak_here("rack", *words, "--scheduler", self.address, cwd=self.cwd)
 
     def list_drives(self, drives: dict[str, list[str | CountingDrive]]) -> str:
         """Write a file that names drives by their hosts; return its name."""

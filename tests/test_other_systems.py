@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +80,18 @@ ambient_c = { from = 20, to = 60, steps = 2 }
 
 @dataclass(frozen=True)
 class System:
-    """A system that heatsoak is shown; `lacks` is None for the one that this is."""
+    """A system that heatsoak is shown; `lacks` and `shell` are None for the one that this is."""
 
     name: str
     lacks: Path | None
+    shell: other_system.Shell | None = None
 
-    def heatsoak(self, *words: str, cwd: Path, code: int = 0) -> str:
-        """Run a command that ends with `code`; return what it printed."""
-        done = other_system.run(self.lacks, *words, cwd=cwd)
+    def heatsoak(self, *words: str, cwd: Path, code: int = 0, alone: bool = False) -> str:
+        """Run a command that ends with `code`, `alone` in a process; return what it printed."""
+        if alone or self.shell is None:
+            done = other_system.run(self.lacks, *words, cwd=cwd)
+        else:
+            done = self.shell.run(*words, cwd=cwd)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         assert "internal error" not in done.stderr
@@ -111,12 +115,18 @@ class System:
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
-def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> System:
+def system(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[System]:
     """The system that a test is about."""
     name: str = request.param
     if not IS_LINUX:
-        return System(name, None)
-    return System(name, other_system.write_lacks(name, tmp_path_factory.mktemp("lacks")))
+        yield System(name, None)
+        return
+    lacks = other_system.write_lacks(name, tmp_path_factory.mktemp("lacks"))
+    shell = other_system.Shell(lacks)
+    yield System(name, lacks, shell)
+    shell.end()
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +237,8 @@ def test_a_twin_is_fitted_and_tells_what_would_be(system: System, tmp_path: Path
 def test_a_sweep_runs_in_processes_and_is_continued(system: System, tmp_path: Path) -> None:
     (tmp_path / "grid.toml").write_text(GRID, "utf-8")
     words = ("sweep", "grid.toml", "-o", "s", "--jobs", "2", "--draws", "20", "--sample", "0")
-    assert system.heatsoak(*words, cwd=tmp_path) == system.heatsoak(*words, cwd=tmp_path)
+    said = system.heatsoak(*words, cwd=tmp_path, alone=True)
+    assert said == system.heatsoak(*words, cwd=tmp_path)
     system.heatsoak("report", "s", "-o", "s.html", cwd=tmp_path)
 
 
@@ -244,7 +255,7 @@ def test_a_published_figure_is_reproduced(system: System, tmp_path: Path) -> Non
 def test_the_demo_is_shown_in_characters_that_the_console_has(
     system: System, tmp_path: Path
 ) -> None:
-    said = system.heatsoak("demo", "-o", "demo", cwd=tmp_path)
+    said = system.heatsoak("demo", "-o", "demo", cwd=tmp_path, alone=True)
     assert "upright" in said
     assert "14 onsets" in said
     if system.lacks is not None:  # its console is not one of Unicode
@@ -256,7 +267,7 @@ def test_the_demo_is_shown_in_characters_that_the_console_has(
 def test_what_a_console_cannot_show_is_escaped(system: System, here: Path) -> None:
     path = here / "a" / "recording.json"
     path.write_text(path.read_text("utf-8").replace('"none"', '"→ 冷"'), "utf-8")
-    said = system.heatsoak("analyze", "a", cwd=here)
+    said = system.heatsoak("analyze", "a", cwd=here, alone=True)
     assert ("\\u2192 \\u51b7" if system.lacks is not None else "→ 冷") in said
     found = json.loads(system.heatsoak("analyze", "a", "--format", "json", cwd=here))
     assert found["recordings"][0]["conditions"]["cooler"] == "→ 冷"

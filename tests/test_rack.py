@@ -94,7 +94,7 @@ def test_each_drive_is_tested_once(
 ) -> None:
     listed = rack.list_drives({"b1": [*drives[:2]], "b2": [drives[2]]})
     words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-    first = rack.run(*words, "--format", "json")
+    first = rack.here(*words, "--format", "json")
     assert first.returncode == 0, first.stderr
     document = json.loads(first.stdout)
     assert complaints(document, schema("rack-run", rack)) == []
@@ -106,9 +106,9 @@ def test_each_drive_is_tested_once(
         assert drive.starts == 1
         assert drive.is_whole
     # the same command again only says what came out
-    again = rack.run(*words, "--format", "json")
+    again = rack.here(*words, "--format", "json")
     assert json.loads(again.stdout) == document
-    text = rack.run(*words)
+    text = rack.here(*words)
     assert text.stdout.startswith("3 of 3 tests finished")
     assert [drive.starts for drive in drives] == [1, 1, 1]
 
@@ -117,7 +117,7 @@ def test_drives_of_a_host_begin_together(
     rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
 ) -> None:
     listed = rack.list_drives({"b1": [*drives]})
-    done = rack.run("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    done = rack.here("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     run = json.loads((tmp_path / "out" / "rack.json").read_bytes())["run"]
     kept = [rack.hosts[0].home / run / test["name"] for test in rack.tests(str(tmp_path / "out"))]
@@ -152,6 +152,7 @@ def test_however_often_a_test_is_started_it_runs_once(
     assert drive.starts == 1
 
 
+@pytest.mark.long
 def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
     # so slow and large that the first has it until it is stopped
     with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
@@ -176,13 +177,14 @@ def test_a_refused_drive_is_not_written(
     path = rack.cwd / listed
     # the server says it is empty, so only a wrong name is refused
     path.write_text(path.read_text().replace(drives[1].erase_id, "S123"))
-    done = rack.run("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    done = rack.here("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
     assert done.returncode == 4, done.stderr
     assert states(rack, tmp_path / "out") == ["finished", "refused"]
     assert "--erase names 'S123'" in rack.tests(str(tmp_path / "out"))[1]["why"]
     assert drives[1].starts == 0
 
 
+@pytest.mark.long
 def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
     rack: RackOfHosts, tmp_path: Path
 ) -> None:
@@ -208,6 +210,7 @@ def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
     assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "finished"
 
 
+@pytest.mark.long
 def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Path) -> None:
     with counting_drive(tmp_path / "drive", 0.5, 256) as drive:
         listed = rack.list_drives({"b2": [drive]})
@@ -224,6 +227,7 @@ def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Pa
         assert drive.is_whole
 
 
+@pytest.mark.long
 def test_a_run_waits_for_its_hosts_and_begins_where_a_killed_one_had_begun_to(
     tmp_path: Path, drives: list[CountingDrive]
 ) -> None:
@@ -253,6 +257,7 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stderr.readline()
 
 
+@pytest.mark.long
 def test_who_stops_tests_is_told_of_hosts_that_do_not_answer(tmp_path: Path) -> None:
     with (
         rack_of_hosts(tmp_path, ("b1", "b2")) as rack,
@@ -273,6 +278,7 @@ def test_who_stops_tests_is_told_of_hosts_that_do_not_answer(tmp_path: Path) -> 
         assert rack.hosts[1].under_way()
 
 
+@pytest.mark.long
 def test_a_test_that_was_killed_before_it_recorded_anything_does_not_hide_the_others(
     rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
 ) -> None:
@@ -335,15 +341,15 @@ def test_a_dry_run_touches_nothing(
 ) -> None:
     listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
     words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"), "--dry-run")
-    rack.run("drives")  # each host has a name for itself since
+    rack.here("drives")  # each host has a name for itself since
     before = {host.name: sorted(host.home.iterdir()) for host in rack.hosts}
-    done = rack.run(*words)
+    done = rack.here(*words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("fill") == 2
     assert {host.name: sorted(host.home.iterdir()) for host in rack.hosts} == before
     assert not (tmp_path / "out").exists()
     assert [drive.starts for drive in drives] == [0, 0, 0]
-    rows = json.loads(rack.run(*words, "--format", "json").stdout)
+    rows = json.loads(rack.here(*words, "--format", "json").stdout)
     assert complaints(rows, schema("rack-run-dry-run", rack)) == []
     assert [row["runs"][0]["protocol"] for row in rows] == ["once", "once"]
 
@@ -351,7 +357,7 @@ def test_a_dry_run_touches_nothing(
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
 def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     with attached(tmp_path / "image", 32 << 20) as drive:
-        done = rack.run("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
+        done = rack.here("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
         assert done.returncode == 0, done.stderr
         assert complaints(json.loads(done.stdout), schema("rack-drives", rack)) == []
         ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
@@ -360,7 +366,7 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
         assert listed.count(ours[0]["id"]) == 4
         # it has no serial, so that each host may have one of that name
         (tmp_path / "rack.toml").write_text(f'[[drive]]\non = "{ours[0]["id"]}"\n')
-        refused = rack.run(
+        refused = rack.here(
             *("run", "once.toml", "--drives", str(tmp_path / "rack.toml")),
             *("-o", str(tmp_path / "out")),
         )
@@ -384,7 +390,7 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
 )
 def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, said: str) -> None:
     (tmp_path / "rack.toml").write_text(listed)
-    done = rack.run(
+    done = rack.here(
         *("run", "once.toml", "--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o")),
         *("--wait", "0s"),
     )
@@ -402,7 +408,7 @@ def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
 
 
 def test_a_protocol_that_writes_needs_named_drives(rack: RackOfHosts, tmp_path: Path) -> None:
-    done = rack.run("run", "once.toml", "-o", str(tmp_path / "out"))
+    done = rack.here("run", "once.toml", "-o", str(tmp_path / "out"))
     assert done.returncode == 2
     assert "once: writes, so name the drives that may be erased with --drives FILE" in done.stderr
 
@@ -412,8 +418,8 @@ def test_a_directory_of_another_run_is_refused(
 ) -> None:
     listed = rack.list_drives({"b1": [drives[0]]})
     words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-    assert rack.run(*words).returncode == 0
-    done = rack.run(*words, "--set", "bs=128k")
+    assert rack.here(*words).returncode == 0
+    done = rack.here(*words, "--set", "bs=128k")
     assert done.returncode == 2
     assert "holds a run with another protocol or other drives" in done.stderr
     assert drives[0].starts == 1

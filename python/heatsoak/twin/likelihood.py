@@ -90,15 +90,15 @@ class Filter:
 
     def whitened(self, off_k: Array) -> Array:
         """Return what is new in each reading, in standard deviations; columns each on their own."""
-        white = np.empty_like(off_k)
-        lasting = 0.0 * off_k[0]
-        rows = zip(self.kept, self.gain, self.sd_k, off_k, strict=True)
-        for index, (kept, gain, sd_k, off) in enumerate(rows):
+        # Python's own numbers are several times as fast as NumPy's one by one
+        rows = off_k.tolist() if off_k.ndim == 1 else off_k
+        white, lasting = [], 0.0 * rows[0]
+        for kept, gain, sd_k, off in zip(self.kept, self.gain, self.sd_k, rows, strict=True):
             lasting = kept * lasting
             new = off - lasting
-            white[index] = new / sd_k
+            white.append(new / sd_k)
             lasting = lasting + gain * new
-        return white
+        return np.asarray(white)
 
 
 def first_noise(step_c: float) -> Noise:
