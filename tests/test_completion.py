@@ -7,48 +7,37 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
+from unittest.mock import patch
 
 import pytest
+from command import heatsoak_here
 from compared import falling, run, steady
 from shells import SHARE, program_in, terminal
 
 
+def completed(cwd: Path, **environment: str) -> list[str]:
+    """Return the lines that heatsoak offers to a shell that has set these variables."""
+    with patch.dict(os.environ, environment):
+        done = heatsoak_here(cwd=cwd)
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
 def asked(typed: str, shell: str, cwd: Path) -> list[str]:
     """Return what is offered behind `typed`, as zsh, fish and the like ask for it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "heatsoak"],
-        env={
-            **os.environ,
-            "_HEATSOAK_COMPLETE": f"complete_{shell}",
-            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-            "_TYPER_COMPLETE_ARGS": typed,
-        },
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
+    lines = completed(
+        cwd,
+        _HEATSOAK_COMPLETE=f"complete_{shell}",
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+        _TYPER_COMPLETE_ARGS=typed,
     )
-    assert done.stderr == ""
-    return [line.partition("\t")[0] for line in done.stdout.splitlines() if line]
+    return [line.partition("\t")[0] for line in lines]
 
 
 def bash(cwd: Path, *words: str) -> list[str]:
     """Return what is offered for the last of the words that bash has made of a line."""
-    done = subprocess.run(
-        [sys.executable, "-m", "heatsoak"],
-        env={
-            **os.environ,
-            "_HEATSOAK_COMPLETE": "complete_bash",
-            "COMP_WORDS": "\n".join(words),
-            "COMP_CWORD": str(len(words) - 1),
-        },
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+    line = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    return completed(cwd, _HEATSOAK_COMPLETE="complete_bash", **line)
 
 
 def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:

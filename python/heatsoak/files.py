@@ -18,7 +18,7 @@ def require_file(path: Path) -> None:
             raise UsageError(f"{path}: is a broken link") from None
         return  # opening it says why
     if not stat.S_ISREG(mode):
-        raise UsageError(f"{path}: {_wrong_kind(mode)}")
+        raise UsageError(f"{path}: {wrong_kind(mode)}")
 
 
 def open_regular(path: Path, *, follow: bool = True, most_bytes: int | None = None) -> BinaryIO:
@@ -33,14 +33,14 @@ def open_regular(path: Path, *, follow: bool = True, most_bytes: int | None = No
         descriptor = os.open(path, flags)
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OSError(error.errno, _wrong_kind(stat.S_IFSOCK), str(path)) from None
+            raise OSError(error.errno, wrong_kind(stat.S_IFSOCK), str(path)) from None
         if error.errno == errno.ELOOP and not follow:
             raise OSError(error.errno, "is a link, and links are not followed", str(path)) from None
         raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, _wrong_kind(status.st_mode), str(path))
+            raise OSError(errno.EINVAL, wrong_kind(status.st_mode), str(path))
         if most_bytes is not None and status.st_size > most_bytes:
             raise OSError(errno.EFBIG, _too_large(most_bytes), str(path))
         return os.fdopen(descriptor, "rb")
@@ -62,7 +62,8 @@ def _too_large(most_bytes: int) -> str:
     return f"is larger than the limit of {most_bytes >> 20} MiB"
 
 
-def _wrong_kind(mode: int) -> str:
+def wrong_kind(mode: int) -> str:
+    """Return what a file of this mode, which is not a regular one, is."""
     if stat.S_ISDIR(mode):
         kind = "directory"
     elif stat.S_ISFIFO(mode):

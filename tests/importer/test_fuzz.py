@@ -51,9 +51,9 @@ def test_nothing_but_one_line_comes_of_damage(reader: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("reader", FORMATS, ids=lambda reader: reader.name)
-@pytest.mark.parametrize("data", [*fuzz.NASTY, b"", b"\n", b"a,b\n1,2\n"])
-def test_nothing_but_one_line_comes_of_anything(reader: Any, data: bytes) -> None:
-    fuzz.check(reader, data)
+def test_nothing_but_one_line_comes_of_anything(reader: Any) -> None:
+    for data in (*fuzz.NASTY, b"", b"\n", b"a,b\n1,2\n"):
+        fuzz.check(reader, data)
 
 
 def test_a_reader_that_raises_anything_else_is_found() -> None:

@@ -173,11 +173,9 @@ def print_help_alone(context: typer.Context) -> None:
 
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, creating its directory; raises ToolError if that fails."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json_text(document) + "\n", "utf-8")
-    except OSError as error:
-        raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
+    from heatsoak.recording.outputs import write_output  # loads polars, and most need none of it
+
+    write_output(path, json_text(document) + "\n")
 
 
 @dataclass

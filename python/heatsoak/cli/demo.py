@@ -13,6 +13,7 @@ from heatsoak.errors import ToolError
 from heatsoak.output import announce
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
+from heatsoak.recording.outputs import write_output
 from heatsoak.report import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.units import format_bytes
@@ -32,7 +33,7 @@ def demo_command(
     recordings = session.record(directory)
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
-    (directory / "findings.json").write_text(document + "\n", "utf-8")
+    write_output(directory / "findings.json", document + "\n")
     out = console()
     if output_format is OutputFormat.TEXT:
         print_matrix(findings, out)  # before the page, which takes a while

@@ -19,7 +19,8 @@ from heatsoak.cli.common import (
     open_recordings,
     print_json,
 )
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import UsageError
+from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report.page.facts import protocol_toml
 from heatsoak.report.twin import print_twin
 from heatsoak.twin import Twin, fit, protocol_of
@@ -37,6 +38,7 @@ def fit_command(
         Path | None,
         typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     next_run: Annotated[
         Path | None,
         typer.Option(
@@ -66,6 +68,8 @@ def fit_command(
     Recordings with the same conditions of cooling share a place.
     """
     chosen = None if base is None else load_drive(base)
+    outputs = [path for path in (output, next_run) if path is not None]
+    check_free(outputs, force=force, inputs=[*paths, *filter(None, (power,))])
     opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     twin = fit(opened.recordings, chosen)
     if output is not None:
@@ -82,11 +86,7 @@ def fit_command(
 def _write_next(twin: Twin, path: Path) -> None:
     if not twin.experiments:
         raise UsageError(f"--next {path}: no run would tell much more of this drive")
-    text = protocol_toml(protocol_of(twin.experiments[0], twin.full_load))
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
+    write_output(path, protocol_toml(protocol_of(twin.experiments[0], twin.full_load)))
 
 
 def add_to(app: typer.Typer) -> None:

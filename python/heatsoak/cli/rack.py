@@ -42,6 +42,7 @@ from heatsoak.rack.running import (
 )
 from heatsoak.rack.state import Rack, RackFindings, Together
 from heatsoak.recording import Recording
+from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report import print_drives, print_preview
 from heatsoak.units import parse_seconds
 
@@ -70,17 +71,18 @@ def drives_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write those that may be written to a new file."
+            "--output", "-o", metavar="FILE", help="Write those that may be written to this file."
         ),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
-    if output is not None and output.exists():
-        raise UsageError(f"{output}: already exists: name a new file with -o")
+    if output is not None:
+        check_free([output], force=force)
     hosts, drives = drives_of_hosts(scheduler)
     if output is not None:
-        output.write_text(as_toml(hosts, drives), "utf-8")
+        write_output(output, as_toml(hosts, drives))
         announce(f"{output}: take out what must not be erased, and label the others")
     rows = [
         HostDrive(host=hosts[id_].name, **row.model_dump()).model_dump(mode="json")

@@ -125,11 +125,11 @@ def report_command(
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
-    check(output, [], force=force, has_twin=twin is not None)
+    inputs = [*paths, *filter(None, (twin, power))]
+    check(output, inputs, force=force, has_twin=twin is not None)
     loaded = None if twin is None else _loaded(twin)
     opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
     recordings = opened.recordings
-    check(output, recordings, force=force)
     findings = analyze(recordings, window_s)
     wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)
     with progress_bar(stays=False) if loaded is not None else nullcontext() as progress:

@@ -23,7 +23,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.analysis.traces import TraceCheck
     from heatsoak.bench.rows import LikenessRow, PlaceRow, PlannedRow, ProtocolRow, RestoredRow
     from heatsoak.doctor import Checkup
-    from heatsoak.exporter.atomic_write import Written
+    from heatsoak.exporter import Written
     from heatsoak.history import History
     from heatsoak.rack.host import HostDrive
     from heatsoak.rack.results.findings import RackReport

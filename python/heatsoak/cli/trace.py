@@ -20,8 +20,9 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import UsageError
 from heatsoak.files import require_file
+from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report import print_statistics, print_trace_check
 from heatsoak.units import format_number, parse_seconds, parse_size
 
@@ -125,27 +126,19 @@ def stats_command(
 @trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must not exist.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     trace_format: Annotated[
         TraceFormat, typer.Option("--as", help="Format of the file.")
     ] = TraceFormat.FIO3,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a synthetic trace of a shape, to replay it or for other tools."""
     trace = _synthesize(load_trace(shape), scale, seed)
-    if output.exists():
-        raise UsageError(f"{output}: already exists: name a new file with -o")
-    with progress_bar() as show:
-        try:
-            trace.write(str(output), trace_format.core, progress=_progress(show, trace, shape))
-        except OSError as error:
-            raise ToolError(f"{output}: cannot be written: {error.strerror or error}") from error
-        except BaseException:
-            output.unlink(missing_ok=True)
-            raise
+    check_free([output], force=force, inputs=[Path(shape)])
+    with replacing(output) as partial, progress_bar() as show:
+        trace.write(str(partial), trace_format.core, progress=_progress(show, trace, shape))
     console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 

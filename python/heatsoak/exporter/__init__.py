@@ -4,8 +4,7 @@
 for Prometheus.
 """
 
-from heatsoak.exporter.atomic_write import Written
-from heatsoak.exporter.export import export
+from heatsoak.exporter.export import Written, export
 from heatsoak.exporter.formats import ExportFormat
 
 __all__ = ["ExportFormat", "Written", "export"]

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import Written, check_free, replacing, reporting_export_errors
 from heatsoak.exporter.fioplot import fio_files
 from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, ExportFormat, is_directory, kind_of
 from heatsoak.exporter.names import recording_names
@@ -21,8 +22,28 @@ from heatsoak.exporter.table import (
     write_table,
 )
 from heatsoak.recording import Recording, require_creatable
+from heatsoak.recording.outputs import check_free, replacing, reporting_write_errors
 
 _Named = Mapping[str, Recording]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written.
+
+    Attributes:
+        recording: the name of the recording in it; None if it has several.
+        rows: samples, lines of a log, or one for a JSON document.
+        notes: what had to be assumed because it is not in the recording.
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+    """
+
+    path: str
+    recording: str | None
+    rows: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+    schema_version: Literal[1] = 1
 
 
 def export(
@@ -57,7 +78,7 @@ def export(
     files: dict[Path, _Named] = {Path(to): named}
     if is_directory(to, kind):
         files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
-    check_free(files, given, force=force)
+    check_free(files, force=force)
     return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
 
 
@@ -77,7 +98,7 @@ def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> W
 
 def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Written:
     out = sys.stdout.buffer
-    with reporting_export_errors("standard output"):
+    with reporting_write_errors("standard output"):
         if kind is ExportFormat.CSV:
             write_table(_table(named, truth=truth), out, kind, {}, visible=True)
             rows = count_rows(list(named.values()))
@@ -97,7 +118,7 @@ def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
         for name, recording in named.items()
         for file in fio_files(recording)
     ]
-    check_free(paths, list(named.values()), force=force)
+    check_free(paths, force=force)
     written = []
     for name, recording in named.items():
         for file in fio_files(recording):

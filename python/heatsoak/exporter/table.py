@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
-from heatsoak.exporter.atomic_write import for_spreadsheets
 from heatsoak.exporter.formats import ExportFormat
 from heatsoak.exporter.names import condition_names
+from heatsoak.output import printable, spreadsheet_text
 from heatsoak.protocol import Label
 from heatsoak.recording import Recording, schema_of
 
@@ -122,3 +123,30 @@ def _as(value: Label | None, dtype: type[pl.DataType]) -> Label | None:
 def count_rows(recordings: Sequence[Recording]) -> int:
     """Return how many samples they have."""
     return sum(int(one.scan(["t_s"]).select(pl.len()).collect().item()) for one in recordings)
+
+
+def write_spreadsheet(table: pl.DataFrame, partial: Path) -> None:
+    """Write a table as CSV: commas, UTF-8, empty cells for missing values, text as text."""
+    shown = for_spreadsheets(table.lazy(), visible=False).collect()
+    with partial.open("wb") as file:  # polars takes a path that looks like a URL for one
+        shown.write_csv(file)
+
+
+def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
+    """Return `frame` with :func:`spreadsheet_text` applied to every text and header.
+
+    With `visible`, control characters are escaped too: the output is for people, not programs.
+    """
+
+    def shown(text: str) -> str:
+        return spreadsheet_text(printable(text) if visible else text)
+
+    def each_once(column: pl.Series) -> pl.Series:
+        found = column.drop_nulls().unique()
+        return column.replace(found, [shown(text) for text in found])
+
+    schema = frame.collect_schema()
+    texts = pl.col([name for name, dtype in schema.items() if dtype == pl.String])
+    return frame.with_columns(
+        texts.map_batches(each_once, return_dtype=pl.String, is_elementwise=True)
+    ).rename({name: shown(name) for name in schema})

@@ -19,11 +19,11 @@ import heatsoak
 from heatsoak import system
 from heatsoak.analysis import Findings
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import replacing
 from heatsoak.history.summaries import SCHEMA, summaries_of
 from heatsoak.output import Progress, utf8_text
 from heatsoak.recording import META, Recording, is_being_written, require_writable
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
+from heatsoak.recording.outputs import replacing
 
 #: The index of a directory, where no other name is given.
 NAME = "history.parquet"

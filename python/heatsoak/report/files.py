@@ -1,6 +1,6 @@
 """Reports as files: which kind a name asks for, and writing them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak.analysis import Findings
 from heatsoak.analysis.names import names_of
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replacing
+from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
+from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.junit import write_junit
 from heatsoak.report.ocp import require_ocptv, write_ocp
-from heatsoak.report.table import write_findings
+from heatsoak.report.table import findings_table
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
@@ -83,10 +84,8 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def check(
-    path: Path, recordings: Sequence[Recording], *, force: bool, has_twin: bool = False
-) -> str:
-    """Return the kind of report that `path` asks for.
+def check(path: Path, inputs: Iterable[Path] = (), *, force: bool, has_twin: bool = False) -> str:
+    """Return the kind of report that `path` asks for; `inputs` are the files that it is of.
 
     Raises, before any work, UsageError if the report cannot be written there or shows no twin where
     one is to be shown, and ToolError if what writes that kind is not installed.
@@ -94,7 +93,7 @@ def check(
     kind = kind_of(path)
     if has_twin:
         _require_page(path, kind)
-    check_free([path], recordings, force=force)
+    check_free([path], force=force, inputs=inputs)
     if kind == "ocp":
         require_ocptv()
     if kind == "page":
@@ -129,7 +128,7 @@ def write_report(
         if page is None:
             names = names_of(recordings)
             if kind == "csv":
-                write_findings(findings, names, partial)
+                write_spreadsheet(findings_table(findings, names), partial)
             else:
                 write = write_ocp if kind == "ocp" else write_junit
                 write(findings, names, partial, fail_below_mb_s=wanted.fail_below_mb_s)
@@ -153,7 +152,7 @@ def check_sweep(path: Path, *, force: bool) -> str:
     kind = kind_of(path)
     if kind not in ("page", "csv"):
         raise UsageError(f"{path}: a sweep is shown as a page or a table: use .html or .csv")
-    return check(path, [], force=force)
+    return check(path, force=force)
 
 
 def write_sweep(found: "FinishedSweep", path: Path, title: str | None = None) -> Reported:
@@ -168,17 +167,15 @@ def write_sweep(found: "FinishedSweep", path: Path, title: str | None = None) ->
 
             _write_page(sweep_page(found, title), partial)
         else:
-            table = for_spreadsheets(found.table.lazy(), visible=False).collect()
-            with partial.open("wb") as file:  # polars takes a path that looks like a URL for one
-                table.write_csv(file)
+            write_spreadsheet(found.table, partial)
         size = partial.stat().st_size
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 
 
-def _write_page(page: "Page", path: Path) -> None:
+def _write_page(page: "Page", partial: Path) -> None:
     from heatsoak.report.page.html import Bundle, render
 
-    path.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
+    partial.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
 
 
 def _page(

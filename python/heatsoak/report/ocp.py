@@ -37,7 +37,7 @@ def require_ocptv() -> None:
 
 
 def write_ocp(
-    findings: Findings, names: Names, path: Path, *, fail_below_mb_s: float | None = None
+    findings: Findings, names: Names, partial: Path, *, fail_below_mb_s: float | None = None
 ) -> None:
     """Write findings as OCP's lines; a step whose mean is below `fail_below_mb_s` fails too."""
     require_ocptv()
@@ -59,7 +59,7 @@ def write_ocp(
     finally:
         ocptv.config(writer=before)
     _write(run, findings, names, fail_below_mb_s)
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+    partial.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
 
 
 def _writer_to(take: Callable[[str], None]) -> Any:

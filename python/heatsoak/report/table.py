@@ -1,14 +1,12 @@
 """Findings as one table: a row for each episode, and for each step without one."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import Names
-from heatsoak.exporter.atomic_write import for_spreadsheets
 
 _STEP: dict[str, type[pl.DataType]] = {
     "step": pl.String,
@@ -64,13 +62,6 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
         for row in _rows(recording, named.label)
     ]
     return pl.DataFrame([{key: row.get(key) for key in schema} for row in rows], schema=schema)
-
-
-def write_findings(findings: Findings, names: Names, path: Path) -> None:
-    """Write the table as CSV: commas, UTF-8, empty cells for missing values."""
-    table = for_spreadsheets(findings_table(findings, names).lazy(), visible=False).collect()
-    with path.open("wb") as file:  # polars takes a path that looks like a URL for one
-        table.write_csv(file)
 
 
 def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
-from heatsoak.errors import ToolError, UsageError, of_os_error, suggestion
+from heatsoak.errors import UsageError, of_os_error, suggestion
 from heatsoak.files import require_file
 from heatsoak.recording import Recording
+from heatsoak.recording.outputs import write_output
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
     Course,
@@ -420,12 +421,8 @@ class Twin(_Row):
         return tomlkit.dumps(document)
 
     def save(self, path: Path) -> None:
-        """Write it to a TOML file; raises ToolError where that fails."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.to_toml(), "utf-8")
-        except OSError as error:
-            raise ToolError(f"{path}: cannot be written: {error.strerror or error}") from error
+        """Write it to a TOML file, in place of the one there; raises ToolError where that fails."""
+        write_output(path, self.to_toml())
 
     @classmethod
     def load(cls, path: Path) -> Self:

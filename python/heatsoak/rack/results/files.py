@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.exporter.atomic_write import check_free, for_spreadsheets, replacing
+from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.rack.results.findings import RackReport
 from heatsoak.rack.results.measures import MEASURES
 from heatsoak.rack.results.page import rack_page
 from heatsoak.rack.results.reading import Results
+from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child
 from heatsoak.report.outcome import printable_lines
@@ -27,7 +28,7 @@ def check(path: Path, *, force: bool) -> None:
     kind = kind_of(path)
     if kind not in _KINDS:
         raise UsageError(f"{path}: a rack has no picture of its own: use .html, .csv or .xml")
-    check_free([path], [], force=force)
+    check_free([path], force=force)
     if kind == "page":
         Bundle.load()
 
@@ -45,7 +46,7 @@ def write(found: RackReport, rack: Results, path: Path) -> int:
         return partial.stat().st_size
 
 
-def _write_table(found: RackReport, path: Path) -> None:
+def _write_table(found: RackReport, partial: Path) -> None:
     """A row for each step of each test, and for each test without one."""
     keys = list(dict.fromkeys(label for test in found.tests for label in test.labels))
     schema: dict[str, type[pl.DataType]] = {
@@ -57,9 +58,7 @@ def _write_table(found: RackReport, path: Path) -> None:
         "why": pl.String,
     }
     rows = [{key: row.get(key) for key in schema} for row in _rows(found)]
-    table = for_spreadsheets(pl.LazyFrame(rows, schema=schema), visible=False).collect()
-    with path.open("wb") as file:  # polars takes a path that looks like a URL for one
-        table.write_csv(file)
+    write_spreadsheet(pl.DataFrame(rows, schema=schema), partial)
 
 
 def _rows(found: RackReport) -> Iterator[dict[str, Any]]:

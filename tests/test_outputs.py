@@ -1,0 +1,156 @@
+"""Whatever is where a command is to write stays as it is, unless it may be replaced."""
+
+import ast
+import os
+import stat
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import heatsoak
+import pytest
+from command import complaint, heatsoak_here
+from compared import falling, run
+from loop_drive import attached
+
+#: Commands that write a file of their user's, by what they are told before its name.
+COMMANDS = {
+    "page": ("report", "r", "-o"),
+    "table": ("report", "log.csv", "-o"),
+    "export": ("export", "r", "-o"),
+    "twin": ("fit", "r", "-o"),
+    "next": ("fit", "r", "--next"),
+    "trace": ("trace", "make", "light", "--scale", "0.0005", "-o"),
+    "rack": ("rack", "drives", "--scheduler", "tcp://127.0.0.1:9", "-o"),
+    "results": ("rack", "report", "r", "-o"),
+}
+#: Those whose file may have any name.
+OF_ANY_NAME = ("twin", "next", "trace", "rack")
+#: What each of the others calls its file.
+NAMES = {"page": "x.html", "results": "x.html", "twin": "x.toml", "next": "x.toml"}
+LOG = "time_s,read_mb_s,temperature_c\n" + "".join(f"{i},1500,{40 + i % 3}\n" for i in range(60))
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to("nothing")
+
+
+def link_to_text(path: Path) -> None:
+    path.with_name("thesis").write_text("years of work")
+    path.symlink_to("thesis")
+
+
+def text(path: Path) -> None:
+    path.write_text("years of work")
+
+
+#: What is there, whether `--force` is given, and what is said of it.
+THERE: dict[str, tuple[Callable[[Path], object], bool, str]] = {
+    "a text": (text, False, "already exists"),
+    "a directory": (Path.mkdir, True, "directory"),
+    "a pipe": (os.mkfifo, True, "is a pipe"),
+    "a link to nothing": (link_to_nothing, True, "is a link"),
+    "a link to a text": (link_to_text, True, "is a link"),
+}
+
+
+def state(directory: Path) -> dict[str, object]:
+    """What is in a directory: kinds, links and contents."""
+    found: dict[str, object] = {}
+    for path in sorted(directory.rglob("*")):
+        mode = path.lstat().st_mode
+        content = path.read_bytes() if stat.S_ISREG(mode) else None
+        found[str(path)] = (mode, path.readlink() if path.is_symlink() else content)
+    return found
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    run({}, falling(60, 0.5), seed=1).save(tmp_path / "r")
+    (tmp_path / "log.csv").write_text(LOG)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "there"),
+    # a directory is where an export writes a file for each recording
+    sorted({*product(COMMANDS, THERE)} - {("export", "a directory")}),
+)
+def test_what_is_there_stays(here: Path, command: str, there: str) -> None:
+    make, forced, said = THERE[there]
+    name = NAMES.get(command, "x.csv")
+    make(here / name)
+    before = state(here)
+    words = [*COMMANDS[command], name, *(["--force"] if forced else [])]
+    assert said in complaint(heatsoak_here(*words, cwd=here), 2)
+    assert state(here) == before
+
+
+@pytest.mark.parametrize("file", ["recording.json", "samples.parquet", "events.jsonl"])
+@pytest.mark.parametrize("command", OF_ANY_NAME)
+def test_a_recordings_own_file_stays(here: Path, command: str, file: str) -> None:
+    before = state(here)
+    done = heatsoak_here(*COMMANDS[command], f"r/{file}", "--force", cwd=here)
+    assert "is part of a recording" in complaint(done, 2)
+    assert state(here) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "log.csv", "-o", "log.csv"),
+        ("report", "logs", "-o", "logs/log.csv"),
+        ("fit", "log.csv", "-o", "log.csv"),
+        ("fit", "log.csv", "--next", "log.csv"),
+        ("fit", "r", "--power", "log.csv", "-o", "log.csv"),
+        ("report", "r", "--power", "log.csv", "-o", "log.csv"),
+        ("trace", "make", "shape.toml", "-o", "shape.toml"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_read_stays(here: Path, words: tuple[str, ...]) -> None:
+    (here / "logs").mkdir()
+    (here / "logs" / "log.csv").write_text(LOG)
+    shapes = Path(heatsoak.__file__).parent / "catalog" / "traces"
+    (here / "shape.toml").write_bytes((shapes / "light.toml").read_bytes())
+    before = state(here)
+    assert "is what is read" in complaint(heatsoak_here(*words, "--force", cwd=here), 2)
+    assert state(here) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
+@pytest.mark.parametrize("command", OF_ANY_NAME)
+def test_a_device_is_not_written(here: Path, command: str) -> None:
+    with attached(here / "image", 1 << 20) as drive:
+        before = (here / "image").read_bytes()
+        done = heatsoak_here(*COMMANDS[command], str(drive), "--force", cwd=here)
+        assert "is a device" in complaint(done, 2)
+        assert (here / "image").read_bytes() == before
+
+
+def test_what_may_be_replaced_is(here: Path) -> None:
+    for words in (("report", "r", "-o", "x.csv"), (*COMMANDS["trace"], "x.log")):
+        path = here / words[-1]
+        path.write_text("old")
+        assert heatsoak_here(*words, "--force", cwd=here).returncode == 0
+        assert path.read_text() != "old"
+    assert not [path for path in here.iterdir() if "partial" in path.name]
+
+
+#: Rooms whose modules write what users name, and nothing else.
+ROOMS = ("analysis", "cli", "exporter", "report", "reproduce", "twin", "history", "serve")
+
+
+def test_there_is_no_other_way_to_write() -> None:
+    root = Path(heatsoak.__file__).parent
+    found = []
+    for path in (path for room in (*ROOMS, "rack/results") for path in (root / room).rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            written = call.func.attr in ("write_text", "write_bytes")
+            modes = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+            written |= call.func.attr == "open" and any(str(mode)[:1] in "wxa" for mode in modes)
+            if written and ast.unparse(call.func.value) != "partial":
+                found.append(f"{path.relative_to(root)}:{call.lineno}")
+    assert found == [], "these write without heatsoak.recording.outputs"
