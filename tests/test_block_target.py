@@ -1,7 +1,9 @@
 """A block device, here a loop device, loaded through the descriptor that the guard holds."""
 
 import os
-from collections.abc import Iterable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,75 @@ def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_p
 def test_what_is_not_a_block_device_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a block device"):
         BlockTarget(tmp_path)
+
+
+def make_a_file_system(image: Path, drive: Path) -> None:  # noqa: ARG001
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+
+
+def write_beneath(image: Path, drive: Path) -> None:  # noqa: ARG001
+    with image.open("r+b") as file:
+        file.seek(1 << 20)
+        file.write(b"somebody's data" * 100)
+
+
+def change_nothing(image: Path, drive: Path) -> None:
+    """What a refusal would be wrong for."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended", ["by itself", "early"])
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (make_a_file_system, "it holds ext4"),
+        (write_beneath, "its contents were changed by somebody else"),
+        (change_nothing, None),
+    ],
+)
+def test_what_came_between_steps_is_not_written_over(
+    drive: Path, tmp_path: Path, happens: Callable[[Path, Path], None], said: str | None, ended: str
+) -> None:
+    image = tmp_path / "drive.img"
+    target = BlockTarget(drive, f"{drive}:{SIZE}")
+    target.open(writes=True)
+    try:
+        for loads in (target.run(step(bs="1m")), target.purge()):
+            if ended == "early":
+                assert isinstance(loads, Generator)
+                next(loads)
+                loads.close()
+            else:
+                list(loads)
+            os.sync()
+        happens(image, drive)
+        before = image.read_bytes()
+        if said is None:
+            assert list(target.run(step()))
+            return
+        for writes in (target.run(step()), target.purge()):
+            with pytest.raises(RefusedError, match=said):
+                list(writes)
+        assert image.read_bytes() == before
+    finally:
+        target.close()
+
+
+def test_a_drive_that_another_has_opened_between_steps_is_not_written(drive: Path) -> None:
+    target = BlockTarget(drive, f"{drive}:{SIZE}")
+    target.open(writes=True)
+    try:
+        list(target.run(step(io_size="1m")))
+        # mounting is kept out by the kernel, opening it without O_EXCL is not
+        code = f"import sys; file = open({str(drive)!r}, 'r+b'); print(flush=True); input()"
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            with pytest.raises(RefusedError, match=rf"\b{other.pid}\b"):
+                list(target.run(step(io_size="1m")))
+            other.kill()
+        assert list(target.run(step(io_size="1m")))
+    finally:
+        target.close()

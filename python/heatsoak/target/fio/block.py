@@ -118,9 +118,9 @@ class BlockTarget(FioTarget):
         return {**super().describe(), **erased}
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
-        """Check that it is still the drive that was examined."""
+        """Check that it is still the drive that was examined, and that nobody else changed it."""
         if self._claimed is not None:
-            self._claimed.recheck()
+            self._claimed.examine_again()
         if self._hidden is not None and not self._hidden.is_held():
             yield Note(
                 "warning",
@@ -139,20 +139,32 @@ class BlockTarget(FioTarget):
             if sysfs.directory_of_number(self._number, self._roots) is None:
                 raise ToolError(f"{self._path}: the drive is gone: {error}") from error
             raise
+        finally:  # a step can be ended at any time
+            self._look()
+
+    def _look(self) -> None:
+        if self._claimed is not None:
+            self._claimed.look()
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Purge through the claimed descriptor, with :mod:`heatsoak.target.purge`."""
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is only open for reading and cannot be purged")
+        self._claimed.examine_again()
         self._show_all()
-        return purge.purge(self._claimed, method, self._ioctl)
+        try:
+            yield from purge.purge(self._claimed, method, self._ioctl)
+        finally:
+            self._look()
 
     def _spare(self, used: int, spare: Spare) -> Note:
         if spare != "hpa":
             return super()._spare(used, spare)
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is only open for reading and cannot hide sectors")
+        self._claimed.examine_again()
         self._hidden = hidden_sectors.hide(self._claimed, used)
+        self._look()
         how = "is hidden by the drive until the end of the run (host protected area)"
         return spare_note(used, self.identity.size_bytes, how)
 

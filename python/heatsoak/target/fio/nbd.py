@@ -16,14 +16,9 @@ from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard.content import content
+from heatsoak.target.guard.look import SAMPLE_BYTES, places
 from heatsoak.units import format_bytes
 
-#: How much of each end is examined; no signature that blkid knows is further inside.
-_END_BYTES = 4 << 20
-_PIECE_BYTES = 1 << 20
-#: Samples between the ends only help to recognize an export; emptiness is never sampled.
-_SAMPLES = 256
-_SAMPLE_BYTES = 4096
 _TRIMMED_AT_ONCE = 1 << 30
 
 
@@ -68,7 +63,7 @@ class NbdTarget(FioTarget):
         with Server(uri) as server, server.connect() as export:
             size = export.size_bytes
             self._trims = export.trims
-        if size < _SAMPLE_BYTES:
+        if size < SAMPLE_BYTES:
             raise UsageError(f"{uri}: the export has {size} bytes, too few to load")
         self.identity = Identity(
             kind="nbd", path=uri, model=None, serial=None, size_bytes=size, simulated=False
@@ -160,7 +155,7 @@ class NbdTarget(FioTarget):
         """Raise RefusedError unless a new connection leads to the claimed export."""
         assert self._server is not None
         try:
-            held.read(0, _SAMPLE_BYTES)
+            held.read(0, SAMPLE_BYTES)
         except ToolError as error:
             raise self._lost() from error
         if not self._server.is_in_place():
@@ -202,7 +197,7 @@ class NbdTarget(FioTarget):
         """Return why a step failed: because the server is gone, or else `error`."""
         if self._held is not None:
             with suppress(ToolError):
-                self._held.read(0, _SAMPLE_BYTES)
+                self._held.read(0, SAMPLE_BYTES)
                 return error
             lost = self._lost()
         else:
@@ -245,7 +240,7 @@ def _why_not_empty(export: NbdConnection) -> str | None:
     filled = export.first_filled()
     if filled is not None:
         return f"it has data, or allocated space, at byte {filled}"
-    for start, length in _places(export.size_bytes):  # the server may be wrong
+    for start, length in places(export.size_bytes):  # the server may be wrong
         if _is_filled(export.read(start, length)):
             return f"it has data near byte {start}, where the server reports a hole"
     return None
@@ -255,19 +250,6 @@ def _is_filled(piece: bytes) -> bool:
     return piece.count(0) < len(piece)
 
 
-def _places(size: int) -> Iterator[tuple[int, int]]:
-    """Yield offset and length of the parts that identify an export: both ends, and samples."""
-    tail = max(size - _END_BYTES, _END_BYTES)
-    tail -= tail % _SAMPLE_BYTES
-    step = max((tail - _END_BYTES) // _SAMPLES, _SAMPLE_BYTES)
-    for start in range(0, min(_END_BYTES, size), _PIECE_BYTES):
-        yield start, min(_PIECE_BYTES, size - start)
-    for start in range(_END_BYTES, tail, step):
-        yield start - start % _SAMPLE_BYTES, _SAMPLE_BYTES
-    for start in range(tail, size, _PIECE_BYTES):
-        yield start, min(_PIECE_BYTES, size - start)
-
-
 def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
     """Examine an export, yielding heartbeats; one that is all hole is not read."""
     if export.tells_holes and export.first_filled() is None:
@@ -275,7 +257,7 @@ def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
     size, digest = export.size_bytes, hashlib.sha256()
     with os.fdopen(os.memfd_create("heatsoak-export"), "r+b", buffering=0) as copy:
         copy.truncate(size)
-        for start, length in _places(size):
+        for start, length in places(size):
             piece = export.read(start, length)
             digest.update(piece)
             if _is_filled(piece):

@@ -2,9 +2,11 @@
 
 import errno
 import fcntl
+import hashlib
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
+from heatsoak.target.guard.look import places
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
 
@@ -39,6 +42,7 @@ class Claim:
     rdev: int
     info: DeviceInfo
     roots: Roots
+    _seen: str | None = None
 
     @property
     def fd_path(self) -> str:
@@ -54,6 +58,41 @@ class Claim:
             same_drive(self.fd, self.info, self.roots)
         except Doubt as doubt:
             raise _refusal(self.path, [str(doubt)]) from None
+
+    def look(self) -> None:
+        """Remember what is on it, once what followed on :meth:`examine_again` is done."""
+        if self._seen is not None:
+            return
+        with suppress(OSError):  # a drive that cannot be read is for the next step to complain of
+            self._seen = self._digest()
+
+    def examine_again(self) -> None:
+        """Raise RefusedError unless it is still the drive that was claimed, in use by nobody else,
+        with what was on it at the last :meth:`look`.
+
+        For use before heatsoak changes what is on it. What is between the samples is not seen.
+        """
+        self.recheck()
+        reasons = _uses(self.info, self.roots, own_fd=self.fd)
+        try:
+            is_changed = self._seen is not None and self._digest() != self._seen
+        except OSError as error:
+            reasons.append(f"it cannot be read ({error.strerror})")
+        else:
+            if is_changed:
+                found = content(self.fd, self.info.size_bytes)
+                reasons += found or ["its contents were changed by somebody else"]
+        if reasons:
+            raise _refusal(self.path, reasons)
+        self._seen = None
+
+    def _digest(self) -> str:
+        # what is below a loop device may have changed behind what was read through it
+        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        digest = hashlib.sha256()
+        for start, length in places(self.info.size_bytes):
+            digest.update(os.pread(self.fd, length, start))
+        return digest.hexdigest()
 
     def close(self) -> None:
         """Release the device; may be called twice."""
@@ -210,7 +249,9 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     if reasons:
         raise _refusal(device, reasons)
     assert erase_id is not None
-    return Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
+    found = Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
+    found.look()
+    return found
 
 
 def _refusal(device: Path, reasons: list[str]) -> RefusedError:
