@@ -2,8 +2,10 @@
 
 import importlib.util
 import json
+import pickle
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +33,7 @@ from heatsoak_dev.corpus.scenario import Frame, Scenario, load, noiseless_step_o
 from heatsoak_dev.corpus.truth import Gates, episodes, gates_of, is_at
 from hypothesis import given
 from hypothesis import strategies as st
+from made_once import made_once
 
 #: The simulated time is short, so that a drive of a few GB is enough.
 FRAME = Frame(duration_s=150.0, sampling_s=0.1, scale=5.0, grid_s=0.1)
@@ -45,19 +48,31 @@ VERDICTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def cases() -> list[LabelledCase]:
-    return [make(seed) for seed in DEVELOPMENT[:12]]
+def made(factory: pytest.TempPathFactory, name: str, seeds: Sequence[int]) -> list[LabelledCase]:
+    """Return the cases of some seeds, which one process of the run makes for all."""
+
+    def make_all(directory: Path) -> None:
+        (directory / "cases").write_bytes(pickle.dumps([make(seed) for seed in seeds]))
+
+    found: list[LabelledCase] = pickle.loads(
+        (made_once(factory, name, make_all) / "cases").read_bytes()
+    )
+    return found
 
 
 @pytest.fixture(scope="module")
-def labelled() -> LabelledCase:
-    return make(DEVELOPMENT[0])
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
+    return made(tmp_path_factory, "labelled-cases", DEVELOPMENT[:12])
 
 
 @pytest.fixture(scope="module")
-def many() -> list[LabelledCase]:
-    return [make(seed) for seed in DEVELOPMENT[100:160]]
+def labelled(cases: list[LabelledCase]) -> LabelledCase:
+    return cases[0]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
+    return made(tmp_path_factory, "many-labelled-cases", DEVELOPMENT[100:160])
 
 
 @pytest.mark.long
