@@ -206,3 +206,14 @@ def test_whatever_is_put_into_a_table_or_text_stays_one_line_of_text(text: str) 
 def test_a_name_that_is_not_utf8_is_shown_by_its_bytes() -> None:
     assert printable(os.fsdecode(b"a\xff\xfe")) == "a\\xff\\xfe"
     assert printable("größe\u00a04\u202f°C") == "größe\u00a04\u202f°C"
+
+
+def test_what_a_message_quotes_of_a_file_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "drive.toml").write_text(f'model = "{"x" * 300_000}"\n{"y" * 300_000} = 1\n')
+    for words in (
+        ("run", "quick", "--on", "sim:drive.toml"),
+        ("run", "quick", "--on", f"sim:{'z' * 100_000}"),
+        ("analyze", "a" * 100_000),
+    ):
+        said = complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+        assert len(said) < 3000

@@ -17,6 +17,8 @@ _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+#: Characters of a message; the longest of our own has some 700.
+_LONGEST = 2000
 
 
 def printable(text: str) -> str:
@@ -77,8 +79,14 @@ def print_err(text: str, *, end: str = "\n") -> None:
 
 
 def announce(text: str) -> None:
-    """Write a message from heatsoak itself to standard error, on one line."""
-    print_err(f"heatsoak: {' '.join(text.split())}")
+    """Write a message from heatsoak itself to standard error, on one line.
+
+    What it quotes of a user's file can be as long as the file: its middle is left out.
+    """
+    line = printable(" ".join(text.split()))
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"
+    print_err(f"heatsoak: {line}")
 
 
 def json_text(document: Any) -> str:
