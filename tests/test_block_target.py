@@ -89,7 +89,7 @@ def change_nothing(image: Path, drive: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ended", ["by itself", "early"])
+@pytest.mark.parametrize("last_step", ["completed", "cut short"])
 @pytest.mark.parametrize(
     ("happens", "said"),
     [
@@ -99,14 +99,18 @@ def change_nothing(image: Path, drive: Path) -> None:
     ],
 )
 def test_what_came_between_steps_is_not_written_over(
-    drive: Path, tmp_path: Path, happens: Callable[[Path, Path], None], said: str | None, ended: str
+    drive: Path,
+    tmp_path: Path,
+    happens: Callable[[Path, Path], None],
+    said: str | None,
+    last_step: str,
 ) -> None:
     image = tmp_path / "drive.img"
     target = BlockTarget(drive, f"{drive}:{SIZE}")
     target.open(writes=True)
     try:
         for loads in (target.run(step(bs="1m")), target.purge()):
-            if ended == "early":
+            if last_step == "cut short":
                 assert isinstance(loads, Generator)
                 next(loads)
                 loads.close()

@@ -1,6 +1,5 @@
 //! Winning stale pages back: collection of native blocks, and folding of the cache's.
 
-use super::table::prefetch;
 use super::{CacheKind, Ftl, Policy, Stream};
 
 /// Pages ahead of a move that their logical page's cell is asked for.
@@ -246,24 +245,6 @@ impl Ftl {
         let begin = self.native.next;
         let unit = begin + self.native.unit_left;
         let mut moved = 0;
-        if let (Some(l2p), Some(p2l)) = (self.l2p.all_cells(), self.p2l.all_cells()) {
-            while moved < limit {
-                let from = victim.next;
-                victim.next += 1;
-                if from + AHEAD < victim.end {
-                    prefetch(l2p, p2l[(from + AHEAD) as usize].wrapping_sub(1));
-                }
-                let number = p2l[from as usize];
-                let cell = &mut l2p[(number - 1) as usize];
-                let to = begin + moved;
-                let valid = *cell == from + 1;
-                // Without a branch, for one in eight would be guessed wrong: a page that was not
-                // moved leaves its number where the next will overwrite it.
-                *cell = if valid { to + 1 } else { *cell };
-                p2l[to as usize] = number;
-                moved += u32::from(valid);
-            }
-        }
         while moved < limit {
             let from = victim.next;
             victim.next += 1;
@@ -272,11 +253,10 @@ impl Ftl {
             }
             let number = self.p2l.get(from);
             let to = begin + moved;
-            if self.l2p.get(number - 1) == from + 1 {
-                self.l2p.put(number - 1, to + 1);
-                self.p2l.put(to, number);
-                moved += 1;
-            }
+            let valid = self.l2p.put_if(number - 1, from + 1, to + 1);
+            // a page that was not moved leaves its number where the next will overwrite it
+            self.p2l.put(to, number);
+            moved += u32::from(valid);
         }
         let mut programmed = None;
         if moved > 0 {

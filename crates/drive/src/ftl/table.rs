@@ -26,9 +26,8 @@ const SPARE_BYTES: std::ops::RangeInclusive<usize> = 1 << 26..=1 << 30;
 /// Page numbers from 1 on; 0 is none, as all are at first.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// By region, whether its places have cells, and how many regions that is so of.
+    /// By region, whether its places have cells.
     apart: Vec<bool>,
-    parted: usize,
     /// By group its first number, from which the others follow; 0 where it has none.
     firsts: MmapMut,
     /// By place, where its region has cells; the rest is whatever it was.
@@ -42,7 +41,6 @@ impl Table {
         let bytes = regions * REGION * size_of::<u32>();
         Ok(Table {
             apart: vec![false; regions],
-            parted: 0,
             firsts: memory(bytes / GROUP)?,
             cells: take_spare(bytes).map_or_else(|| memory(bytes), Ok)?,
         })
@@ -51,7 +49,6 @@ impl Table {
     /// Set all to 0.
     pub(super) fn clear(&mut self) {
         self.apart.fill(false);
-        self.parted = 0;
         self.firsts.fill(0);
     }
 
@@ -118,6 +115,23 @@ impl Table {
         old
     }
 
+    /// Change the number at a place to `new` if it is `old`; whether it was.
+    #[inline(always)]
+    pub(super) fn put_if(&mut self, at: u32, old: u32, new: u32) -> bool {
+        if self.apart[at as usize / REGION] {
+            // without a branch, for one in eight would be guessed wrong
+            let cell = &mut self.cells_mut()[at as usize];
+            let found = *cell == old;
+            *cell = if found { new } else { *cell };
+            return found;
+        }
+        let found = self.get(at) == old;
+        if found {
+            self.put(at, new);
+        }
+        found
+    }
+
     /// Set `count` numbers from a place on to `first` and those that follow on it, or all to 0
     /// where that is 0. `was` is told what was there: numbers that follow on each other, by the
     /// first and how many.
@@ -164,7 +178,6 @@ impl Table {
     #[inline(never)]
     fn part(&mut self, region: usize) {
         self.apart[region] = true;
-        self.parted += 1;
         let (firsts, cells) = (bytemuck::cast_slice(&self.firsts), &mut self.cells);
         let firsts: &[u32] = &firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
         let cells: &mut [u32] = bytemuck::cast_slice_mut(cells);
@@ -194,7 +207,6 @@ impl Table {
             return;
         }
         self.apart[region] = false;
-        self.parted -= 1;
         let (firsts, cells) = (&mut self.firsts, bytemuck::cast_slice(&self.cells));
         let cells: &[u32] = cells;
         let firsts: &mut [u32] = bytemuck::cast_slice_mut(firsts);
@@ -203,12 +215,6 @@ impl Table {
         for (first, cells) in firsts.iter_mut().zip(cells.chunks_exact(GROUP)) {
             *first = cells[0];
         }
-    }
-
-    /// All cells, where each place has one: whoever touches many of them saves asking each time.
-    #[inline(always)]
-    pub(super) fn all_cells(&mut self) -> Option<&mut [u32]> {
-        (self.parted == self.apart.len()).then(|| self.cells_mut())
     }
 
     /// Ask for a number to be brought near, if there is such a place; nothing waits for it.
@@ -244,7 +250,6 @@ impl Clone for Table {
     fn clone(&self) -> Self {
         let mut table = Table::new(self.cells().len()).expect("memory for a copy of a drive's map");
         table.apart.clone_from(&self.apart);
-        table.parted = self.parted;
         table.firsts.copy_from_slice(&self.firsts);
         let regions = self.cells.chunks_exact(REGION * size_of::<u32>());
         let copies = table.cells.chunks_exact_mut(REGION * size_of::<u32>());
@@ -303,6 +308,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Op {
         Put(u32, u32),
+        PutIf(u32, bool, u32),
         PutRun(u32, u32, u32),
         Clear,
         Copy,
@@ -321,6 +327,8 @@ mod tests {
         let first = prop_oneof![Just(0), 1u32..1_000_000, Just(u32::MAX - COUNT)];
         prop_oneof![
             4 => (place(), 0u32..1_000_000).prop_map(|(at, number)| Op::Put(at, number)),
+            4 => (place(), any::<bool>(), 1u32..1_000_000)
+                .prop_map(|(at, right, number)| Op::PutIf(at, right, number)),
             8 => (place(), count, first).prop_map(|(at, count, first)| {
                 let at = if count >= 32 { at / 32 * 32 } else { at };
                 Op::PutRun(at, count.min(COUNT - at), first)
@@ -342,6 +350,14 @@ mod tests {
                     Op::Put(at, number) => {
                         let old = std::mem::replace(&mut array[at as usize], number);
                         prop_assert_eq!(table.put(at, number), old);
+                    }
+                    Op::PutIf(at, right, number) => {
+                        let is = array[at as usize];
+                        let found = table.put_if(at, is.wrapping_add(u32::from(!right)), number);
+                        prop_assert_eq!(found, right);
+                        if right {
+                            array[at as usize] = number;
+                        }
                     }
                     Op::PutRun(at, count, first) => {
                         let mut was = Vec::new();
