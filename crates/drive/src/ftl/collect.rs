@@ -215,19 +215,13 @@ impl Ftl {
         let next = block << self.shift;
         let ahead = next..next + pages.min(AHEAD);
         for ppn in ahead {
-            self.prefetch_move(ppn);
+            self.l2p.prefetch(self.p2l.get(ppn).wrapping_sub(1));
         }
         Victim {
             block,
             next,
             end: next + pages,
         }
-    }
-
-    /// Ask for the cell of the logical page that a physical one holds.
-    #[inline(always)]
-    fn prefetch_move(&self, ppn: u32) {
-        self.l2p.prefetch(self.p2l.get(ppn).wrapping_sub(1));
     }
 
     /// Move at most `limit` pages of a victim.
@@ -244,18 +238,19 @@ impl Ftl {
         let scanned_from = victim.next;
         let begin = self.native.next;
         let unit = begin + self.native.unit_left;
+        let (mut l2p, mut p2l) = (self.l2p.open(), self.p2l.open());
         let mut moved = 0;
         while moved < limit {
             let from = victim.next;
             victim.next += 1;
             if from + AHEAD < victim.end {
-                self.prefetch_move(from + AHEAD);
+                l2p.prefetch(p2l.get(from + AHEAD).wrapping_sub(1));
             }
-            let number = self.p2l.get(from);
+            let number = p2l.get(from);
             let to = begin + moved;
-            let valid = self.l2p.put_if(number - 1, from + 1, to + 1);
+            let valid = l2p.put_if(number - 1, from + 1, to + 1);
             // a page that was not moved leaves its number where the next will overwrite it
-            self.p2l.put(to, number);
+            p2l.put(to, number);
             moved += u32::from(valid);
         }
         let mut programmed = None;

@@ -53,36 +53,29 @@ impl Table {
     }
 
     #[inline(always)]
-    fn firsts(&self) -> &[u32] {
-        bytemuck::cast_slice(&self.firsts)
-    }
-
-    #[inline(always)]
-    fn firsts_mut(&mut self) -> &mut [u32] {
-        bytemuck::cast_slice_mut(&mut self.firsts)
-    }
-
-    #[inline(always)]
     fn cells(&self) -> &[u32] {
         bytemuck::cast_slice(&self.cells)
     }
 
+    /// For many changes: what memory it has is then looked up once.
     #[inline(always)]
-    fn cells_mut(&mut self) -> &mut [u32] {
-        bytemuck::cast_slice_mut(&mut self.cells)
+    pub(super) fn open(&mut self) -> Open<'_> {
+        Open {
+            apart: &mut self.apart,
+            firsts: bytemuck::cast_slice_mut(&mut self.firsts),
+            cells: bytemuck::cast_slice_mut(&mut self.cells),
+        }
     }
 
     /// The number at a place.
     #[inline(always)]
     pub(super) fn get(&self, at: u32) -> u32 {
-        let at = at as usize;
-        if self.apart[at / REGION] {
-            return self.cells()[at];
-        }
-        match self.firsts()[at / GROUP] {
-            0 => 0,
-            first => first + (at % GROUP) as u32,
-        }
+        number(
+            &self.apart,
+            bytemuck::cast_slice(&self.firsts),
+            bytemuck::cast_slice(&self.cells),
+            at as usize,
+        )
     }
 
     /// How many numbers from a place on, at most `most`, are `number` and those that follow on it.
@@ -104,11 +97,55 @@ impl Table {
     /// Change the number at a place; what was there.
     #[inline(always)]
     pub(super) fn put(&mut self, at: u32, number: u32) -> u32 {
+        self.open().put(at, number)
+    }
+
+    /// As [`Open::put_run`].
+    #[inline(always)]
+    pub(super) fn put_run(&mut self, at: u32, count: u32, first: u32, was: impl FnMut(u32, u32)) {
+        self.open().put_run(at, count, first, was);
+    }
+
+    /// Ask for a number to be brought near, if there is such a place; nothing waits for it.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, at: u32) {
+        let (firsts, cells) = (
+            bytemuck::cast_slice(&self.firsts),
+            bytemuck::cast_slice(&self.cells),
+        );
+        bring_near(&self.apart, firsts, cells, at);
+    }
+}
+
+/// A table's memory.
+#[derive(Debug)]
+pub(super) struct Open<'a> {
+    apart: &'a mut [bool],
+    firsts: &'a mut [u32],
+    cells: &'a mut [u32],
+}
+
+impl Open<'_> {
+    /// The number at a place.
+    #[inline(always)]
+    pub(super) fn get(&self, at: u32) -> u32 {
+        number(self.apart, self.firsts, self.cells, at as usize)
+    }
+
+    /// As [`Table::prefetch`].
+    #[inline(always)]
+    pub(super) fn prefetch(&self, at: u32) {
+        bring_near(self.apart, self.firsts, self.cells, at);
+    }
+
+    /// Change the number at a place; what was there.
+    #[inline(always)]
+    pub(super) fn put(&mut self, at: u32, number: u32) -> u32 {
         let at = at as usize;
         if !self.apart[at / REGION] {
             self.part(at / REGION);
         }
-        let old = std::mem::replace(&mut self.cells_mut()[at], number);
+        let old = std::mem::replace(&mut self.cells[at], number);
         if (at + 1).is_multiple_of(REGION) {
             self.join(at / REGION);
         }
@@ -120,7 +157,7 @@ impl Table {
     pub(super) fn put_if(&mut self, at: u32, old: u32, new: u32) -> bool {
         if self.apart[at as usize / REGION] {
             // without a branch, for one in eight would be guessed wrong
-            let cell = &mut self.cells_mut()[at as usize];
+            let cell = &mut self.cells[at as usize];
             let found = *cell == old;
             *cell = if found { new } else { *cell };
             return found;
@@ -153,7 +190,7 @@ impl Table {
             }
             if self.apart[region] {
                 let mut next = number;
-                for cell in &mut self.cells_mut()[at..at + here] {
+                for cell in &mut self.cells[at..at + here] {
                     let old = std::mem::replace(cell, next);
                     if old != 0 {
                         was(old, 1);
@@ -164,7 +201,7 @@ impl Table {
                     self.join(region);
                 }
             } else {
-                let old = std::mem::replace(&mut self.firsts_mut()[group], number);
+                let old = std::mem::replace(&mut self.firsts[group], number);
                 if old != 0 {
                     was(old, GROUP as u32);
                 }
@@ -178,10 +215,8 @@ impl Table {
     #[inline(never)]
     fn part(&mut self, region: usize) {
         self.apart[region] = true;
-        let (firsts, cells) = (bytemuck::cast_slice(&self.firsts), &mut self.cells);
-        let firsts: &[u32] = &firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
-        let cells: &mut [u32] = bytemuck::cast_slice_mut(cells);
-        let cells = &mut cells[region * REGION..(region + 1) * REGION];
+        let firsts = &self.firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
+        let cells = &mut self.cells[region * REGION..(region + 1) * REGION];
         for (&first, cells) in firsts.iter().zip(cells.chunks_exact_mut(GROUP)) {
             let step = u32::from(first != 0);
             let mut next = first;
@@ -196,7 +231,7 @@ impl Table {
     /// the last place of a region asks for it: it may have written all of them.
     #[inline(never)]
     fn join(&mut self, region: usize) {
-        let cells = &self.cells()[region * REGION..(region + 1) * REGION];
+        let cells = &self.cells[region * REGION..(region + 1) * REGION];
         let follow = |cells: &[u32]| {
             let first = cells[0];
             let mut places = cells.iter().zip(0u32..);
@@ -207,24 +242,30 @@ impl Table {
             return;
         }
         self.apart[region] = false;
-        let (firsts, cells) = (&mut self.firsts, bytemuck::cast_slice(&self.cells));
-        let cells: &[u32] = cells;
-        let firsts: &mut [u32] = bytemuck::cast_slice_mut(firsts);
-        let firsts = &mut firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
-        let cells = &cells[region * REGION..(region + 1) * REGION];
+        let firsts = &mut self.firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
         for (first, cells) in firsts.iter_mut().zip(cells.chunks_exact(GROUP)) {
             *first = cells[0];
         }
     }
+}
 
-    /// Ask for a number to be brought near, if there is such a place; nothing waits for it.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, at: u32) {
-        if self.apart.get(at as usize / REGION) == Some(&true) {
-            prefetch(self.cells(), at);
-        } else {
-            prefetch(self.firsts(), at / GROUP as u32);
-        }
+#[inline(always)]
+fn number(apart: &[bool], firsts: &[u32], cells: &[u32], at: usize) -> u32 {
+    if apart[at / REGION] {
+        return cells[at];
+    }
+    match firsts[at / GROUP] {
+        0 => 0,
+        first => first + (at % GROUP) as u32,
+    }
+}
+
+#[inline(always)]
+fn bring_near(apart: &[bool], firsts: &[u32], cells: &[u32], at: u32) {
+    if apart.get(at as usize / REGION) == Some(&true) {
+        prefetch(cells, at);
+    } else {
+        prefetch(firsts, at / GROUP as u32);
     }
 }
 
@@ -353,7 +394,7 @@ mod tests {
                     }
                     Op::PutIf(at, right, number) => {
                         let is = array[at as usize];
-                        let found = table.put_if(at, is.wrapping_add(u32::from(!right)), number);
+                        let found = table.open().put_if(at, is.wrapping_add(u32::from(!right)), number);
                         prop_assert_eq!(found, right);
                         if right {
                             array[at as usize] = number;
