@@ -13,6 +13,7 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.names import Names
 from heatsoak.protocol.phrases import phrase
+from heatsoak.recording import Touched
 from heatsoak.units import format_duration, format_number
 
 _MAX_REASONS = 3
@@ -39,8 +40,33 @@ _ADVICE: dict[Verdict, str] = {
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
+#: What turns an answer round if it was not read for certain. A unit scales all of a rate, and its
+#: falls stay; temperatures and times only count where a fall is said to be none of heat's.
+_TURNED_BY: dict[Throttles, set[Touched]] = {
+    "no": {"rate", "identity"},
+    "not-loaded": {"rate", "identity", "unit"},
+}
+
+
 def answer_of(recording: RecordingFindings) -> Answer:
-    """Return the answer of one recording."""
+    """Return the answer of one recording; never a "no" that a reservation could turn round."""
+    answer = _as_read(recording)
+    turned_by = set(_TURNED_BY.get(answer.throttles, ()))
+    if answer.throttles == "no" and any(step.episodes for step in recording.steps):
+        turned_by |= {"time", "temperature"}
+    standing = [one.text for one in recording.reservations if turned_by & set(one.touches)]
+    if not standing:
+        return answer
+    return Answer(
+        throttles="cannot-tell",
+        sentence=f"Cannot tell whether it throttles: {standing[0]}. As read: "
+        f"{answer.sentence[:1].lower()}{answer.sentence[1:]}",
+        because=[*standing[1:], *answer.because][:_MAX_REASONS],
+        next=answer.next,
+    )
+
+
+def _as_read(recording: RecordingFindings) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if _leaves_heat_open(step)]
     if not (judged or open_):
@@ -231,6 +257,16 @@ def _not_judged(recording: RecordingFindings) -> Answer:
     was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
     if was_idle:
         unloaded = recording.unloaded
+        if unloaded is not None and unloaded.longest_burst_s is not None:
+            longest = format_duration(unloaded.longest_burst_s)
+            return Answer(
+                throttles="cannot-tell",
+                sentence=f"Cannot tell whether it throttles: it worked in bursts of {longest} at "
+                f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, too short to "
+                "show it.",
+                because=unloaded.reasons[:_MAX_REASONS],
+                next="log a load of minutes: `heatsoak run quick`",
+            )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "

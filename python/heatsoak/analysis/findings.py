@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.recording import Touched
+
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
 #: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
 PowerSource = Literal["measured", "reported", "modelled", "logged"]
@@ -401,6 +403,8 @@ class Unloaded(_Findings):
         busy_pct: the mean share of the time that it was busy; None if not logged.
         max_mb_s: the highest throughput; None if not logged.
         max_temp_c: its highest temperature; None if not logged.
+        longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
+        bursts_gb: what was moved in all of them.
         follows: what its temperature followed: ``its own work``, or a sensor of the host.
         follows_column: the column of that sensor; None for its own work.
         time_constant_s: how slowly it followed.
@@ -411,11 +415,24 @@ class Unloaded(_Findings):
     busy_pct: float | None = None
     max_mb_s: float | None = None
     max_temp_c: float | None = None
+    longest_burst_s: float | None = None
+    bursts_gb: float = 0.0
     follows: str | None = None
     follows_column: str | None = None
     time_constant_s: float | None = None
     text: str = ""
     reasons: list[str] = []
+
+
+class Reservation(_Findings):
+    """Something that was not read for certain from a log.
+
+    Attributes:
+        touches: what it leaves open.
+    """
+
+    text: str
+    touches: list[Touched]
 
 
 class RecordingFindings(_Findings):
@@ -429,6 +446,7 @@ class RecordingFindings(_Findings):
         power: where power figures come from; None if nothing is known.
         no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
             is among the notes.
+        reservations: what was not read for certain; they are among the notes.
     """
 
     path: str
@@ -443,6 +461,7 @@ class RecordingFindings(_Findings):
     rounds: list[RoundsFindings] = []
     power: Power | None = None
     no_temp: str | None = None
+    reservations: list[Reservation] = []
 
 
 class Findings(_Findings):

@@ -6,7 +6,7 @@ from functools import cache
 from heatsoak.analysis.answer import answer_of, answer_of_all
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
-from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
+from heatsoak.analysis.findings import Findings, RecordingFindings, Reservation, Verdict
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.notes import no_temp_note, notes_for
 from heatsoak.analysis.power import power_of, step_power
@@ -103,6 +103,11 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         rounds=rounds,
         power=power_of(recording),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
+        reservations=[
+            Reservation(text=event.text, touches=event.data["touches"])
+            for event in recording.events
+            if event.data.get("touches")
+        ],
     )
 
 

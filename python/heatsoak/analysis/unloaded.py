@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.findings import Unloaded
-from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
+from heatsoak.analysis.series import TIME_CONSTANTS_S, Series, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.units import format_duration, format_number
 
@@ -31,6 +31,8 @@ _NEIGHBOURS = {
     "temp_c.case": "the air in the case",
 }
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS"}
+#: A spell at this much and more, in which this much is moved, is work: a burst of it.
+_BURST_MB_S, _BURST_GB = 20.0, 0.5
 
 
 def unloaded_of(view: StepView) -> Unloaded:
@@ -45,6 +47,7 @@ def unloaded_of(view: StepView) -> Unloaded:
     if busy_pct is not None:
         seen.append(f"busy {busy_pct:.0f} % of the time")
     found = _followed(view)
+    bursts = _bursts(rate) if rate.unit == "mb_s" else []
     reasons = []
     if max_c is not None:
         reasons.append(f"it was at {max_c:.0f} C at most")
@@ -56,12 +59,34 @@ def unloaded_of(view: StepView) -> Unloaded:
         busy_pct=busy_pct,
         max_mb_s=max(rate.values.tolist(), default=None) if rate.unit == "mb_s" else None,
         max_temp_c=max_c,
+        longest_burst_s=max((burst.length_s for burst in bursts), default=None),
+        bursts_gb=sum(burst.moved_gb for burst in bursts),
         follows=None if found is None else found.what,
         follows_column=None if found is None else found.column,
         time_constant_s=None if found is None else found.time_constant_s,
         text=f" in {format_duration(view.duration_s)}" + (f" ({', '.join(seen)})" if seen else ""),
         reasons=reasons,
     )
+
+
+@dataclass(frozen=True)
+class _Burst:
+    length_s: float
+    moved_gb: float
+
+
+def _bursts(rate: Series) -> list[_Burst]:
+    """The spells of work, each too short to be a load that is judged."""
+    if len(rate.values) == 0:
+        return []
+    working = rate.values >= max(_BURST_MB_S, 0.1 * float(np.max(rate.values)))
+    edges = np.flatnonzero(np.diff(working, prepend=False, append=False))
+    found = []
+    for begin, end in edges.reshape(-1, 2).tolist():
+        interval_s = rate.interval_s[begin:end]
+        moved_gb = float(np.sum(rate.values[begin:end] * interval_s)) / 1000
+        found.append(_Burst(float(np.sum(interval_s)), moved_gb))
+    return [burst for burst in found if burst.moved_gb >= _BURST_GB]
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,9 @@ def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
     for obstacle, leaders in obstacles.items():
         others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
         text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
-        remarks.append(Remark(f"{text} (--shift SECONDS puts them together)", doubt=True))
+        remarks.append(
+            Remark(f"{text} (--shift SECONDS puts them together)", True, ("temperature",))
+        )
     return remarks
 
 
@@ -161,7 +163,7 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
                 loggers = [log for log in loggers if log is not series]
                 break
             text = f"{source_name(series)} was kept apart from it: {own}"
-            obstacles.append(Remark(text, doubt=True))
+            obstacles.append(Remark(text, True, ()))
         else:
             remarked = summary.with_remarks(*obstacles)
             logs = [remarked if log is summary else log for log in logs]
@@ -257,7 +259,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
         remarks=(
             *series.remarks,
             *still_true,
-            Remark(f"{names}: {alignment.how}", alignment.doubt),
+            Remark(f"{names}: {alignment.how}", alignment.doubt, ("time",)),
         ),
     )
 
@@ -313,7 +315,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
     text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
-    remarks = [*other.remarks, Remark(text, doubt=alignment.doubt)]
+    remarks = [*other.remarks, Remark(text, alignment.doubt, ("time",))]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)

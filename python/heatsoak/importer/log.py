@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Observed
-from heatsoak.recording import SensorMeta
+from heatsoak.recording import SensorMeta, Touched
 
 #: What the time stamps of a log count from: the epoch (UTC), a wall clock in an unknown zone (taken
 #: as if it were UTC), or only the start of the log.
@@ -32,10 +32,12 @@ class Remark:
     Attributes:
         doubt: True for what the file leaves uncertain (a unit, a date's order), or what was
             damaged; False for what was merely converted or left out.
+        touches: what a doubt leaves open; all of it unless the reader knows better.
     """
 
     text: str
     doubt: bool = False
+    touches: tuple[Touched, ...] = get_args(Touched)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from heatsoak.importer.alignment import Alignment, alignment_of, guessed_shift_s
 from heatsoak.importer.api import read
 from heatsoak.importer.join import with_steps
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.recordings import event_of
 from heatsoak.importer.source import Source
 from heatsoak.recording import (
     Event,
@@ -178,11 +179,8 @@ def _with_power(
     )
     events = list(recording.events)
     for log, how in found:
-        events += [
-            Event(t_s=0.0, kind="warning", text=remark.text)
-            for remark in log.remarks
-            if remark.doubt
-        ]
+        # doubts of the meter's log are about power alone
+        events += [event_of(replace(remark, touches=())) for remark in log.remarks if remark.doubt]
         kind = "warning" if how.doubt else "info"
         events.append(Event(t_s=0.0, kind=kind, text=f"power is that of {name}: {how.how}"))
     if had_power:

@@ -16,7 +16,7 @@ from heatsoak.importer.runs import is_in_no_order
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
-from heatsoak.recording import SensorMeta
+from heatsoak.recording import SensorMeta, Touched
 from heatsoak.units import format_number
 
 #: A counter that moves by fewer of its units an interval tells no rate worth the name.
@@ -180,7 +180,7 @@ class _Times:
 
 def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _Times:
     def doubt(text: str) -> None:
-        remarks.append(Remark(f"{readings.source.name}: {text}", doubt=True))
+        remarks.append(Remark(f"{readings.source.name}: {text}", True, ("time",)))
 
     stamped_s = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
     words = [reading.stamp for reading in taken]
@@ -281,13 +281,13 @@ def _evenly(t_s: Array) -> tuple[Array, bool]:
 
 def _rates(
     t_s: Array, counters: dict[str, Array], unit_bytes: float
-) -> tuple[dict[str, Array], list[tuple[str, bool]]]:
+) -> tuple[dict[str, Array], list[tuple[str, bool, tuple[Touched, ...]]]]:
     """Return columns of rates with their `interval_s`, and what is to be said of them.
 
     Rates are means since the reading before. Where a drive brings its byte counters up to date
     only every few readings, they are means between those, and null in between.
     """
-    said: list[tuple[str, bool]] = []
+    said: list[tuple[str, bool, tuple[Touched, ...]]] = []
     rows = np.arange(len(t_s))
     moving = np.zeros(len(t_s), dtype=bool)
     for values in counters.values():
@@ -303,6 +303,7 @@ def _rates(
             (
                 f"its counters move only every {format_number(beat)} s: rates are means over that",
                 True,
+                (),
             )
         )
     spans = np.diff(t_s[rows], prepend=np.nan)
@@ -321,7 +322,7 @@ def _rates(
             f"{format_number(unit_bytes / 1e6)} MB an interval: "
             "too coarse for a throughput, left out"
         )
-        said.append((text, True))
+        said.append((text, True, ("rate",)))
     rates: dict[str, Array] = {}
     for name, column, scale in _RATES:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -340,11 +341,12 @@ def _rates(
             (
                 f"throughput is made of the drive's counters, to {format_number(exact, 2)} MB/s",
                 False,
+                (),
             )
         )
     if spacing > _LONG_INTERVAL_S:
         text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
-        said.append((text, True))
+        said.append((text, True, ("rate",)))
     return {"interval_s": interval_s, **rates}, said
 
 
@@ -362,8 +364,8 @@ def _log(
 ) -> Log:
     """Return the log of one run's readings, in the order of their times."""
 
-    def say(text: str, doubt: bool = False) -> None:
-        remarks.append(Remark(f"{readings.source.name}: {text}", doubt))
+    def say(text: str, doubt: bool = False, touches: tuple[Touched, ...] = ()) -> None:
+        remarks.append(Remark(f"{readings.source.name}: {text}", doubt, touches))
 
     order = np.argsort(times.t_s, kind="stable")  # a clock that was set may go back a little
     taken, first = [taken[index] for index in order], float(times.t_s[order[0]])
@@ -384,12 +386,12 @@ def _log(
     }
     if times.is_known and len(t_s) > 1 and any(np.isfinite(c).any() for c in counters.values()):
         rates, said = _rates(t_s, counters, readings.unit_bytes)
-        for text, doubt in said:
-            say(text, doubt)
+        for text, doubt, touches in said:
+            say(text, doubt, touches)
         columns |= rates
         if len(rates) > 1:
             if readings.about_counters:
-                say(readings.about_counters, doubt=True)
+                say(readings.about_counters, True, ("unit",))
             steps = (_observed(counters),)
     drive = drives.named(taken[0].device)
     own = [name for name in columns if name.startswith("temp_c.")]

@@ -53,11 +53,16 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         started_unix_s=began if log.clock == "utc" else None,
         duration_s=duration_s,
     )
-    events = [
-        Event(t_s=0.0, kind="warning" if remark.doubt else "info", text=remark.text)
-        for remark in dict.fromkeys(log.remarks)
-    ]
+    events = [event_of(remark) for remark in dict.fromkeys(log.remarks)]
     return InMemoryRecording(Path(log.source), meta, samples, events + _step_events(samples))
+
+
+def event_of(remark: Remark) -> Event:
+    """Return a remark as a recording keeps it."""
+    if not remark.doubt:
+        return Event(t_s=0.0, kind="info", text=remark.text)
+    data = {"touches": list(remark.touches)}
+    return Event(t_s=0.0, kind="warning", text=remark.text, data=data)
 
 
 def _with_step(log: Log) -> Log:

@@ -20,6 +20,8 @@ from heatsoak.recording.columns import status_columns
 #: A gap lasts at least this many usual intervals, and this many seconds.
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
+#: A shorter one hides no fall that anybody would ask about.
+_FALL_S = 10.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
 #: A drive counts if it moved at least this share of the bytes that the busiest one moved.
@@ -292,7 +294,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     remarks = [*_order(source_name, run), *_gaps(t_s, source_name, run.label)]
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
-        remarks.append(Remark(f"{source_name}: {text}", doubt=True))
+        remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
     return Log(
         format=format_name,
         source=source_name,
@@ -362,7 +364,8 @@ def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
     shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{source_name} ({label})" if label else source_name
-    return [Remark(f"{where}: no rows from {shown}{more}", doubt=True)]
+    hides_fall = float(between.max()) > _FALL_S
+    return [Remark(f"{where}: no rows from {shown}{more}", True, ("rate",) if hides_fall else ())]
 
 
 # --- steps ---

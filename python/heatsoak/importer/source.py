@@ -28,6 +28,7 @@ from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.importer.log import Remark
 from heatsoak.output import utf8_text
+from heatsoak.recording import Touched
 
 #: How much of a file tells its format.
 HEAD_BYTES = 1 << 18
@@ -122,9 +123,9 @@ class Source:
         place = f": line {line}" if line is not None else ""
         return UsageError(f"{self.name}{place}: {text}")
 
-    def remark(self, text: str) -> None:
+    def remark(self, text: str, touches: tuple[Touched, ...] = ("rate",)) -> None:
         """Note damage that does not keep the rest from being read."""
-        self.remarks[text] = Remark(f"{self.name}: {text}", doubt=True)
+        self.remarks[text] = Remark(f"{self.name}: {text}", True, touches)
 
     def keep(self, size_bytes: int) -> None:
         """Count what a reader keeps in memory; raises UsageError for more than `MAX_KEPT`."""

@@ -1,9 +1,11 @@
 """The steps in what a logger saw: stretches of load between pauses, of reads or of writes.
 
 A logger keeps logging while nothing happens. The end of a load is not throttling and the next load
-no recovery, so each stretch is a step of its own. A drive that is busy and moves nothing is
-stalled, not idle; where a log has the busy share, that tells the two apart. What `heatsoak watch`
-recorded is divided in the same way.
+no recovery, so each stretch is a step of its own. A log is divided by what was asked of the drive,
+never by how much of that it did: a load ends where hardly anything is moved, or the drive is not
+busy; a direction where its own I/O does, however the other's share of the whole may rise. A drive
+that is busy and moves nothing is stalled, not idle; where a log has the busy share, that tells the
+two apart. What `heatsoak watch` recorded is divided in the same way.
 """
 
 from dataclasses import replace
@@ -21,7 +23,8 @@ from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
 from heatsoak.recording import InMemoryRecording, Recording
 
-#: Below this share of the log's high level (its 95th percentile under load) the drive is idle.
+#: Below this share of the log's high level (its 95th percentile under load) the drive is idle,
+#: unless it moves as much as a load does.
 IDLE_SHARE = 0.01
 #: Below this one only where the drive is known not to be busy: something else used it meanwhile.
 BACKGROUND_SHARE = 0.1
@@ -56,17 +59,17 @@ def with_stretches(log: Log) -> Log:
         else np.diff(t_s, prepend=t_s[0])
     )
     busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.full(len(t_s), np.nan)
-    quiet = _quiet(total, busy)
+    is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
+    least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
+    quiet = _quiet(total, busy, least)
     active = _active(quiet, interval_s)
-    kinds = _directions(reads, writes, total, interval_s) * active
+    kinds = _directions(reads, writes, least, interval_s) * active
     loaded = [_without_quiet_edges(quiet, begin, end) for begin, end in _spans(kinds)]
     spans = [
         without_ragged_edges(total, begin, end)
         for begin, end in loaded
         if end - begin >= MIN_SAMPLES
     ]
-    is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
-    least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
     spans = [
         (begin, end) for begin, end in spans if _is_load(total[begin:end], busy[begin:end], least)
     ]
@@ -139,13 +142,17 @@ def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     raise AssertionError("a log with rates has a column of them")
 
 
-def _quiet(total: Array, busy_pct: Array) -> NDArray[np.bool_]:
+def _high(rate: Array) -> float:
+    """The level of a load: the 95th percentile of what moved anything."""
+    moving = rate[rate > 0]
+    return float(np.percentile(moving, 95)) if len(moving) else 0.0
+
+
+def _quiet(total: Array, busy_pct: Array, least: float) -> NDArray[np.bool_]:
     """Whether nothing happened in a sample, or hardly anything while the drive was idle."""
-    moving = total[total > 0]
-    if len(moving) == 0:
-        return np.ones(len(total), dtype=bool)
-    high = np.percentile(moving, 95)
-    nothing = (total < IDLE_SHARE * high) & ~(busy_pct >= BUSY_PCT)
+    high = _high(total)
+    nothing = (total == 0) | (total < min(IDLE_SHARE * high, least))
+    nothing &= ~(busy_pct >= BUSY_PCT)
     return nothing | ((total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT))
 
 
@@ -172,15 +179,31 @@ def _without_quiet_edges(quiet: NDArray[np.bool_], begin: int, end: int) -> tupl
     return (begin + int(loud[0]), begin + int(loud[-1]) + 1) if len(loud) else (begin, begin)
 
 
-def _directions(reads: Array, writes: Array, total: Array, interval_s: Array) -> Array:
-    """1 where reads prevail, 2 writes, 3 both or unknown; the majority of the samples around."""
-    share, other = (part / np.where(total > 0, total, np.inf) for part in (reads, writes))
-    kinds = np.select([share >= ONE_SIDED, other >= ONE_SIDED], [1.0, 2.0], 3.0)
-    # a stalled drive keeps its direction
-    moving = np.flatnonzero(total > 0)
-    if len(moving):
-        before = np.searchsorted(moving, np.arange(len(total)), side="right") - 1
-        kinds = kinds[moving[np.maximum(before, 0)]]
+def _is_on(rate: Array, all_high: float, least: float) -> NDArray[np.bool_]:
+    """Whether a direction was asked for at each sample.
+
+    It begins with a tenth of its own level, and ends where hardly anything of it is left; what is
+    always small beside the other direction is its background.
+    """
+    high = _high(rate)
+    if high < (1 - ONE_SIDED) * all_high:
+        return np.zeros(len(rate), dtype=bool)
+    state = np.where(rate >= (1 - ONE_SIDED) * high, 1, -1)
+    state[(rate < (1 - ONE_SIDED) * high) & (rate >= min(IDLE_SHARE * high, least))] = 0
+    known = np.maximum.accumulate(np.where(state != 0, np.arange(len(rate)), -1))
+    return (known >= 0) & (state[known] > 0)
+
+
+def _directions(reads: Array, writes: Array, least: float, interval_s: Array) -> Array:
+    """1 where reads were asked for, 2 writes, 3 both or unknown."""
+    all_high = max(_high(reads), _high(writes))
+    kinds = _is_on(reads, all_high, least) * 1.0 + _is_on(writes, all_high, least) * 2.0
+    # where neither is on, the drive stalls or rests: it keeps its direction
+    on = np.flatnonzero(kinds)
+    if len(on) == 0:
+        return np.full(len(kinds), 3.0)
+    before = np.searchsorted(on, np.arange(len(kinds)), side="right") - 1
+    kinds = kinds[on[np.maximum(before, 0)]]
     # a sample across a change, or a burst of something else, makes no step
     bounds = _bounds(kinds)
     lengths = np.diff(bounds)

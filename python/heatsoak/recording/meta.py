@@ -21,6 +21,9 @@ PARTIAL = ".partial"
 
 
 Status = Literal["running", "finished", "interrupted", "failed"]
+#: What was not read for certain: how a rate went over time, a rate's unit, which drive it is of,
+#: times, or temperatures.
+Touched = Literal["rate", "unit", "identity", "time", "temperature"]
 
 
 #: Maximum length of a recording, in s: three years.
@@ -90,6 +93,7 @@ class _EventData(TypedDict, total=False):
     load_cpu_s: float | None
     command: str | list[str]
     latency_bins: dict[str, _LatencyBins | None] | None
+    touches: list[Touched]
 
 
 def _holding(known: Any) -> AfterValidator:
@@ -213,7 +217,8 @@ class Event(_Finite):
         kind: ``step-begin``, ``step-end``, ``step-skipped``, ``heat-begin``, ``heat-steady``,
             ``heat-not-steady``, ``heat-end``, ``info``, ``warning`` or ``fault``.
         text: for a probe's ``step-begin``, why it is run; for ``step-skipped``, why it is not.
-        data: for a step that was started or skipped, its `index` among the protocol's steps.
+        data: for a step that was started or skipped, its `index` among the protocol's steps; for
+            a ``warning`` of how a log was read, what it `touches`.
     """
 
     t_s: Time

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, Touched
 from heatsoak.units import format_bytes, format_duration, format_number
 
 
@@ -198,10 +198,15 @@ class ImportedStep(BaseModel):
 
 
 class ImportedRemark(BaseModel):
-    """What was converted or assumed; `doubt` is whether the file leaves it uncertain."""
+    """What was converted or assumed; `doubt` is whether the file leaves it uncertain.
+
+    Attributes:
+        touches: what a doubt leaves open.
+    """
 
     text: str
     doubt: bool
+    touches: list[Touched]
 
 
 class ImportedRow(BaseModel):
@@ -249,7 +254,11 @@ def _row(recording: Recording) -> ImportedRow:
             for step in meta.protocol.workload_steps
         ],
         remarks=[
-            ImportedRemark(text=event.text, doubt=event.kind == "warning")
+            ImportedRemark(
+                text=event.text,
+                doubt=event.kind == "warning",
+                touches=event.data.get("touches", []),
+            )
             for event in recording.events
             if event.kind in ("info", "warning")
         ],

@@ -291,7 +291,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     if run.states_unit or _iops_show_unit(run):
         remarks.append(Remark("its MB/s are 10^6 bytes/s"))
     else:
-        remarks.append(Remark("its MB/s are read as 10^6 bytes/s", doubt=True))
+        remarks.append(Remark("its MB/s are read as 10^6 bytes/s", True, ("unit",)))
     if run.skipped:
         remarks.append(Remark(f"tests without a result, left out: {run.skipped}"))
     if "0fill" in f"{run.facts.get('mode')} {test}".lower():

@@ -379,7 +379,7 @@ def _log(source: Source, run: _Run) -> Log | None:
     if start_unix_s is not None:
         start_unix_s += run.spans[0].warmup_s
         text = "its load is assumed to start at the start time, but files may have been made first"
-        remarks.append(Remark(text, doubt=True))
+        remarks.append(Remark(text, True, ("time",)))
     paths = sorted({target.path for span in run.spans for target in span.targets} - {""})
     if len(paths) > 1:
         remarks.append(Remark(f"rates are of {len(paths)} targets together"))

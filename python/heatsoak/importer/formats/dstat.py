@@ -98,9 +98,9 @@ def _read(source: Source, options: Options) -> list[Log]:
         devices.rows = {"": devices.rows[_TOTAL]}
         if options.device is None:
             text = "all disks of the host together: record with -D NAME"
-            remarks.append(Remark(text, doubt=True))
+            remarks.append(Remark(text, True, ("identity",)))
     if any(run.tool.lower().startswith("pcp") for run in runs):
-        remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", doubt=True))
+        remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",)))
     return devices.logs("dstat", options, parts, *remarks)
 
 
@@ -169,7 +169,7 @@ def _reports(run: _Run) -> list[Reports]:
             t_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
     else:
         text = f"has no times (--time): assumed to have a row every {run.delay_s:g} s"
-        remarks.append(Remark(text, doubt=True))
+        remarks.append(Remark(text, True, ("time",)))
     parts = []
     for index, part in enumerate(run_slices(t_s, 5.0)):
         at = sysstat.apart(np.maximum.accumulate(t_s[part]))

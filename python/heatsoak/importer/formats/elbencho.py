@@ -296,7 +296,7 @@ def _live_log(source: Source, phases: Sequence[_Phase], several: bool) -> Log:
     )
     if not is_dated and len(phases) > 1:
         text = "has no dates: its phases are assumed to follow one another immediately"
-        log = log.with_remarks(Remark(text, doubt=True))
+        log = log.with_remarks(Remark(text, True, ("time",)))
     return replace(log, label=phases[0].label[:_MAX_NAME] if several else "")
 
 

@@ -308,7 +308,7 @@ def _rows(
     drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
     if footer is None and len(drives) > 1:
         text = "it ends without the row that names the drives: columns are grouped by their order"
-        remarks[Remark(f"{source.name}: {text}", doubt=True)] = None
+        remarks[Remark(f"{source.name}: {text}", True, ("identity", "temperature"))] = None
     drives = _chosen(source, section, drives, options, remarks, found)
     times = read_times(Joined(section.words[0], section.words[1]))
     remark_unread(source, section, times.t_s)

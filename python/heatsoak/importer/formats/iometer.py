@@ -305,15 +305,15 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     remarks = timeline.remarks()
     if megabyte == MIB:
         remarks.append(
-            Remark(f"megabytes of 2^20 bytes converted to 10^6{doubt}", doubt=bool(doubt))
+            Remark(f"megabytes of 2^20 bytes converted to 10^6{doubt}", bool(doubt), ("unit",))
         )
     if times.doubt:
-        remarks.append(Remark(times.doubt, doubt=True))
+        remarks.append(Remark(times.doubt, True, ("time",)))
     if device is None and len(disks) > 1:
         remarks.append(Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in _totals(test, ("ALL",)))
     if errors:
-        remarks.append(Remark(f"{errors:.0f} I/Os failed", doubt=True))
+        remarks.append(Remark(f"{errors:.0f} I/Os failed", True, ()))
     drive = device or (disks[0] if len(disks) == 1 else "")
     start_unix_s = times.start_unix_s
     return Log(
@@ -401,7 +401,9 @@ class _Timeline:
             found.append(Remark("each result is one sample: the mean over a test"))
         if self._guessed:
             found.append(
-                Remark("how long a test took is not stated: taken from time stamps", doubt=True)
+                Remark(
+                    "how long a test took is not stated: taken from time stamps", True, ("time",)
+                )
             )
         if self._back:
             text = f"{self._back} updates whose time goes back were left out"

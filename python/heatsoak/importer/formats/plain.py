@@ -233,7 +233,7 @@ class _Table:
             begin = dated.start_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
             times = replace(times, clock=dated.clock, start_unix_s=begin)
         if times.doubt:
-            self._columns.doubts.setdefault(times.doubt)
+            self._columns.doubts.setdefault(times.doubt, ("time",))
         remark_unread(self._source, section, times.t_s)
         between = np.diff(np.unique(times.t_s[np.isfinite(times.t_s)]))
         if len(between) and float(np.median(between)) > _MAX_INTERVAL_S:
@@ -252,7 +252,8 @@ class _Table:
         seconds = self._columns.interval_s or 1.0
         self._columns.doubts.setdefault(
             f"its {len(known):,} rows all carry the same time: taken as {seconds:g} s apart"
-            + ("" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)")
+            + ("" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)"),
+            ("time", "identity"),
         )
         t_s = known[0] + np.cumsum(np.isfinite(rows.times.t_s)) * seconds
         t_s = np.where(np.isfinite(rows.times.t_s), t_s, np.nan)
@@ -268,7 +269,7 @@ class _Table:
         usual = float(np.median(between))
         is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)
         self._columns.doubts.setdefault(
-            f"'{header}' has no unit: read as {'milliseconds' if is_ms else 'seconds'}"
+            f"'{header}' has no unit: read as {'milliseconds' if is_ms else 'seconds'}", ("time",)
         ) if is_ms or usual >= 100 else None
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
@@ -311,7 +312,7 @@ class _Table:
                 doubt = f"throughput without a unit ('{column.header}') is read as {unit}"
                 what = replace(what, scale=scale, doubt=doubt)
             if what.doubt:
-                self._columns.doubts.setdefault(what.doubt)
+                self._columns.doubts.setdefault(what.doubt, what.touches)
             if what.note:
                 self._columns.notes.setdefault(what.note)
             plain = what.scale == 1.0 and what.offset == 0.0

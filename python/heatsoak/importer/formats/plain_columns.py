@@ -19,6 +19,7 @@ from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug, tokens_of
 from heatsoak.importer.timestamps import read_times
+from heatsoak.recording import Touched
 
 #: The most labels that a run gets.
 _MAX_LABELS = 12
@@ -54,7 +55,7 @@ class Columns:
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
         interval_s: between rows, where a mapping states it.
-        doubts: how uncertain columns were read.
+        doubts: how uncertain columns were read, and what that touches.
         notes: what else is to be said of the table.
     """
 
@@ -66,7 +67,7 @@ class Columns:
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._used = options.used
-        self.doubts: dict[str, None] = {}
+        self.doubts: dict[str, tuple[Touched, ...]] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
@@ -74,11 +75,12 @@ class Columns:
 
     def remarks(self, name: str) -> list[Remark]:
         """Return the doubts and notes, under a file's name."""
-        doubts = list(self.doubts)
+        doubts = list(self.doubts.items())
         if len(doubts) > _MAX_DOUBTS:
             more = f"{len(doubts) - _MAX_DOUBTS} more columns are just as uncertain"
-            doubts = [*doubts[:_MAX_DOUBTS], more]
-        return [Remark(f"{name}: {text}", doubt=True) for text in doubts] + [
+            touched = {one for _, touches in doubts[_MAX_DOUBTS:] for one in touches}
+            doubts = [*doubts[:_MAX_DOUBTS], (more, tuple(sorted(touched)))]
+        return [Remark(f"{name}: {text}", True, touches) for text, touches in doubts] + [
             Remark(f"{name}: {text}") for text in self.notes
         ]
 
@@ -187,7 +189,8 @@ class Columns:
                 what = f"'{name}'" if name else "its first column"
                 self.doubts.setdefault(
                     f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
-                    "--map interval_s=SECONDS says otherwise"
+                    "--map interval_s=SECONDS says otherwise",
+                    ("time",),
                 )
                 return [ReadColumn(index, name, Meaning("time"))]
         return []
@@ -267,7 +270,8 @@ class Columns:
             if not first.meaning.is_role:
                 self.doubts.setdefault(
                     f"'{first.header}' is taken as {first.meaning.column}, "
-                    f"not '{second.header}', which could be it too"
+                    f"not '{second.header}', which could be it too",
+                    ("rate", "identity", "temperature"),
                 )
         return [column for column in kept.values() if not self._is_of_both(column, kept)]
 
@@ -360,7 +364,7 @@ class Columns:
         if bare:
             names = ", ".join(f"'{column.header}'" for column in bare[:8])
             each = "a temperature" if len(bare) == 1 else "temperatures"
-            self.doubts.setdefault(f"read as {each}: {names}")
+            self.doubts.setdefault(f"read as {each}: {names}", ("temperature",))
         taken = {column.index for column in bare}
         columns[:] = [column for column in columns if column.index not in taken]
         return bare

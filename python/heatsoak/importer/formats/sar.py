@@ -443,11 +443,11 @@ def _json_time(value: Any) -> tuple[str | None, float]:
 def _logs_of(source: Source, reader: _Reader, options: Options, times: Times) -> list[Log]:
     """Return the logs of reports; `times` are theirs, by their numbers, and then of restarts."""
     devices = reader.devices
-    remarks = [Remark(times.doubt, doubt=True)] if times.doubt else []
+    remarks = [Remark(times.doubt, True, ("time",))] if times.doubt else []
     together = devices.rows.pop(_ALL, None)
     if together is not None and not devices.rows:
         devices.rows[_ALL] = together
-        remarks.append(Remark("all devices of the host together (sar -b)", doubt=True))
+        remarks.append(Remark("all devices of the host together (sar -b)", True, ("identity",)))
     if not devices.rows:
         if not any(name.startswith("temp_c.") for name in devices.host):
             only_averages = reader.has_averages and not reader.numbers

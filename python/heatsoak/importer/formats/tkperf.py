@@ -148,7 +148,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     ]
     if runtime_s != told_s:
         text = f"does not say how long a run took: taken as {runtime_s:g} s"
-        remarks.append(Remark(text, doubt=True))
+        remarks.append(Remark(text, True, ("time",)))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))
     steady = _json(test, "reachstdystate")
@@ -157,7 +157,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         remarks += (
             _of_steady_state(_list(_json(test, "stdyrounds")))
             if steady
-            else [Remark("no steady state was reached", doubt=True)]
+            else [Remark("no steady state was reached", True, ())]
         )
     versions = {"tkperf": about.get("ioperfversion"), "fio": _json(test, "fioversion")}
     return Log(
@@ -169,7 +169,9 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         drive=_drive(about.get("devinfo")),
         conditions=conditions,
         tools={name: t.strip()[:40] for name, t in versions.items() if isinstance(t, str)},
-        remarks=tuple(Remark(f"{source.name}: {label}: {r.text}", r.doubt) for r in remarks),
+        remarks=tuple(
+            Remark(f"{source.name}: {label}: {r.text}", r.doubt, r.touches) for r in remarks
+        ),
     )
 
 

@@ -129,7 +129,9 @@ def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
     for unit, (low, high) in _OTHER_DEGREES.items():
         if low < usual < high and (read := unit_of(unit)) is not None:
             doubt = f"'{header}' is read as {unit}"
-            return replace(what, scale=read.scale, offset=read.offset, doubt=doubt)
+            return replace(
+                what, scale=read.scale, offset=read.offset, doubt=doubt, touches=("temperature",)
+            )
     return what
 
 

@@ -25,7 +25,7 @@ from heatsoak.importer.tables.words import (
     slug,
     tokens_of,
 )
-from heatsoak.recording import dtype_of
+from heatsoak.recording import Touched, dtype_of
 
 #: A drive's temperature that a log does not name further.
 DRIVE_TEMP = "temp_c.composite"
@@ -41,6 +41,7 @@ class Meaning:
         scale: with `offset`, what makes the recording's unit of a value.
         doubt: how its unit was read where that is not certain.
         note: what was converted, where something was.
+        touches: what the doubt leaves open.
         state: whether its values are a state (throttling or not), rather than a number.
         has_unit: whether the header told the unit.
         is_total: whether its values are MB moved, in all or in each row, from which the rate is
@@ -58,6 +59,7 @@ class Meaning:
     has_unit: bool = True
     general: int = 0
     is_total: bool = False
+    touches: tuple[Touched, ...] = ("unit",)
 
     @property
     def is_role(self) -> bool:
@@ -217,7 +219,15 @@ class _Words:
     def in_unit(self, column: str, unit: Unit) -> Meaning:
         """Return the meaning of values in a unit; of extremes rather another column is meant."""
         general = len(self.tokens) + 5 * self.has_token("extremes")
-        return Meaning(column, unit.scale, unit.offset, unit.doubt, unit.note, general=general)
+        return Meaning(
+            column,
+            unit.scale,
+            unit.offset,
+            unit.doubt,
+            unit.note,
+            general=general,
+            touches=unit.touches,
+        )
 
 
 #: What no recording has, though its words are known.

@@ -27,6 +27,8 @@ _MIN_BLOCK = 1 << 16
 _MAX_NUMBER = 1e21
 #: The most columns that are named for cells that are not numbers, and the most cells of each.
 _MAX_NAMED, _MAX_SHOWN = 8, 3
+#: Up to this share of a column's cells may be left out without hiding a fall.
+_LITTLE = 0.01
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
 
@@ -127,7 +129,8 @@ class _Lines:
         """Say how many there are, if any."""
         if self.count > 0:
             what = one if self.count == 1 else several
-            source.remark(f"{self.count} {what}, the first is line {self.first}")
+            # where they hide a fall, a time without rows is told of as well
+            source.remark(f"{self.count} {what}, the first is line {self.first}", ())
 
 
 class Reader:
@@ -195,7 +198,7 @@ class Reader:
                     self._odd.add(number)
                     odd_since += 1
         if pending is not None:
-            self._source.remark(f"line {pending[1]}, the last, is truncated: left out")
+            self._source.remark(f"line {pending[1]}, the last, is truncated: left out", ())
         sections.append(sink.section(self._left_out))
         self._odd.remark(self._source, "line could not be read", "lines could not be read")
         self._cut.remark(self._source, "line is truncated", "lines are truncated")
@@ -219,7 +222,8 @@ class Reader:
     def _remark_left_out(self) -> None:
         lost = {name: cells for name, cells in self._left_out.items() if cells.count}
         for name, cells in list(lost.items())[:_MAX_NAMED]:
-            self._source.remark(cells.text_for(name))
+            is_much = cells.count > _LITTLE * cells.cells
+            self._source.remark(cells.text_for(name), ("rate", "temperature") if is_much else ())
         if len(lost) > _MAX_NAMED:
             count = sum(cells.count for cells in list(lost.values())[_MAX_NAMED:])
             self._source.remark(

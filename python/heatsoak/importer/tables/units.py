@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heatsoak.importer.tables.words import CAMEL, TABLES, has_any, mended, tokens_of
+from heatsoak.recording import Touched
 
 UnitKind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
 
@@ -18,6 +19,7 @@ class Unit:
     Attributes:
         doubt: how it was read where that is not certain.
         note: what was converted, where it is.
+        touches: what the doubt leaves open.
     """
 
     kind: UnitKind
@@ -25,6 +27,7 @@ class Unit:
     offset: float = 0.0
     doubt: str = ""
     note: str = ""
+    touches: tuple[Touched, ...] = ("unit",)
 
 
 def _units() -> dict[str, Unit]:
@@ -96,7 +99,8 @@ def _rate_unit(text: str, match: re.Match[str]) -> Unit:
         return Unit("rate", scale, note=f"{shown} converted to MB/s")
     shown = f"{prefix if prefix == 'k' and text[0] == 'k' else prefix.upper()}B/s"
     doubt = f"{shown} is read as 10^{3 * power} bytes a second; some tools mean 2^{10 * power}"
-    return Unit("rate", scale, doubt=doubt)
+    # a few per cent turn no answer round
+    return Unit("rate", scale, doubt=doubt, touches=())
 
 
 def split_unit(text: str) -> tuple[str, Unit | None]:

@@ -376,6 +376,7 @@ def remarks_on(name: str, part: Part) -> Iterator[Remark]:
             f"{name}: latencies are taken as {unit}, as fio {version} writes them; the log does "
             "not state its version",
             doubt=True,
+            touches=(),
         )
     if part.quantity == "clat":
         yield Remark(f"{name}: latencies are those of completion (clat), without submission")
