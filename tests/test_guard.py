@@ -1,6 +1,7 @@
 """The write guard against real loop devices; every refusal leaves every byte as it was."""
 
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -25,7 +26,7 @@ from guarded import (
 )
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import claim, doubt, why_not
+from heatsoak.target.guard import Claim, claim, doubt, examine
 from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -134,7 +135,7 @@ def test_a_mounted_drive_is_refused(drive: Drive, tmp_path: Path) -> None:
 def test_a_drive_held_by_another_process_is_refused(drive: Drive) -> None:
     with another_process("fd = os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", drive.node):
         assert "holds it exclusively" in refusal(drive.node, drive.id)
-        assert "holds it exclusively" in "; ".join(why_not(drive.node))
+        assert "holds it exclusively" in "; ".join(examine(drive.node)[0])
 
 
 @needs_loop
@@ -214,7 +215,7 @@ def test_the_disk_of_the_root_directory_is_refused() -> None:
         pytest.skip("the root directory lies on no disk that can be seen here")
     node = Path(f"/dev/{name}")
     assert "mounted on" in refusal(node, None)
-    assert why_not(node)
+    assert examine(node)[0]
 
 
 @needs_loop
@@ -267,7 +268,7 @@ def test_what_is_not_a_block_device_is_refused(
     path = tmp_path / "thing"
     make(path)
     assert word in refusal(path, f"{path}:4096")
-    assert word in "; ".join(why_not(path))
+    assert word in "; ".join(examine(path)[0])
 
 
 # -- its name
@@ -276,7 +277,7 @@ def test_what_is_not_a_block_device_is_refused(
 @needs_loop
 def test_a_missing_id_is_reported_when_all_else_is_well(drive: Drive) -> None:
     assert f"add --erase {drive.id}" in refusal(drive.node, None)
-    assert why_not(drive.node) == []
+    assert examine(drive.node) == ([], None)
 
 
 @needs_loop
@@ -431,9 +432,30 @@ def test_fio_can_write_through_the_claim(drive: Drive) -> None:
 
 
 @needs_loop
-def test_a_drive_that_was_written_by_a_test_is_accepted_again(drive: Drive) -> None:
-    put(drive, 0, bytes(range(1, 256)) * 4096)
-    claim(drive.node, drive.id).close()
+def test_what_a_claim_has_written_is_known_to_the_next_and_what_others_wrote_is_not(
+    drive: Drive,
+) -> None:
+    def write(held: Claim) -> None:
+        held.examine_again()
+        os.pwrite(held.fd, random.Random(1).randbytes(8 << 20), 0)
+        held.look()
+
+    with claim(drive.node, drive.id) as held:
+        write(held)
+    with claim(drive.node, drive.id) as held:
+        assert held.data is None
+        write(held)
+        put(drive, 1 << 20, b"somebody else's")  # after the last step
+    refusal(drive.node, drive.id)
+    with claim(drive.node, f"{drive.id}:NOT-EMPTY") as held:
+        assert held.data is not None
+        assert held.data.first == 0
+        write(held)
+    put(drive, 6 << 20, bytes(64 << 10))  # even where that is nothing but zeros
+    assert "12% of it holds data, first at byte 0" in refusal(drive.node, drive.id)
+    with claim(drive.node, f"{drive.id}:NOT-EMPTY"):
+        pass  # nothing was written: what is there is still somebody's
+    refusal(drive.node, drive.id)
 
 
 @needs_loop

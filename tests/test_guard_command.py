@@ -30,7 +30,7 @@ from guarded import (
     tool,
 )
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import why_not
+from heatsoak.target.guard import examine
 from heatsoak.tools import VARIABLE
 from loop_drive import LOCK, detached_behind
 from rest_long import rest_long
@@ -693,7 +693,7 @@ def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
             assert sum_of(drive) == before[0]
             assert name == "swap in use" or after == before[1]
         if attempt.place.is_block_device():
-            reasons = "; ".join(why_not(attempt.place))
+            reasons = "; ".join(examine(attempt.place)[0])
             assert (reasons == "") == attempt.is_nameable
             assert attempt.is_nameable or attempt.said.lower() in reasons.lower()
 

@@ -22,7 +22,8 @@ from heatsoak.sensor import Roots
 from heatsoak.target import Batch, Note, parse_place
 from heatsoak.target.fio import NbdTarget
 from heatsoak.target.fio.nbd_client import Server, parse_uri
-from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
+from heatsoak.target.lock import drives_held
+from heatsoak.target.own_directory import DIRECTORY_VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_long import rest_long

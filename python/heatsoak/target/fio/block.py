@@ -61,6 +61,8 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
+            if (data := self._claimed.data) is not None:
+                yield Note("warning", f"{self._path}: {data}; this run overwrites it")
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)

@@ -2,21 +2,22 @@
 
 import hashlib
 import os
-import shlex
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
-from heatsoak.output import printable
 from heatsoak.protocol import LoadStep, PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
+from heatsoak.target.guard import left
 from heatsoak.target.guard.content import content
+from heatsoak.target.guard.data import look_for_data
 from heatsoak.target.guard.look import SAMPLE_BYTES, places
+from heatsoak.target.guard.named import Naming, refusal
 from heatsoak.units import format_bytes
 
 _TRIMMED_AT_ONCE = 1 << 30
@@ -39,10 +40,10 @@ class NbdTarget(FioTarget):
     """An export that fio loads with its nbd engine.
 
     It is only written without ``--erase`` if the server says that all of it is a hole of zeros
-    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` must name it, and it must not have
-    anything that a block device must not have. The connection used to check this is kept open until
-    the end, and before every step a new one must lead to the same server, size and contents.
-    Whether another client uses it at the same time cannot be known.
+    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` must name it, as a block device is
+    named, and it must not have anything that a block device must not have. The connection used to
+    check this is kept open until the end, and before every step a new one must lead to the same
+    server, size and contents. Whether another client uses it at the same time cannot be known.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class NbdTarget(FioTarget):
         self._server: Server | None = None
         self._held: NbdConnection | None = None
         self._seen: _Seen | None = None
+        self._is_written = False
         with Server(uri) as server, server.connect() as export:
             size = export.size_bytes
             self._trims = export.trims
@@ -80,15 +82,17 @@ class NbdTarget(FioTarget):
         seen = self._seen = _whole(_look(export))
         if seen.reasons:
             raise self._refusal(*seen.reasons)
-        if self._erase_id is not None and self._erase_id != self._name():
-            raise self._refusal(
-                f"--erase names '{self._erase_id}', but this export is '{self._name()}'"
-            )
-        if self._erase_id is None and (filled := _why_not_empty(export)) is not None:
-            raise self._refusal(
-                f"{filled}; if it may be overwritten, add --erase {shlex.quote(self._name())}"
-            )
+        filled, data = _why_not_empty(export), None
+        if filled is not None:
+            data = left.unknown(self._name(), look_for_data(export.read, export.size_bytes))
+        if filled is not None or self._erase_id is not None:
+            unnamed = f"{filled}; if it may be overwritten"
+            named = Naming(self._uri, [self._name()], "export", unnamed)
+            if (refused := named.refused(self._erase_id, data)) is not None:
+                raise refused
         self._demand_second()
+        if data is not None:
+            yield Note("warning", f"{self._uri}: {data}; this run overwrites it")
         yield Note(
             "info",
             f"{self._uri}: will be overwritten; there is no way to tell whether another client is "
@@ -118,9 +122,7 @@ class NbdTarget(FioTarget):
         return f"{self._uri}:{self.identity.size_bytes}"
 
     def _refusal(self, *reasons: str) -> RefusedError:
-        return RefusedError(
-            printable(f"{self._uri}: refusing to write to it: {'; '.join(reasons)}")
-        )
+        return refusal(self._uri, *reasons)
 
     def _place(self) -> FioPlace:
         if "nbd" not in self.fio.engines:
@@ -149,7 +151,7 @@ class NbdTarget(FioTarget):
         if self._held is None:
             return
         yield from self._recheck(self._held)
-        self._seen = None  # until the step has ended
+        self._seen, self._is_written = None, True  # until the step has ended
 
     def _recheck(self, held: NbdConnection) -> Iterator[Batch]:
         """Raise RefusedError unless a new connection leads to the claimed export."""
@@ -217,15 +219,24 @@ class NbdTarget(FioTarget):
             yield Note("warning", f"{self._uri}: does not support trim, so it was not purged")
             return
         size = self.identity.size_bytes
-        self._seen = None
+        self._seen, self._is_written = None, True
         for start in range(0, size, _TRIMMED_AT_ONCE):
             held.trim(start, min(_TRIMMED_AT_ONCE, size - start))
             yield HEARTBEAT
         self._seen = yield from _look(held)
         yield Note("info", f"{self._uri}: {format_bytes(size)} were trimmed")
 
+    def _remember(self, held: NbdConnection) -> None:
+        """Let the next run know what this one has written, unless it was changed since."""
+        if not self._is_written or self._seen is None:
+            return
+        with suppress(ToolError):
+            if _whole(_look(held)).digest == self._seen.digest:
+                left.remember(self._name(), look_for_data(held.read, held.size_bytes))
+
     def _release(self) -> None:
         if self._held is not None:
+            self._remember(self._held)
             self._held.close()
             self._held = None
         if self._server is not None:
