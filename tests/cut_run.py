@@ -13,7 +13,7 @@ from command import heatsoak, heatsoak_here
 from heatsoak.protocol import LoadStep, Protocol, Rounds
 from heatsoak.recording import Recording
 from heatsoak.recording.meta import JOURNAL, META
-from heatsoak.target.own_directory import DIRECTORY_VARIABLE
+from heatsoak.target.lock import DIRECTORY_VARIABLE
 from waiting import until
 
 #: What makes a drive ready, at a rate that leaves time to end it.

@@ -707,15 +707,26 @@ def test_the_docs_list_every_situation_and_how_many_there_are() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_empty_drive_that_is_named_is_accepted_and_written(bench: Bench, protocol: str) -> None:
+def test_a_drive_whose_data_may_be_lost_is_accepted_and_written(
+    bench: Bench, protocol: str
+) -> None:
     drive = bench.make()
-    with drive.image.open("r+b") as file:  # data of no kind: what an earlier test left
+    with drive.image.open("r+b") as file:
         file.seek(8 << 20)
         file.write(bytes(range(1, 256)) * 4096)
     run("blockdev", "--flushbufs", drive.node)
     before, writes = drive.sum(), drive.writes()
     on = ("--on", str(bench.directory / "source"), "--to") if protocol == "copy" else ("--on",)
-    words = ("run", f"{protocol}.toml", *on, str(drive.node), "--erase", drive.id, "-o", "r")
+    words = (
+        "run",
+        f"{protocol}.toml",
+        *on,
+        str(drive.node),
+        "--erase",
+        f"{drive.id}:NOT-EMPTY",
+        "-o",
+        "r",
+    )
     done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == 0, done.stderr
     assert drive.sum() != before

@@ -14,9 +14,8 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.sensor import Roots
-from heatsoak.target import own_directory, parse_place
-from heatsoak.target.lock import drives_held
-from heatsoak.target.own_directory import DIRECTORY_VARIABLE
+from heatsoak.target import lock, parse_place
+from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from machine import Machine
 from other_user import as_other_user
 from waiting import until
@@ -62,7 +61,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(DIRECTORY_VARIABLE)
     directory = tmp_path / "run"
     if os.geteuid() == 0:
-        monkeypatch.setattr(own_directory, "ROOTS", directory / "heatsoak")
+        monkeypatch.setattr(lock, "ROOTS", directory / "heatsoak")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
     directory.mkdir()
     return directory / "heatsoak"

@@ -16,14 +16,13 @@ import pytest
 from command import complaint, heatsoak_here
 from drive_contents import CONTENTS
 from guarded import Drive
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak.errors import HeatsoakError, NotEmptyError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.sensor import Roots
 from heatsoak.target import Batch, Note, parse_place
 from heatsoak.target.fio import NbdTarget
 from heatsoak.target.fio.nbd_client import Server, parse_uri
-from heatsoak.target.lock import drives_held
-from heatsoak.target.own_directory import DIRECTORY_VARIABLE
+from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_long import rest_long
@@ -210,8 +209,12 @@ def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path, place: int) -
     uri = serve("file", image(tmp_path / "image", (place, b"\x01")))
     with pytest.raises(RefusedError, match="has data") as caught:
         NbdTarget(uri).open(writes=True)
-    assert f"add --erase '{uri}:{SIZE}'" in str(caught.value)
-    NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+    seen = "" if place == 33 * MIB + 12345 else ":NOT-EMPTY"  # it is between the samples
+    assert f"add --erase '{uri}:{SIZE}{seen}'" in str(caught.value)
+    if seen:
+        with pytest.raises(NotEmptyError, match="it is not empty: "):
+            NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+    NbdTarget(uri, f"{uri}:{SIZE}{seen}").open(writes=True)
 
 
 @pytest.mark.slow

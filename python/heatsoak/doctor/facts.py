@@ -130,7 +130,7 @@ def _drives(machine: Machine) -> Seen:
 
 
 def _locks(_machine: Machine) -> Seen:
-    from heatsoak.target.own_directory import DIRECTORY_VARIABLE, lock_directory
+    from heatsoak.target.lock import DIRECTORY_VARIABLE, lock_directory
 
     path = lock_directory()
     nearest = path if path.exists() else path.parent

@@ -16,16 +16,20 @@ import hashlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from heatsoak.errors import RefusedError
+from heatsoak.errors import RefusedError, ToolError
 from heatsoak.output import printable
 from heatsoak.sensor import Roots
-from heatsoak.target.own_directory import DIRECTORY_VARIABLE, directory_for_locks, unusable
 from heatsoak.target.place import Place
 
+#: Environment variable for another lock directory, such as one shared by containers.
+DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"
+#: Where root's locks are.
+ROOTS = Path("/run/heatsoak")
 _SHOWN = 200
 
 
@@ -59,7 +63,7 @@ def _key_of(place: Place, roots: Roots) -> str | None:
 
 
 def _hold(key: str, place: Place, purpose: str) -> int:
-    directory = directory_for_locks()
+    directory = _directory()
     # a serial may have any characters; the plain ones help people to recognize the drive
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
@@ -85,6 +89,42 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     return fd
 
 
+def lock_directory() -> Path:
+    """Return where locks are: the directory set by the user, or else a private one."""
+    chosen = os.environ.get(DIRECTORY_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    user = os.geteuid()
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if user == 0:
+        return ROOTS
+    if runtime and Path(runtime).is_absolute():
+        return Path(runtime) / "heatsoak"
+    return Path(tempfile.gettempdir()) / f"heatsoak-{user}"
+
+
+def _directory() -> Path:
+    """Return the lock directory: the one set by the user, or else a private one.
+
+    Raises ToolError if there is no usable one.
+    """
+    path = lock_directory()
+    if os.environ.get(DIRECTORY_VARIABLE):
+        return path
+    user = os.geteuid()
+    try:
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        status = path.lstat()
+    except OSError as error:
+        raise _unusable(path, error.strerror) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise _unusable(path, "it is not a directory")
+    if status.st_uid != user or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _unusable(path, "other users can write to it and could block it")
+    return path
+
+
 def _open(path: Path) -> int:
     """Open a lock file: our own or, in a shared directory, another user's."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -99,5 +139,11 @@ def _open(path: Path) -> int:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             return fd
         os.close(fd)
-        raise unusable(path, "it is not a regular file")
-    raise unusable(path, last.strerror)
+        raise _unusable(path, "it is not a regular file")
+    raise _unusable(path, last.strerror)
+
+
+def _unusable(path: Path, why: str | None) -> ToolError:
+    return ToolError(
+        f"{path}: cannot be locked: {why} (set {DIRECTORY_VARIABLE} to a writable directory)"
+    )
