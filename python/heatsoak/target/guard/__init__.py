@@ -21,7 +21,9 @@ A device is claimed if all of this is true:
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
   neither (`identify`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`.
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`. Before each
+step and each purge, whatever the target, :class:`heatsoak.target.fio.target.FioTarget` compares
+what is on it with what heatsoak's last step left (`look`).
 
 It cannot see another machine that uses the same disk through a network or a shared enclosure, a
 writer without exclusive access that hides from root, or data without a signature that nobody has
@@ -29,6 +31,6 @@ open at the time. Only the need to name the drive protects these.
 """
 
 from heatsoak.target.guard.doubt import run_on
-from heatsoak.target.guard.hold import Claim, check, claim, why_not
+from heatsoak.target.guard.hold import Claim, check, claim, refusal, why_not
 
-__all__ = ["Claim", "check", "claim", "run_on", "why_not"]
+__all__ = ["Claim", "check", "claim", "refusal", "run_on", "why_not"]

@@ -2,11 +2,9 @@
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
-from heatsoak.target.guard.look import places
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
 
@@ -42,7 +39,6 @@ class Claim:
     rdev: int
     info: DeviceInfo
     roots: Roots
-    _seen: str | None = None
 
     @property
     def fd_path(self) -> str:
@@ -57,42 +53,16 @@ class Claim:
         try:
             same_drive(self.fd, self.info, self.roots)
         except Doubt as doubt:
-            raise _refusal(self.path, [str(doubt)]) from None
-
-    def look(self) -> None:
-        """Remember what is on it, once what followed on :meth:`examine_again` is done."""
-        if self._seen is not None:
-            return
-        with suppress(OSError):  # a drive that cannot be read is for the next step to complain of
-            self._seen = self._digest()
+            raise refusal(self.path, [str(doubt)]) from None
 
     def examine_again(self) -> None:
-        """Raise RefusedError unless it is still the drive that was claimed, in use by nobody else,
-        with what was on it at the last :meth:`look`.
+        """Raise RefusedError unless it is still the claimed drive, and in use by nobody else.
 
-        For use before heatsoak changes what is on it. What is between the samples is not seen.
+        For use before heatsoak changes what is on it.
         """
         self.recheck()
-        reasons = _uses(self.info, self.roots, own_fd=self.fd)
-        try:
-            is_changed = self._seen is not None and self._digest() != self._seen
-        except OSError as error:
-            reasons.append(f"it cannot be read ({error.strerror})")
-        else:
-            if is_changed:
-                found = content(self.fd, self.info.size_bytes)
-                reasons += found or ["its contents were changed by somebody else"]
-        if reasons:
-            raise _refusal(self.path, reasons)
-        self._seen = None
-
-    def _digest(self) -> str:
-        # what is below a loop device may have changed behind what was read through it
-        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        digest = hashlib.sha256()
-        for start, length in places(self.info.size_bytes):
-            digest.update(os.pread(self.fd, length, start))
-        return digest.hexdigest()
+        if reasons := _uses(self.info, self.roots, own_fd=self.fd):
+            raise refusal(self.path, reasons)
 
     def close(self) -> None:
         """Release the device; may be called twice."""
@@ -126,13 +96,13 @@ def claim(
         if known is not None:
             same_as(known, info)
     except Doubt as doubt:
-        raise _refusal(device, [str(doubt)]) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise _refusal(device, reasons)
+        raise refusal(device, reasons)
     try:
         fd = _open_alone(device)
     except OSError as error:
-        raise _refusal(device, [_cannot_open(error)]) from None
+        raise refusal(device, [_cannot_open(error)]) from None
     try:
         return _examine(fd, device, info, erase_id, roots)
     except BaseException:
@@ -185,9 +155,9 @@ def check(
     try:
         info = identify(device, roots)
     except Doubt as doubt:
-        raise _refusal(device, [str(doubt)]) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise _refusal(device, reasons)
+        raise refusal(device, reasons)
     wrong_name = misnamed(info, erase_id)
     if before_reading is not None and not wrong_name:
         before_reading()
@@ -195,7 +165,7 @@ def check(
     if not reasons and not os.access(device, os.W_OK):
         reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
     if reasons := reasons or wrong_name:
-        raise _refusal(device, reasons)
+        raise refusal(device, reasons)
 
 
 def _read(device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool) -> list[str]:
@@ -247,15 +217,14 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     if not reasons:
         reasons = misnamed(info, erase_id)
     if reasons:
-        raise _refusal(device, reasons)
+        raise refusal(device, reasons)
     assert erase_id is not None
-    found = Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
-    found.look()
-    return found
+    return Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
 
 
-def _refusal(device: Path, reasons: list[str]) -> RefusedError:
-    return RefusedError(printable(f"{device}: refusing to write to it: {'; '.join(reasons)}"))
+def refusal(target: object, reasons: list[str]) -> RefusedError:
+    """Return the error for a target that is not written for these reasons."""
+    return RefusedError(printable(f"{target}: refusing to write to it: {'; '.join(reasons)}"))
 
 
 def _cannot_open(error: OSError) -> str:
