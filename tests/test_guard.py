@@ -1,7 +1,6 @@
 """The write guard against real loop devices; every refusal leaves every byte as it was."""
 
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import complaint
-from drive_contents import ext4, put
+from drive_contents import ext4
 from guarded import (
     SIZE,
     Drive,
@@ -26,7 +25,7 @@ from guarded import (
 )
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import Claim, claim, doubt, examine
+from heatsoak.target.guard import claim, doubt, examine
 from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -429,33 +428,6 @@ def test_fio_can_write_through_the_claim(drive: Drive) -> None:
         held.recheck()
     assert any(drive.image.read_bytes()[: 1 << 20])
     assert not any(drive.image.read_bytes()[1 << 20 :])
-
-
-@needs_loop
-def test_what_a_claim_has_written_is_known_to_the_next_and_what_others_wrote_is_not(
-    drive: Drive,
-) -> None:
-    def write(held: Claim) -> None:
-        held.examine_again()
-        os.pwrite(held.fd, random.Random(1).randbytes(8 << 20), 0)
-        held.look()
-
-    with claim(drive.node, drive.id) as held:
-        write(held)
-    with claim(drive.node, drive.id) as held:
-        assert held.data is None
-        write(held)
-        put(drive, 1 << 20, b"somebody else's")  # after the last step
-    refusal(drive.node, drive.id)
-    with claim(drive.node, f"{drive.id}:NOT-EMPTY") as held:
-        assert held.data is not None
-        assert held.data.first == 0
-        write(held)
-    put(drive, 6 << 20, bytes(64 << 10))  # even where that is nothing but zeros
-    assert "12% of it holds data, first at byte 0" in refusal(drive.node, drive.id)
-    with claim(drive.node, f"{drive.id}:NOT-EMPTY"):
-        pass  # nothing was written: what is there is still somebody's
-    refusal(drive.node, drive.id)
 
 
 @needs_loop

@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from at_terminal import at_terminal
 from command import heatsoak_here
 from drive_contents import NAMED, UNNAMED, Fill, all_of, by_chance
 from guarded import Drive, MakeDrive, drives_in, needs_loop, run
 from heatsoak.errors import NotEmptyError, RefusedError
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target.fio import BlockTarget
 from heatsoak.target.guard import check, claim
 from rest_long import rest_long
 
@@ -57,10 +60,12 @@ def test_what_has_none_is_written_only_by_who_says_that_it_is_not_empty(
 
 
 def ours(drive: Drive) -> None:
-    with claim(drive.node, drive.id) as held:
-        held.examine_again()
-        os.pwrite(held.fd, os.urandom(16 * MIB), 0)
-        held.look()
+    target = BlockTarget(drive.node, drive.id)
+    target.open(writes=True)
+    try:
+        list(target.run(WorkloadStep(name="w", rw="write", bs=MIB)))
+    finally:
+        target.close()
 
 
 EMPTY: dict[str, tuple[int, Callable[[Drive], object]]] = {
@@ -111,6 +116,29 @@ def test_a_run_says_first_what_it_overwrites_and_another_follows_without_asking(
     assert said in (tmp_path / "r" / "events.jsonl").read_text()
     again = heatsoak_here(*words, drive.id, "-o", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["the id", "yes"])
+def test_at_a_terminal_only_the_drives_model_or_id_means_yes(
+    make_drive: MakeDrive, tmp_path: Path, answer: str
+) -> None:
+    drive = filled(make_drive, by_chance(0.25))
+    before = drive.sum()
+    (tmp_path / "purge.toml").write_text('name = "purge"\n[[steps]]\nkind = "purge"\n')
+    words = ("run", "purge.toml", "--on", str(drive.node), "--erase", drive.id, "-o", "r")
+    with at_terminal(*words, cwd=tmp_path) as terminal:
+        asked = terminal.read_until(f"If it may, type {drive.id}: ")
+        assert "25% of it holds data, first at byte 0; all of it will be overwritten." in asked
+        terminal.type(drive.id if answer == "the id" else answer)
+        code, _ = terminal.end()
+    if answer == "the id":
+        assert code == 0, terminal.said
+        assert not any(drive.image.read_bytes())
+    else:
+        assert code == 4
+        assert f"give --erase {drive.id}:NOT-EMPTY" in " ".join(terminal.said.split())
+        assert drive.sum() == before
 
 
 def test_the_docs_list_every_content() -> None:

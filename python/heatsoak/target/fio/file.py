@@ -5,8 +5,8 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
+from heatsoak.target.guard import refusal
+from heatsoak.target.guard.look import View
+from heatsoak.target.guard.users import writers_of_own
 from heatsoak.tools import environment, which
 from heatsoak.units import Size, format_bytes
 
@@ -61,6 +64,7 @@ class DirectoryTarget(FioTarget):
         self._direct = False
         self._sees_holes = True
         self._laid_out: list[tuple[int, int]] = []
+        self._claimed_in: os.stat_result | None = None
         path = named or directory
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
@@ -100,6 +104,7 @@ class DirectoryTarget(FioTarget):
         try:
             yield from self._make()
             assert self._fd is not None
+            self._claimed_in = self._directory.stat()
             os.ftruncate(self._fd, size)
         except OSError as error:
             raise ToolError(
@@ -185,6 +190,27 @@ class DirectoryTarget(FioTarget):
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         return {**super().describe(), "test_file_bytes": self.identity.size_bytes}
+
+    @property
+    def _what(self) -> str:
+        return f"the test file in {self._directory}"
+
+    def _held(self) -> View | None:
+        return None if self._fd is None else View.through(self._fd, os.fstat(self._fd).st_size)
+
+    def _again(self, held: View) -> AbstractContextManager[View]:
+        assert self._fd is not None
+        file = os.fstat(self._fd)
+        reasons = writers_of_own(self._fd)
+        if not _is(self._directory.stat, self._claimed_in):
+            reasons.append("the directory is another one now: moved, unmounted or mounted over")
+        if self._name is not None and not _is(self._name.lstat, file):
+            reasons.append(f"{self._name} is another file now")
+        if file.st_nlink > 1:
+            reasons.append("it was given another name")
+        if reasons:
+            raise refusal(self._what, reasons)
+        return super()._again(held)
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         """Write what the step will read and what has not been written yet."""
@@ -319,6 +345,9 @@ class FileTarget(DirectoryTarget):
         if hole < self.identity.size_bytes:
             yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
 
+    def _held(self) -> View | None:
+        return None if self._existing is not None else super()._held()
+
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         if self._existing is None:
             yield from super()._before(name, regions)
@@ -347,6 +376,13 @@ class _Space:
         except OSError as error:
             raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
+
+
+def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -> bool:
+    """Whether the `status` that is asked for now is of the expected file or directory."""
+    with suppress(OSError):
+        return expected is not None and os.path.samestat(status(), expected)
+    return False
 
 
 def _page_cache_note(path: Path) -> Note:

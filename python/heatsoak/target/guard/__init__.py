@@ -24,7 +24,9 @@ A device is claimed if all of this is true:
   neither (`named`).
 
 An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data`,
-`left` and `named`.
+`left` and `named`. Before each step and each purge, whatever the target,
+:class:`heatsoak.target.fio.target.FioTarget` compares what is on it with what heatsoak's last step
+left (`look`).
 
 It cannot see another machine that uses the same disk through a network or a shared enclosure, a
 writer without exclusive access that hides from root, or a little data without a signature between
@@ -33,5 +35,6 @@ the places that are looked at. Only the need to name the drive protects these.
 
 from heatsoak.target.guard.doubt import run_on
 from heatsoak.target.guard.hold import Claim, check, claim, examine
+from heatsoak.target.guard.named import refusal
 
-__all__ = ["Claim", "check", "claim", "examine", "run_on"]
+__all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]

@@ -4,9 +4,9 @@ libblkid knows most formats, and of many it asks more than their mark: ours are 
 not know, and the marks of what is damaged.
 """
 
+import os
 from collections.abc import Iterator
 
-from heatsoak.target.guard.data import reader
 from heatsoak.target.guard.doubt import Doubt, run_tool
 
 _IMAGE = "a virtual machine's disk image"
@@ -161,11 +161,16 @@ _TABLES = {  # so that blkid's and wipefs' names are the same
 def content(fd: int, size_bytes: int) -> list[str]:
     """Return the reasons in the drive's contents, read through `fd`, not to write to it."""
     length = min(_END_BYTES, size_bytes)
-    read = reader(fd)
-    try:
-        start, end = read(0, length), read(size_bytes - length, length)
-    except Doubt as doubt:
-        return [str(doubt)]
+    ends = []
+    for offset in (0, size_bytes - length):
+        try:
+            ends.append(os.pread(fd, length, offset))
+        except OSError as error:
+            return [f"it cannot be read at byte {offset} ({error.strerror})"]
+        if len(ends[-1]) != length:
+            return [
+                f"it cannot be read at byte {offset} ({len(ends[-1])} of {length} bytes were read)"
+            ]
     kinds: dict[str, None] = {}
     doubts = []
     for look in (_blkid, _wipefs):
@@ -175,7 +180,7 @@ def content(fd: int, size_bytes: int) -> list[str]:
             doubts.append(str(doubt))
     if not kinds:
         # both tools use libblkid: search ourselves for what it does not know or misses
-        kinds |= dict.fromkeys(marks(start, end, size_bytes))
+        kinds |= dict.fromkeys(marks(ends[0], ends[1], size_bytes))
     if kinds:
         return [f"it holds {', '.join(kinds)} (only an empty drive can be written)", *doubts]
     return doubts

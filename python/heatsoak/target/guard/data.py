@@ -1,17 +1,13 @@
 """Whether a target holds anything, whatever it is: read at its ends and a few thousand places."""
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatsoak.target.guard.doubt import Doubt
-from heatsoak.target.guard.look import SAMPLE_BYTES, places, spread
+from heatsoak.target.guard.look import SAMPLE_BYTES, View, places, spread
 
 #: Some seconds on a slow drive, well below one on an SSD.
 _SAMPLES = 2048
-
-Read = Callable[[int, int], bytes]
 
 
 @dataclass(frozen=True)
@@ -33,16 +29,17 @@ class Data:
         return f"it is not empty: {percent} of it holds data, first at byte {self.first}"
 
 
-def look_for_data(read: Read, size_bytes: int) -> Data:
-    """Read a target through ``read(offset, length)``, and say whether it is empty.
+def look_for_data(view: View) -> Data:
+    """Read a target, and say whether it is empty.
 
     It is empty if every block that is read consists of zeros, or of one byte that is the same for
-    all of them. Raises what `read` does.
+    all of them. Raises OSError and ToolError as the view does.
     """
+    size_bytes = view.size_bytes
     sampled = set(spread(size_bytes, SAMPLE_BYTES, _SAMPLES))
     digest, held, fill = hashlib.sha256(), set[int](), 0
     for start, length in (*places(size_bytes, _SAMPLES), *_backups(size_bytes)):
-        piece = read(start, length)
+        piece = view.read(start, length)
         digest.update(piece)
         if piece.count(0) == len(piece):
             continue
@@ -56,25 +53,6 @@ def look_for_data(read: Read, size_bytes: int) -> Data:
                 held.add(start + at)
     share = len(held & sampled) / max(len(sampled), 1)
     return Data(digest.hexdigest(), min(held, default=None), share)
-
-
-def reader(fd: int) -> Read:
-    """Return what reads a block device through `fd`; it raises Doubt where that cannot be read."""
-    # what is below a loop device may have changed behind what was read through it
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-
-    def read(offset: int, length: int) -> bytes:
-        try:
-            piece = os.pread(fd, length, offset)
-        except OSError as error:
-            raise Doubt(f"it cannot be read at byte {offset} ({error.strerror})") from None
-        if len(piece) != length:
-            raise Doubt(
-                f"it cannot be read at byte {offset} ({len(piece)} of {length} bytes were read)"
-            )
-        return piece
-
-    return read
 
 
 def _backups(size_bytes: int) -> Iterator[tuple[int, int]]:

@@ -2,11 +2,9 @@
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +12,10 @@ from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard import left
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.data import Data, look_for_data, reader
+from heatsoak.target.guard.data import Data, look_for_data
 from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.identify import identify, naming, same_as, same_drive
-from heatsoak.target.guard.look import places
+from heatsoak.target.guard.look import View
 from heatsoak.target.guard.named import refusal
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
@@ -45,8 +43,6 @@ class Claim:
     info: DeviceInfo
     roots: Roots
     data: Data | None
-    _seen: str | None = None
-    _is_written: bool = False
 
     @property
     def fd_path(self) -> str:
@@ -61,58 +57,22 @@ class Claim:
         try:
             same_drive(self.fd, self.info, self.roots)
         except Doubt as doubt:
-            raise refusal(self.path, str(doubt)) from None
-
-    def look(self) -> None:
-        """Remember what is on it, once what followed on :meth:`examine_again` is done."""
-        if self._seen is not None:
-            return
-        with suppress(OSError):  # a drive that cannot be read is for the next step to complain of
-            self._seen = self._digest()
+            raise refusal(self.path, [str(doubt)]) from None
 
     def examine_again(self) -> None:
-        """Raise RefusedError unless it is still the drive that was claimed, in use by nobody else,
-        with what was on it at the last :meth:`look`.
+        """Raise RefusedError unless it is still the claimed drive, and in use by nobody else.
 
-        For use before heatsoak changes what is on it. What is between the samples is not seen.
+        For use before heatsoak changes what is on it.
         """
         self.recheck()
-        reasons = _uses(self.info, self.roots, own_fd=self.fd)
-        try:
-            is_changed = self._seen is not None and self._digest() != self._seen
-        except OSError as error:
-            reasons.append(f"it cannot be read ({error.strerror})")
-        else:
-            if is_changed:
-                found = content(self.fd, self.info.size_bytes)
-                reasons += found or ["its contents were changed by somebody else"]
-        if reasons:
-            raise refusal(self.path, *reasons)
-        self._seen = None
-        self._is_written = True
-
-    def _digest(self) -> str:
-        # what is below a loop device may have changed behind what was read through it
-        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        digest = hashlib.sha256()
-        for start, length in places(self.info.size_bytes):
-            digest.update(os.pread(self.fd, length, start))
-        return digest.hexdigest()
+        if reasons := _uses(self.info, self.roots, own_fd=self.fd):
+            raise refusal(self.path, reasons)
 
     def close(self) -> None:
         """Release the device; may be called twice."""
         if self.fd >= 0:
-            self._remember()
             os.close(self.fd)
             self.fd = -1
-
-    def _remember(self) -> None:
-        """Let the next run know what this one has written, unless it was changed since."""
-        if not self._is_written or self._seen is None:
-            return
-        with suppress(OSError, Doubt):
-            if self._digest() == self._seen:
-                left.remember(self.id, look_for_data(reader(self.fd), self.size_bytes))
 
     def __enter__(self) -> "Claim":
         return self
@@ -140,13 +100,13 @@ def claim(
         if known is not None:
             same_as(known, info)
     except Doubt as doubt:
-        raise refusal(device, str(doubt)) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise refusal(device, *reasons)
+        raise refusal(device, reasons)
     try:
         fd = _open_alone(device)
     except OSError as error:
-        raise refusal(device, _cannot_open(error)) from None
+        raise refusal(device, [_cannot_open(error)]) from None
     try:
         return _examine(fd, device, info, erase_id, roots)
     except BaseException:
@@ -200,9 +160,9 @@ def check(
     try:
         info = identify(device, roots)
     except Doubt as doubt:
-        raise refusal(device, str(doubt)) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise refusal(device, *reasons)
+        raise refusal(device, reasons)
     named = naming(device, info)
     if before_reading is not None and named.refused(erase_id, None) is None:
         before_reading()
@@ -210,7 +170,7 @@ def check(
     if not reasons and not os.access(device, os.W_OK):
         reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
     if reasons:
-        raise refusal(device, *reasons)
+        raise refusal(device, reasons)
     if (refused := named.refused(erase_id, data)) is not None:
         raise refused
     return data
@@ -243,9 +203,12 @@ def _read(
 
 
 def _data(fd: int, info: DeviceInfo) -> Data | None:
-    """Return what somebody else may have put on a drive; None if nobody has."""
+    """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
-    return left.unknown(info.erase_id, look_for_data(reader(fd), info.size_bytes))
+    try:
+        return left.unknown(info.erase_id, look_for_data(View.through(fd, info.size_bytes)))
+    except OSError as error:
+        raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
 
 def _lock(fd: int, kind: int) -> None:
@@ -278,15 +241,12 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     except Doubt as doubt:
         reasons = [str(doubt)]
     if reasons:
-        raise refusal(device, *reasons)
+        raise refusal(device, reasons)
     if (refused := naming(device, info).refused(erase_id, data)) is not None:
         raise refused
     assert info.erase_id is not None
-    found = Claim(
-        fd, device, info.erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots, data
-    )
-    found.look()
-    return found
+    rdev = os.fstat(fd).st_rdev
+    return Claim(fd, device, info.erase_id, info.size_bytes, rdev, info, roots, data)
 
 
 def _cannot_open(error: OSError) -> str:

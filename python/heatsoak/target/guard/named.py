@@ -12,13 +12,13 @@ from heatsoak.target.guard.data import Data
 NOT_EMPTY = ":NOT-EMPTY"
 
 
-def refusal(place: object, *reasons: str) -> RefusedError:
-    """Return the error for a target that must not be written."""
-    return RefusedError(_line(place, *reasons))
+def refusal(target: object, reasons: Sequence[str]) -> RefusedError:
+    """Return the error for a target that is not written for these reasons."""
+    return RefusedError(_line(target, reasons))
 
 
-def _line(place: object, *reasons: str) -> str:
-    return printable(f"{place}: refusing to write to it: {'; '.join(reasons)}")
+def _line(target: object, reasons: Sequence[str]) -> str:
+    return printable(f"{target}: refusing to write to it: {'; '.join(reasons)}")
 
 
 def word_for(name: str, data: Data | None) -> str:
@@ -50,14 +50,15 @@ class Naming:
         word = word_for(right, data)
         if erase_id is None:
             held = [] if data is None else [str(data)]
-            return refusal(self.place, *held, f"{self.unnamed}, add --erase {shlex.quote(word)}")
+            confirmed = f"{self.unnamed}, add --erase {shlex.quote(word)}"
+            return refusal(self.place, [*held, confirmed])
         name = erase_id.removesuffix(NOT_EMPTY)
         if name not in self.names:
             wrong = f"--erase names '{name}', but this {self.kind} is '{right}'"
-            return refusal(self.place, wrong)
+            return refusal(self.place, [wrong])
         if data is None or name != erase_id:
             return None
         message = f"{data}; if all of it may be lost, give --erase {shlex.quote(word)}"
         return NotEmptyError(
-            _line(self.place, message), held=str(data), erase=word, answer=self.model or right
+            _line(self.place, [message]), held=str(data), erase=word, answer=self.model or right
         )
