@@ -84,6 +84,12 @@ def write_beneath(image: Path, drive: Path) -> None:  # noqa: ARG001
         file.write(b"somebody's data" * 100)
 
 
+def write_between_samples(image: Path, drive: Path) -> None:  # noqa: ARG001
+    fd = os.open(drive, os.O_WRONLY | os.O_SYNC)
+    os.pwrite(fd, b"somebody's data".ljust(4096), (4 << 20) + (40 << 10))
+    os.close(fd)
+
+
 def change_nothing(image: Path, drive: Path) -> None:
     """What a refusal would be wrong for."""
 
@@ -95,6 +101,7 @@ def change_nothing(image: Path, drive: Path) -> None:
     [
         (make_a_file_system, "it holds ext4"),
         (write_beneath, "its contents were changed by somebody else"),
+        (write_between_samples, "its contents were changed by somebody else"),
         (change_nothing, None),
     ],
 )

@@ -13,6 +13,7 @@ from heatsoak.protocol import PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
+from heatsoak.sensor.traffic import sectors_changed
 from heatsoak.target import hctm, hidden_sectors, purge
 from heatsoak.target.base import Batch, Note, RecordingClock
 from heatsoak.target.device import describe_device
@@ -130,7 +131,9 @@ class BlockTarget(FioTarget):
             return None
         # an error where sectors are hidden would make the kernel show them again
         shown = self._info.size_bytes if self._hidden is None else self._hidden.shown_bytes
-        return View.through(self._claimed.fd, shown)
+        disk = sysfs.directory_of_number(self._number, self._roots)
+        changed = None if disk is None else sectors_changed(disk)
+        return View.through(self._claimed.fd, shown, changed)
 
     def _again(self, held: View) -> AbstractContextManager[View]:
         assert self._claimed is not None

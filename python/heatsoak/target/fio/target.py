@@ -120,8 +120,9 @@ class FioTarget(ABC):
     def _examine_again(self) -> None:
         """Raise RefusedError if the target is not as :meth:`look` left it, or others use it."""
         held = self._held()
-        if held is None or self._seen is None:
+        if held is None:
             return
+        assert self._seen is not None
         with self._again(held) as now:
             reasons = changes(self._seen, now)
         if reasons:

@@ -1,7 +1,7 @@
 """What is on a target, seen twice: whether somebody else changed it since heatsoak's last step.
 
 One construction for whole drives, test files and NBD exports. It looks at both ends and samples in
-between; what changed elsewhere is not seen.
+between. What changed elsewhere is only seen on a drive, by the kernel's count of what was written.
 """
 
 import hashlib
@@ -56,25 +56,28 @@ class View:
     Attributes:
         size_bytes: how much of it there is to see.
         read: returns what is at an offset, of a length; raises OSError or ToolError.
+        sectors_changed: how many were ever written or discarded, by anybody, if that is counted.
     """
 
     size_bytes: int
     read: Callable[[int, int], bytes]
+    sectors_changed: int | None = None
 
     @classmethod
-    def through(cls, fd: int, size_bytes: int) -> "View":
+    def through(cls, fd: int, size_bytes: int, sectors_changed: int | None = None) -> "View":
         """Return what is seen through a descriptor."""
         # what is below a loop device may have changed behind what was read through it
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        return cls(size_bytes, lambda offset, length: os.pread(fd, length, offset))
+        return cls(size_bytes, lambda offset, length: os.pread(fd, length, offset), sectors_changed)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was on a target: its size, and a digest of what was in the places looked at."""
+    """What was on a target: the view's size and count, and a digest of what was looked at."""
 
     size_bytes: int
     digest: bytes
+    sectors_changed: int | None
 
 
 def look(view: View) -> Seen:
@@ -85,7 +88,7 @@ def look(view: View) -> Seen:
             digest.update(view.read(start, length))
         except (OSError, ToolError) as error:
             digest.update(str(error).encode())
-    return Seen(view.size_bytes, digest.digest())
+    return Seen(view.size_bytes, digest.digest(), view.sectors_changed)
 
 
 def changes(seen: Seen, view: View) -> list[str]:
