@@ -270,7 +270,7 @@ def test_nothing_is_written_over_what_happened_between_two_steps(
         drawn = steps(scene)
         text = "".join(f'[[steps]]\nname = "s{n}"\n{step}' for n, step in enumerate(drawn))
         (tmp_path / "drawn.toml").write_text(f'name = "drawn"\nfile_size = "24MiB"\n{text}')
-        on = ("--on", scene.on)
+        on: tuple[str, ...] = ("--on", scene.on)
         if any("copy" in step for step in drawn):
             with (tmp_path / "source").open("wb") as file:
                 file.truncate(SIZE)

@@ -529,14 +529,6 @@ def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_not_there_is_made_without_ever_having_a_name(directory: Path) -> None:
-    target = FileTarget(directory / "new", SMALL)
-    target.open(writes=True)
-    load(target, step(io_size="1m"))
-    assert list(directory.iterdir()) == []
-    target.close()
-
-
 def test_a_path_that_is_not_a_directory_is_a_usage_error(directory: Path) -> None:
     with pytest.raises(UsageError, match="is not a directory"):
         DirectoryTarget(directory / "missing")

@@ -114,7 +114,7 @@ class Place:
                 hides=hides,
             )
         if self.kind == "file":
-            return FileTarget(path, file_size, settings=settings, clock=clock)
+            return FileTarget(path, settings=settings, clock=clock)
         return DirectoryTarget(path, file_size, settings=settings, clock=clock)
 
     def refuse_unsafe(

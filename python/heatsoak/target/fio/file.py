@@ -1,4 +1,4 @@
-"""A file: our own test file in a directory, or an existing file that is only read."""
+"""A file: our own test file in a directory, or a file that is there and only read."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,13 @@ class DirectoryTarget(FioTarget):
         directory: Path,
         file_size: Size = _WHOLE,
         *,
-        named: Path | None = None,
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
         `file_size` can be a share of the usable space, which is the free space minus 10 % of the
-        file system. `named` is the user's name of the target, if that is not the directory.
+        file system.
 
         Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
         """
@@ -65,7 +65,6 @@ class DirectoryTarget(FioTarget):
         self._sees_holes = True
         self._laid_out: list[tuple[int, int]] = []
         self._claimed_in: os.stat_result | None = None
-        path = named or directory
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
         space = _Space.of(directory)
@@ -82,7 +81,6 @@ class DirectoryTarget(FioTarget):
             raise UsageError(f"file_size is {file_size}: a test file needs at least 4096 bytes")
         self._wanted = wanted if wanted > space.usable else None
         self.identity = _identity(
-            path,
             directory,
             size,
             {
@@ -105,6 +103,8 @@ class DirectoryTarget(FioTarget):
             yield from self._make()
             assert self._fd is not None
             self._claimed_in = self._directory.stat()
+            # looking at it must not read ahead into what was never written
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
             os.ftruncate(self._fd, size)
         except OSError as error:
             raise ToolError(
@@ -196,7 +196,9 @@ class DirectoryTarget(FioTarget):
         return f"the test file in {self._directory}"
 
     def _held(self) -> View | None:
-        return None if self._fd is None else View.through(self._fd, os.fstat(self._fd).st_size)
+        if self._fd is None:
+            return None
+        return View(os.fstat(self._fd).st_size, partial(_written, self._fd))
 
     def _again(self, held: View) -> AbstractContextManager[View]:
         assert self._fd is not None
@@ -296,41 +298,30 @@ class DirectoryTarget(FioTarget):
 
 
 class FileTarget(DirectoryTarget):
-    """A file by its path: only read if it exists, otherwise our own test file.
-
-    The test file has no name either, so nothing appears at the path.
-    """
+    """A file that is there already, and is only read."""
 
     def __init__(
         self,
         path: Path,
-        file_size: Size = _WHOLE,
         *,
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Examine the path; raises UsageError if it is not a file."""
-        self._existing = path if path.exists() else None
-        if self._existing is None:
-            super().__init__(path.parent, file_size, named=path, settings=settings, clock=clock)
-            return
         if not path.is_file():
             raise UsageError(f"{path}: is not a file")
         FioTarget.__init__(self, settings, clock)
+        self._path = path
         self._fd = None
         self._name = None
         self._direct = False
-        self.identity = _identity(path, path, path.stat().st_size, {"existing": True})
+        self.identity = _identity(path, path.stat().st_size, {"existing": True})
 
     def _claim(self, writes: bool) -> Iterator[Note]:
-        path = self._existing
-        if path is None:
-            yield from super()._claim(writes)
-            return
+        path = self._path
         if writes:
             raise RefusedError(
-                f"{path}: already exists and would be overwritten: name a directory, or a file "
-                "that does not exist yet"
+                f"{path}: already exists and would be overwritten: name a directory instead"
             )
         if self.identity.size_bytes < 4096:
             raise UsageError(f"{path}: has {self.identity.size_bytes} bytes, too few to load")
@@ -346,19 +337,13 @@ class FileTarget(DirectoryTarget):
             yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
 
     def _held(self) -> View | None:
-        return None if self._existing is not None else super()._held()
+        return None
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
-        if self._existing is None:
-            yield from super()._before(name, regions)
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
+        yield from ()
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
-        """Purge our own file; raises RefusedError for any other."""
-        if self._existing is not None:
-            raise RefusedError(
-                f"{self._existing}: was not created by heatsoak, so it will not be purged"
-            )
-        yield from super()._purge(method)
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002
+        raise RefusedError(f"{self._path}: was not created by heatsoak, so it will not be purged")
 
 
 class _Space:
@@ -376,6 +361,26 @@ class _Space:
         except OSError as error:
             raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
+
+
+def _written(fd: int, offset: int, length: int) -> bytes:
+    """Return what was written into a range of a file, and zeros where nothing was.
+
+    On some file systems, a reserved block that was read no longer looks like a hole.
+    """
+    found, at, end = bytearray(length), offset, offset + length
+    while at < end:
+        try:
+            begin = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            break
+        at = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
+        if begin < at:
+            piece = os.pread(fd, at - begin, begin)
+            found[begin - offset : begin - offset + len(piece)] = piece
+    return bytes(found)
 
 
 def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -> bool:
@@ -398,8 +403,8 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
-def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Identity:
-    """Return the identity of a file at `place`, with its drive if known."""
+def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
+    """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
         if (name := device_behind(place)) is not None:
@@ -407,7 +412,7 @@ def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Id
     drive = {} if info is None else info.details()
     return Identity(
         kind="file",
-        path=str(path),
+        path=str(place),
         model=info.model if info is not None else None,
         serial=info.serial if info is not None else None,
         size_bytes=size,
