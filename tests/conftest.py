@@ -24,6 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 _locks = janitor.begin() / "locks"
 _locks.mkdir()
 os.environ["HEATSOAK_LOCKS"] = str(_locks)
+os.environ["HEATSOAK_STATE"] = str(_locks.with_name("state"))
 
 # what a terminal, a CI service or the user's settings say about output changes what is printed;
 # a test that is about one of these sets it itself

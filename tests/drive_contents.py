@@ -4,9 +4,12 @@ Marks are at the places that the formats say, and nothing else: a guard that ask
 mark before it believes would overwrite what is damaged.
 """
 
+import random
 import shutil
+import sqlite3
 import struct
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -253,4 +256,142 @@ CONTENTS: dict[str, tuple[Fill, str]] = {
     "Windows LDM, only its database": (mark(-2046 * 512, b"TOCBLOCK"), "dynamic disk"),
     "Windows LDM, only its last header": (mark(-512, b"PRIVHEAD"), "dynamic disk"),
     "ext4 and LUKS at once": (two_that_contradict, "holds"),
+}
+
+
+def by_chance(share: float = 1.0) -> Fill:
+    """Return what fills a drive's first part with random bytes, as a cipher leaves it."""
+    return lambda drive: put(drive, 0, random.Random(1).randbytes(int(drive.size_bytes * share)))
+
+
+def ext4_without_its_first_mib(drive: Drive) -> None:
+    ext4(drive)
+    put(drive, 0, bytes(1 << 20))
+
+
+def all_of(data: bytes) -> Fill:
+    """Return what writes a pattern over the whole drive."""
+    return lambda drive: put(drive, 0, data * (drive.size_bytes // len(data)))
+
+
+def tar(drive: Drive) -> None:
+    with tarfile.open(drive.node, "w|") as archive:
+        archive.add(__file__, "notes.py")
+
+
+def sqlite(drive: Drive) -> None:
+    path = drive.image.with_suffix(".sqlite")
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as made:
+        made.execute("create table notes (text)")
+    made.close()
+    put(drive, 0, path.read_bytes())
+
+
+def numbers(size: int, *values: int) -> bytes:
+    return b"".join(value.to_bytes(size, "little") for value in values)
+
+
+#: Marks that no tool of util-linux knows, and what the refusal calls them.
+NAMED = {
+    **{
+        f"FreeBSD's {kind}": (mark(-512, b"GEOM::" + kind.encode()), "geom")
+        for kind in ("ELI", "MIRROR", "LABEL", "RAID3", "STRIPE", "CONCAT", "JOURNAL", "VINUM")
+    },
+    **{
+        f"dm-{kind}": (mark(32, numbers(8, magic)), f"device mapper's {kind}")
+        for kind, magic in {
+            "thin": 27022010,
+            "cache": 0o6142003,
+            "era": 2126579579,
+            "clone": 0x8AF27F64,
+        }.items()
+    },
+    "dm-zoned": (mark(0, numbers(4, 0x445A4244)), "device mapper's zoned"),
+    "dm-writecache": (mark(0, numbers(4, 0x23489321)), "device mapper's writecache"),
+    "dm-log-writes": (mark(0, numbers(8, 0x6A736677736872)), "device mapper's log-writes"),
+    "dm-integrity": (mark(0, b"integrit"), "integrity"),
+    "OpenBSD's softraid": (mark(8192, b"marcCRAM"), "softraid"),
+    "OpenBSD's disk label": (mark(512, numbers(4, 0x82564557)), "bsd disk label"),
+    "a disk label in the first sector": (mark(64, numbers(4, 0x82564557)), "bsd disk label"),
+    "HAMMER2": (mark(0, numbers(8, 0x48414D3205172011)), "hammer2"),
+    "DRBD's external metadata": (mark(60, struct.pack(">I", 0x8374026D)), "drbd"),
+    "an LVM metadata area alone": (mark(4100, b" LVM2 x[5A%r0N*>"), "lvm2"),
+    "a QED image": (mark(0, b"QED\0"), "image"),
+    "a Parallels image": (mark(0, b"WithoutFreeSpace"), "image"),
+    "a larger Parallels image": (mark(0, b"WithouFreSpacExt"), "image"),
+    "NTFS, only its backup": (mark(-509, b"NTFS    "), "ntfs"),
+    "exFAT, only its backup": (mark(12 * 512 + 3, b"EXFAT   "), "exfat"),
+    "FAT32, only its backup": (mark(6 * 512 + 82, b"FAT32   "), "vfat"),
+    "f2fs, only its second superblock": (mark(5120, b"\x10\x20\xf5\xf2"), "f2fs"),
+    "HFS+, only its second header": (mark(-1024, b"H+\0\4"), "hfsplus"),
+    "HFSX, only its second header": (mark(-1024, b"HX\0\5"), "hfsplus"),
+}
+#: What begins like this has no mark of a drive's: its first bytes, or what writes more of it.
+_BEGINS = {
+    "InnoDB": bytes(4) + numbers(4, 0) + b"\xff" * 8 + bytes(8) + b"\0\x08",
+    "MS SQL": b"\x01\x0f\0\0\x08\0\0\0",
+    "PostgreSQL": numbers(2, 0, 0, 1, 1, 0, 0, 24, 8192, 8192, 0x2004),
+    "Oracle's data file": b"\0\xa2\0\0",
+    "LMDB": bytes(16) + numbers(4, 0xBEEFC0DE),
+    "Berkeley DB": bytes(12) + numbers(4, 0x53162),
+    "Redis": b"REDIS0011",
+    "gzip": b"\x1f\x8b\x08",
+    "bzip2": b"BZh91AY&SY",
+    "xz": b"\xfd7zXZ\0",
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "lz4": b"\x04\x22\x4d\x18",
+    "zip": b"PK\3\4",
+    "7z": b"7z\xbc\xaf\x27\x1c",
+    "RAR": b"Rar!\x1a\7",
+    "cpio": b"070701",
+    "ar": b"!<arch>\n",
+    "dump": bytes(24) + numbers(4, 60012),
+    "Git's pack": b"PACK\0\0\0\2",
+    "borg": b"BORG_SEG",
+    "PDF": b"%PDF-1.7",
+    "PNG": b"\x89PNG\r\n",
+    "JPEG": b"\xff\xd8\xff\xe0",
+    "TIFF": b"II*\0",
+    "MP4": b"\0\0\0\x18ftypmp42",
+    "Matroska": b"\x1a\x45\xdf\xa3",
+    "MPEG": b"\0\0\1\xba",
+    "AVI": b"RIFF\0\0\0\0AVI ",
+    "Ogg": b"OggS",
+    "FLAC": b"fLaC",
+    "MP3": b"ID3\4",
+    "ELF": b"\x7fELF\2\1\1",
+    "a program of Windows'": b"MZ\x90\0",
+    "a U-Boot image": b"\x27\x05\x19\x56",
+    "Android's boot image": b"ANDROID!",
+    "a capture": numbers(4, 0xA1B2C3D4),
+    "HDF5": b"\x89HDF\r\n\x1a\n",
+    "Parquet": b"PAR1",
+    "NumPy": b"\x93NUMPY\1\0",
+    "mbox": b"From ann Thu Jan  1 00:00:00 1970\n",
+    "JSON": b'{"notes": []}',
+    "XML": b"<?xml version='1.0'?>",
+    "text": b"what somebody wrote\n" * 1000,
+    "UTF-16": "what somebody wrote".encode("utf-16"),
+    "a key": b"-----BEGIN PRIVATE KEY-----\n",
+    "CSV": b"name;born\nAnn;1970\n",
+}
+#: What no signature tells, so that only whoever says that it is not empty may overwrite it.
+UNNAMED: dict[str, Fill] = {
+    **{name: mark(0, data) for name, data in _BEGINS.items()},
+    "tar": tar,
+    "SQLite": sqlite,
+    "random data": by_chance(),
+    "random data in a half": by_chance(0.5),
+    "ext4 without its first MiB": ext4_without_its_first_mib,
+    "btrfs, only its second superblock": mark(64 << 20, numbers(8, 0, 0) + b"tree"),
+    "ext4, only a backup superblock": mark(32768 * 4096 + 56, b"\x53\xef"),
+    "one byte at the start": mark(0, b"\1"),
+    "one byte at the end": mark(-1, b"\1"),
+    "one byte in the fourth MiB": mark((4 << 20) - 7, b"\1"),
+    "photos in the middle": mark(100 << 20, random.Random(2).randbytes(1 << 20)),
+    "a pattern of two bytes": all_of(b"\x55\xaa" * 2048),
+    "numbered sectors": all_of(b"".join(bytes([n]) * 4096 for n in range(256))),
+    "half FFh and half 5Ah": all_of(b"\xff" * 4096 + b"\x5a" * 4096),
+    "text after a hole": mark(2 << 20, b"what somebody wrote"),
 }

@@ -19,7 +19,14 @@ NOBODY = 65534
 PACKAGES = Path(__file__).resolve().parents[1] / "python"
 OWN_MOUNTS = ("unshare", "--mount", "--")
 #: Where root's login points to what is root's own.
-_OF_ROOT = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HEATSOAK_LOCKS")
+_OF_ROOT = (
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "HEATSOAK_LOCKS",
+    "HEATSOAK_STATE",
+)
 
 
 def as_other_user(*words: str, sees: Sequence[Path] = ()) -> list[str]:

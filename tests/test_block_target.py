@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from heatsoak.errors import RefusedError, UsageError
+from heatsoak.errors import NotEmptyError, RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Batch, Note
 from heatsoak.target.fio import BlockTarget
@@ -84,6 +84,12 @@ def write_beneath(image: Path, drive: Path) -> None:  # noqa: ARG001
         file.write(b"somebody's data" * 100)
 
 
+def write_between_samples(image: Path, drive: Path) -> None:  # noqa: ARG001
+    fd = os.open(drive, os.O_WRONLY | os.O_SYNC)
+    os.pwrite(fd, b"somebody's data".ljust(4096), (4 << 20) + (40 << 10))
+    os.close(fd)
+
+
 def change_nothing(image: Path, drive: Path) -> None:
     """What a refusal would be wrong for."""
 
@@ -95,6 +101,7 @@ def change_nothing(image: Path, drive: Path) -> None:
     [
         (make_a_file_system, "it holds ext4"),
         (write_beneath, "its contents were changed by somebody else"),
+        (write_between_samples, "its contents were changed by somebody else"),
         (change_nothing, None),
     ],
 )
@@ -148,3 +155,38 @@ def test_a_drive_that_another_has_opened_between_steps_is_not_written(drive: Pat
         assert list(target.run(step(io_size="1m")))
     finally:
         target.close()
+
+
+@pytest.mark.slow
+def test_what_a_run_has_left_is_known_to_the_next_and_what_others_wrote_is_not(
+    drive: Path, tmp_path: Path
+) -> None:
+    name = f"{drive}:{SIZE}"
+
+    def write(erase: str, between: Callable[[], object] = lambda: None) -> None:
+        target = BlockTarget(drive, erase)
+        target.open(writes=True)
+        try:
+            list(target.run(step(io_size="8m")))
+            between()
+        finally:
+            target.close()
+
+    def change() -> None:
+        write_beneath(tmp_path / "drive.img", drive)
+
+    write(name)
+    write(name)
+    write(name, between=change)  # after the last step
+    with pytest.raises(NotEmptyError, match="% of it holds data, first at byte 0"):
+        write(name)
+    write(f"{name}:NOT-EMPTY")
+    write(name)
+    change()
+    with pytest.raises(NotEmptyError):
+        write(name)
+    target = BlockTarget(drive, f"{name}:NOT-EMPTY")
+    target.open(writes=True)
+    target.close()  # nothing was written: what is there is still somebody's
+    with pytest.raises(NotEmptyError):
+        write(name)

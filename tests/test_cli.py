@@ -422,7 +422,7 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
 def test_lists_are_json_too(tmp_path: Path) -> None:
     drives = json.loads(heatsoak_here("drives", "--format", "json", cwd=tmp_path).stdout)
     keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
-    assert all(keys | {"schema_version", "why"} == row.keys() for row in drives)
+    assert all(keys | {"schema_version", "why", "erase"} == row.keys() for row in drives)
     assert any(row["simulated"] for row in drives)
     protocols = json.loads(heatsoak_here("protocols", "--format", "json", cwd=tmp_path).stdout)
     by_name = {row["name"]: row for row in protocols}

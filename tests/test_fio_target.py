@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 import pytest
@@ -424,6 +424,95 @@ def test_a_tenth_of_the_file_system_stays_free(
     assert DirectoryTarget(directory, Size(bytes=1 << 40)).identity.size_bytes == whole
 
 
+def written_into(file: IO[bytes], directory: Path) -> None:  # noqa: ARG001
+    file.seek(20 * MIB)
+    file.write(b"somebody's data" * 20_000)
+    file.close()
+
+
+def cut_short(file: IO[bytes], directory: Path) -> None:  # noqa: ARG001
+    file.truncate(8 * MIB)
+    file.close()
+
+
+def left_open(file: IO[bytes], directory: Path) -> None:
+    """As by another process."""
+
+
+def moved_away(file: IO[bytes], directory: Path) -> None:
+    file.close()
+    directory.rename(directory.with_name("elsewhere"))
+    directory.mkdir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (written_into, "its contents were changed by somebody else"),
+        (cut_short, f"its size was {32 * MIB} and is {8 * MIB} now"),
+        (left_open, "has it open for writing"),
+        (moved_away, "the directory is another one now"),
+    ],
+)
+def test_a_test_file_that_others_changed_between_two_steps_is_not_written(
+    directory: Path, happens: Callable[[IO[bytes], Path], None], said: str
+) -> None:
+    target = DirectoryTarget(directory, SMALL)
+    target.open(writes=True)
+    try:
+        load(target, step(io_size="1m"))
+        load(target, step(rw="randread", io_size="1m", span="2m"))
+        list(target.purge())
+        (fd,) = target.kept_fds()
+        with Path(f"/proc/self/fd/{fd}").open("r+b") as file:
+            happens(file, directory)
+            before = os.pread(fd, 32 * MIB, 0)
+            for writes in (target.run(step(io_size="1m")), target.purge()):
+                with pytest.raises(RefusedError, match=said):
+                    list(writes)
+            assert os.pread(fd, 32 * MIB, 0) == before
+    finally:
+        target.close()
+
+
+def linked(name: Path) -> None:
+    os.link(name, name.with_name("link"))
+
+
+def replaced(name: Path) -> None:
+    linked(name)
+    name.with_name("other").write_bytes(bytes(32 * MIB))
+    name.with_name("other").replace(name)
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (linked, "it was given another name"),
+        (replaced, r"\.heatsoak is another file now"),
+        (Path.unlink, r"\.heatsoak is another file now"),
+    ],
+)
+def test_a_test_file_that_needs_a_name_is_not_written_under_another(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[Path], None],
+    said: str,
+) -> None:
+    unnamed = DirectoryTarget._fio_path
+    monkeypatch.setattr(  # as where /proc is not mounted
+        DirectoryTarget, "_fio_path", lambda self: unnamed(self).replace("/proc/", "/no-proc/")
+    )
+    target = DirectoryTarget(directory, SMALL)
+    target.open(writes=True)
+    (name,) = directory.glob("*.heatsoak")
+    happens(name)
+    with pytest.raises(RefusedError, match=said):
+        list(target.run(step(io_size="1m")))
+    target.close()
+
+
 def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
     path = directory / "precious"
     path.write_bytes(os.urandom(4 * MIB))
@@ -438,14 +527,6 @@ def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
         list(target.purge())
     target.close()
     assert path.read_bytes() == before
-
-
-def test_a_file_that_is_not_there_is_made_without_ever_having_a_name(directory: Path) -> None:
-    target = FileTarget(directory / "new", SMALL)
-    target.open(writes=True)
-    load(target, step(io_size="1m"))
-    assert list(directory.iterdir()) == []
-    target.close()
 
 
 def test_a_path_that_is_not_a_directory_is_a_usage_error(directory: Path) -> None:

@@ -30,7 +30,7 @@ from guarded import (
     tool,
 )
 from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.guard import why_not
+from heatsoak.target.guard import examine
 from heatsoak.tools import VARIABLE
 from loop_drive import LOCK, detached_behind
 from rest_long import rest_long
@@ -693,7 +693,7 @@ def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
             assert sum_of(drive) == before[0]
             assert name == "swap in use" or after == before[1]
         if attempt.place.is_block_device():
-            reasons = "; ".join(why_not(attempt.place))
+            reasons = "; ".join(examine(attempt.place)[0])
             assert (reasons == "") == attempt.is_nameable
             assert attempt.is_nameable or attempt.said.lower() in reasons.lower()
 
@@ -707,15 +707,26 @@ def test_the_docs_list_every_situation_and_how_many_there_are() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_empty_drive_that_is_named_is_accepted_and_written(bench: Bench, protocol: str) -> None:
+def test_a_drive_whose_data_may_be_lost_is_accepted_and_written(
+    bench: Bench, protocol: str
+) -> None:
     drive = bench.make()
-    with drive.image.open("r+b") as file:  # data of no kind: what an earlier test left
+    with drive.image.open("r+b") as file:
         file.seek(8 << 20)
         file.write(bytes(range(1, 256)) * 4096)
     run("blockdev", "--flushbufs", drive.node)
     before, writes = drive.sum(), drive.writes()
     on = ("--on", str(bench.directory / "source"), "--to") if protocol == "copy" else ("--on",)
-    words = ("run", f"{protocol}.toml", *on, str(drive.node), "--erase", drive.id, "-o", "r")
+    words = (
+        "run",
+        f"{protocol}.toml",
+        *on,
+        str(drive.node),
+        "--erase",
+        f"{drive.id}:NOT-EMPTY",
+        "-o",
+        "r",
+    )
     done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == 0, done.stderr
     assert drive.sum() != before

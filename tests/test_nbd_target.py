@@ -16,7 +16,7 @@ import pytest
 from command import complaint, heatsoak_here
 from drive_contents import CONTENTS
 from guarded import Drive
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak.errors import HeatsoakError, NotEmptyError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.sensor import Roots
 from heatsoak.target import Batch, Note, parse_place
@@ -209,8 +209,10 @@ def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path, place: int) -
     uri = serve("file", image(tmp_path / "image", (place, b"\x01")))
     with pytest.raises(RefusedError, match="has data") as caught:
         NbdTarget(uri).open(writes=True)
-    assert f"add --erase '{uri}:{SIZE}'" in str(caught.value)
-    NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+    assert f"add --erase '{uri}:{SIZE}:NOT-EMPTY'" in str(caught.value)
+    with pytest.raises(NotEmptyError, match="it is not empty: "):
+        NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
+    NbdTarget(uri, f"{uri}:{SIZE}:NOT-EMPTY").open(writes=True)
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def claimed(image: Path) -> Iterator[Callable[[str], Claim]]:
         claims: list[Claim] = []
 
         def take(transport: str) -> Claim:
-            made = claim(node, f"{node}:{SIZE}")
+            made = claim(node, f"{node}:{SIZE}:NOT-EMPTY")
             claims.append(made)
             made.info = dataclasses.replace(made.info, transport=transport)
             image.write_bytes(os.urandom(SIZE))

@@ -117,7 +117,7 @@ def test_what_prepared_the_interrupted_step_is_repeated(
     tmp_path: Path, drive: Path, step: str, again: list[str]
 ) -> None:
     (tmp_path / "short.toml").write_text(DRIVE_PROTOCOL)
-    erase = ("--erase", f"{drive}:{SIZE}")
+    erase = ("--erase", f"{drive}:{SIZE}:NOT-EMPTY")  # what a killed run left is nobody's
     cut_in(tmp_path, step, *erase, on=str(drive))
     before = [name for name in steps_begun(Recording.open(tmp_path / "r")) if name != step]
     done = resume_here(tmp_path, *erase, on=str(drive))
@@ -134,7 +134,7 @@ def test_what_prepared_the_interrupted_step_is_repeated(
 def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Path) -> None:
     protocol = DRIVE_PROTOCOL.replace('kind = "purge"', 'kind = "purge"\ncapacity = "50%"')
     (tmp_path / "short.toml").write_text(protocol)
-    erase = ("--erase", f"{drive}:{SIZE}")
+    erase = ("--erase", f"{drive}:{SIZE}:NOT-EMPTY")  # what a killed run left is nobody's
     cut_in(tmp_path, "second", *erase, on=str(drive))
     assert resume_here(tmp_path, *erase, on=str(drive)).returncode == 0
     recording = require_whole(tmp_path / "r")

@@ -4,6 +4,7 @@
 HeatsoakError           3  something failed; base of all
 ├── UsageError          2  wrong arguments or input files
 ├── RefusedError        4  refused for safety
+│   └── NotEmptyError   4  a drive that is named holds data
 ├── ToolError           3  a drive or a tool failed
 │   └── ShutDownError   3  a drive overheated and shut itself down
 └── RunInterrupted    130  stopped by the user; the recording is kept
@@ -34,6 +35,20 @@ class RefusedError(HeatsoakError):
     """Continuing could destroy data; when in doubt, this is raised."""
 
     exit_code = 4
+
+
+class NotEmptyError(RefusedError):
+    """A drive that is named holds data, and may only be written by who knows that.
+
+    Attributes:
+        held: what is known of the data.
+        erase: what ``--erase`` needs.
+        answer: what is typed at a terminal instead: the drive's model, or its id.
+    """
+
+    def __init__(self, message: str, *, held: str, erase: str, answer: str) -> None:
+        super().__init__(message)
+        self.held, self.erase, self.answer = held, erase, answer
 
 
 class ToolError(HeatsoakError):

@@ -96,6 +96,13 @@ _ENVIRONMENT = (
         ("heatsoak-run", "heatsoak-rack"),
     ),
     (
+        "HEATSOAK_STATE",
+        "Where heatsoak remembers what its runs have left on drives, so that the next one need not "
+        "ask whether that may be overwritten; otherwise ~/.local/state/heatsoak, or for root "
+        "/var/lib/heatsoak.",
+        ("heatsoak-run", "heatsoak-rack"),
+    ),
+    (
         "HEATSOAK_RACK",
         "Where a host keeps its tests of a rack until they are collected; otherwise "
         "~/.local/state/heatsoak/rack.",

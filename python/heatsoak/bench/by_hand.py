@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from heatsoak.bench.plan import PlannedRun
-from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError, UsageError
+from heatsoak.errors import HeatsoakError, NotEmptyError, RunInterrupted, ShutDownError, UsageError
 from heatsoak.output import print_err
 from heatsoak.protocol import Conditions, Label, Protocol
 
@@ -137,6 +137,15 @@ class Prompt:
                 if not word:
                     return
                 print_err(f"'{word}' is neither")
+
+
+def agrees_to_lose(found: NotEmptyError) -> bool:
+    """Ask whether what is on a drive may be overwritten; only its model, or id, means yes."""
+    _forget_what_was_typed()
+    print_err(
+        f"{found.held}; all of it will be overwritten. If it may, type {found.answer}: ", end=""
+    )
+    return _line().strip() == found.answer
 
 
 def _forget_what_was_typed() -> None:

@@ -23,6 +23,7 @@ def plan_copy(
     erase_id: str | None,
     roots: Roots,
     before_reading: Callable[[], None] | None,
+    warn: Callable[[str], None],
 ) -> tuple[Protocol, PlannedRun]:
     """Check that a copy can be made, and return its protocol and run; nothing is touched.
 
@@ -31,7 +32,7 @@ def plan_copy(
     is written before it is read; so is a simulated drive.
     """
     destination.refuse_unsafe(
-        writes=True, erase_id=erase_id, roots=roots, before_reading=before_reading
+        writes=True, erase_id=erase_id, roots=roots, before_reading=before_reading, warn=warn
     )
     source = find_source()
     _refuse_same(source, destination)

@@ -90,6 +90,7 @@ def plan_session(
     options: DriveOptions | None = None,
     roots: Roots | None = None,
     tell: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> "Session":
     """Return the runs of a protocol on `place`, once it is known that the place can be used.
 
@@ -98,19 +99,26 @@ def plan_session(
     safety comes before any other complaint, and what cannot be found or read is complained of
     after that.
     With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` gets a
-    line meanwhile. Without, the drive is asked nothing.
+    line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
+    that the user agrees to lose.
     """
     roots, options = roots or Roots(), options or DriveOptions()
     wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
     if copy_from is not None:
         protocol, run = plan_copy(
-            place, copy_from, load_protocol, erase_id=erase_id, roots=roots, before_reading=wait
+            place,
+            copy_from,
+            load_protocol,
+            erase_id=erase_id,
+            roots=roots,
+            before_reading=wait,
+            warn=warn,
         )
         for option in [*options.given, *(key for key in SETTINGS if key in run.conditions)]:
             raise UsageError(f"{option}: applies to one drive, but a copy has two")
         _check_erase(place, erase_id)
         return Session(place, protocol, [run], options, roots)
-    protocol = _load_safely(place, load_protocol, erase_id, roots, wait)
+    protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
     axes = [] if place.is_simulated else axes_by_hand(protocol)
     session = Session(
         place, protocol, runs_of(protocol, place, axes, erase_id), options, roots, axes
@@ -128,6 +136,7 @@ def _load_safely(
     erase_id: str | None,
     roots: Roots,
     wait: Callable[[], None] | None,
+    warn: Callable[[str], None],
 ) -> Protocol:
     """Load a protocol for one drive; raise RefusedError first where the place must not be used."""
     try:
@@ -142,6 +151,7 @@ def _load_safely(
         erase_id=erase_id,
         roots=roots,
         before_reading=wait,
+        warn=warn,
     )
     if copies:
         raise UsageError(

@@ -1,12 +1,14 @@
 """``heatsoak run``: run a protocol on a target and judge what it recorded."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from heatsoak.analysis import analyze
+from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.drive_settings import leftovers
 from heatsoak.bench.rows import planned_row
@@ -24,7 +26,7 @@ from heatsoak.cli.common import (
     print_json,
 )
 from heatsoak.cli.judged import print_judged
-from heatsoak.errors import UsageError
+from heatsoak.errors import NotEmptyError, UsageError
 from heatsoak.output import announce
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
@@ -74,7 +76,11 @@ def run_command(
     output: OutputOption = None,
     erase: Annotated[
         str | None,
-        typer.Option("--erase", metavar="ID", help="The drive whose data may be destroyed."),
+        typer.Option(
+            "--erase",
+            metavar="ID",
+            help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
+        ),
     ] = None,
     power_sensor: Annotated[
         str | None,
@@ -119,14 +125,21 @@ def run_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Run a protocol on a drive, and judge what was recorded."""
-    session = plan_session(
+    planned = partial(
+        plan_session,
         parse_place(to or on),
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         copy_from=None if to is None else lambda: parse_place(on),
-        erase_id=erase,
         options=DriveOptions(power_sensor, sensors, Thresholds(tmt1, tmt2)),
         tell=None if dry_run else announce,
+        warn=announce,
     )
+    try:
+        session = planned(erase_id=erase)
+    except NotEmptyError as found:
+        if dry_run or not is_attended() or not agrees_to_lose(found):
+            raise
+        session = planned(erase_id=found.erase)
     if not session.is_simulated:
         for note in leftovers():
             announce(note.text)

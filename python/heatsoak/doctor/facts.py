@@ -433,15 +433,18 @@ def of_target(text: str) -> list[Row]:
 
 def _block(path: Path, machine: Machine) -> Seen:
     from heatsoak.target.device import describe_device
-    from heatsoak.target.guard import why_not
+    from heatsoak.target.guard import examine
+    from heatsoak.target.guard.named import word_for
 
     if not can_open(path):
         return Seen("missing", "not allowed to open it", AS_ROOT)
-    reasons = why_not(path, machine.roots)
+    reasons, data = examine(path, machine.roots)
     if reasons:
         return Seen("limited", f"can only be read: {'; '.join(reasons)}")
-    erase_id = describe_device(path, machine.roots).erase_id
-    return Seen("ok", f"can be tested: it is empty, and writing needs --erase {erase_id}")
+    name = describe_device(path, machine.roots).erase_id
+    assert name is not None
+    held = data or "it is empty, or as heatsoak left it"
+    return Seen("ok", f"can be tested: {held}; writing needs --erase {word_for(name, data)}")
 
 
 def _nbd_target() -> Seen:

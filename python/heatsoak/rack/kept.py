@@ -26,12 +26,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording.files import replace_atomically
+from heatsoak.target.state import state_directory
 from heatsoak.target.undo import lock
 
 #: Environment variable for another directory to keep tests in.
 HOME_VARIABLE = "HEATSOAK_RACK"
-#: Where root's tests are kept.
-ROOTS = Path("/var/lib/heatsoak/rack")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 
 #: ``absent``: never started here. ``starting``: has not locked its drive yet. ``ready``: has, and
@@ -108,12 +107,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 def home() -> Path:
     """Return the directory that this host keeps tests in."""
     chosen = os.environ.get(HOME_VARIABLE)
-    if chosen:
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return ROOTS
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "heatsoak" / "rack"
+    return Path(chosen) if chosen else state_directory() / "rack"
 
 
 def directory_of(run: str, name: str) -> Path:

@@ -125,7 +125,8 @@ def as_toml(hosts: dict[str, Host], drives: dict[str, list[DriveRow]]) -> str:
             if row.writable:
                 table: Table = tomlkit.table()
                 table.update({"host": hosts[id_].name, "on": row.id, "erase": row.id})
-                table.add(tomlkit.comment(f"{row.model or 'a drive'}, {row.path}"))
+                held = "" if row.erase in (None, row.id) else f": {row.why}"
+                table.add(tomlkit.comment(f"{row.model or 'a drive'}, {row.path}{held}"))
                 table.add("labels", tomlkit.inline_table())
                 tables.append(table)
     document.add("drive", tables)

@@ -35,7 +35,9 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for drive in drives:
         if drive["writable"]:
-            writing = Text(f"safe with --erase {drive['id']}", style="green")
+            is_safe = drive["erase"] == drive["id"]
+            text = f"safe with --erase {drive['id']}" if is_safe else drive["why"]
+            writing = Text(text, style="green" if is_safe else "yellow")
         else:
             writing = Text(f"refused: {drive['why']}", style="yellow")
         table.add_row(

@@ -10,7 +10,7 @@ from heatsoak.sensor.base import SensorInfo
 
 SECTOR = 512  # the counters' unit, whatever the drive's block size
 # Documentation/block/stat.rst
-_SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS = 2, 6, 9
+_SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS, _SECTORS_DISCARDED = 2, 6, 9, 13
 
 _Sectors = tuple[int, int]
 
@@ -109,6 +109,14 @@ def _sectors(stat: Path) -> _Sectors | None:
     if len(fields) <= _SECTORS_WRITTEN or not all(field.isdecimal() for field in fields):
         return None
     return int(fields[_SECTORS_READ]), int(fields[_SECTORS_WRITTEN])
+
+
+def sectors_changed(disk: Path) -> int | None:
+    """Return how many sectors were written and discarded so far; None if that is not counted."""
+    fields = (sysfs.read_text(disk / "stat") or "").split()
+    if len(fields) <= _SECTORS_DISCARDED:
+        return None
+    return int(fields[_SECTORS_WRITTEN]) + int(fields[_SECTORS_DISCARDED])
 
 
 #: Field numbers of the counters of reads and writes: I/Os, sectors, milliseconds.

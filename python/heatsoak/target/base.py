@@ -4,9 +4,10 @@ A run has one target, or a copy's two: :class:`Drives`.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
@@ -79,6 +80,20 @@ Batch = pl.DataFrame | Note | Outcome
 #: A batch without samples, yielded while there is nothing new, and how often.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
+
+T = TypeVar("T")
+
+
+def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:
+    """Return the result of `work`, yielding heartbeats meanwhile.
+
+    Closing the generator waits for the end of `work`, which cannot be stopped.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        while not wait([future], timeout=BEAT_S).done:
+            yield HEARTBEAT
+    return future.result()
 
 
 class RecordingClock(Protocol):

@@ -113,7 +113,9 @@ class DriveRow(BaseModel):
         id: for ``--erase`` if it is a real drive, for ``--on`` if it is a simulated one.
         path: the device node; None for a simulated drive.
         sensors: the columns that its own sensors fill.
+        writable: whether it may be written once it is named with ``--erase``.
         why: why it must not be written, or what is needed to write it.
+        erase: what ``--erase`` needs; None if it must not be written, or needs no name.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -128,6 +130,7 @@ class DriveRow(BaseModel):
     sensors: list[str]
     writable: bool
     why: str
+    erase: str | None = None
 
 
 def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:

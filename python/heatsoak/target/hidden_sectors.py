@@ -143,6 +143,11 @@ class Hidden:
     path: Path
     file: int
 
+    @property
+    def shown_bytes(self) -> int:
+        """How much of the drive it still shows."""
+        return self.kept.shown * SECTOR
+
     def is_held(self) -> bool:
         """Whether the drive still hides it: after an error or a reset, Linux unhides everything."""
         now = read(self.hdparm, self.claim.fd, self.claim.path)

@@ -24,10 +24,13 @@ def _real(roots: Roots) -> Iterator[DriveRow]:
 
 
 def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
-    from heatsoak.target.guard import why_not  # Linux only
+    from heatsoak.target.guard import examine  # Linux only
+    from heatsoak.target.guard.named import word_for
 
-    reasons = why_not(info.path, roots)
+    reasons, data = examine(info.path, roots)
     name = info.erase_id or str(info.path)
+    erase = None if reasons else word_for(name, data)
+    empty = "it is empty, or as heatsoak left it, and not in use"
     return DriveRow(
         id=name,
         path=str(info.path),
@@ -37,7 +40,8 @@ def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
         simulated=False,
         sensors=_columns(info, roots),
         writable=not reasons,
-        why="; ".join(reasons) or "it is empty and not in use; writing needs --erase ID",
+        why="; ".join(reasons) or f"{data or empty}; writing needs --erase {erase}",
+        erase=erase,
     )
 
 

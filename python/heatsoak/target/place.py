@@ -114,7 +114,7 @@ class Place:
                 hides=hides,
             )
         if self.kind == "file":
-            return FileTarget(path, file_size, settings=settings, clock=clock)
+            return FileTarget(path, settings=settings, clock=clock)
         return DirectoryTarget(path, file_size, settings=settings, clock=clock)
 
     def refuse_unsafe(
@@ -124,17 +124,22 @@ class Place:
         erase_id: str | None,
         roots: Roots,
         before_reading: Callable[[], None] | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Raise RefusedError if loading it could destroy something.
 
         Changes nothing, and opens nothing for writing. `before_reading` is called once all other
-        checks have passed, before the drive is read.
+        checks have passed, before the drive is read. `warn` is told what would be lost although
+        the user agrees.
         """
         if self.kind == "block":
             if writes:
                 from heatsoak.target.guard import check  # Linux only
 
-                check(Path(self.text), erase_id, roots, before_reading=before_reading)
+                path = Path(self.text)
+                data = check(path, erase_id, roots, before_reading=before_reading)
+                if data is not None:
+                    warn(f"{path}: {data}; this run overwrites it")
             elif before_reading is not None:
                 before_reading()
             return
@@ -143,7 +148,9 @@ class Place:
         target = self.target(None, erase_id=erase_id, roots=roots)
         try:
             if self.kind != "directory":  # creating our own file does no harm
-                target.open(writes)
+                for note in target.open(writes):
+                    if note.level == "warning":
+                        warn(note.text)
         finally:
             target.close()
 

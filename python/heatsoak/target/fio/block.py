@@ -4,20 +4,23 @@ import os
 import stat
 import sys
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Spare
+from heatsoak.protocol import PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
+from heatsoak.sensor.traffic import sectors_changed
 from heatsoak.target import hctm, hidden_sectors, purge
 from heatsoak.target.base import Batch, Note, RecordingClock
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import Claim, claim
+from heatsoak.target.guard.look import View
 from heatsoak.target.spare import spare_note
 
 
@@ -61,6 +64,8 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
+            if (data := self._claimed.data) is not None:
+                yield Note("warning", f"{self._path}: {data}; this run overwrites it")
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)
@@ -117,10 +122,26 @@ class BlockTarget(FioTarget):
         erased = {} if self._claimed is None else {"erased": self._claimed.id}
         return {**super().describe(), **erased}
 
+    @property
+    def _left_as(self) -> str | None:
+        return self._info.erase_id
+
+    def _held(self) -> View | None:
+        if self._claimed is None:
+            return None
+        # an error where sectors are hidden would make the kernel show them again
+        shown = self._info.size_bytes if self._hidden is None else self._hidden.shown_bytes
+        disk = sysfs.directory_of_number(self._number, self._roots)
+        changed = None if disk is None else sectors_changed(disk)
+        return View.through(self._claimed.fd, shown, changed)
+
+    def _again(self, held: View) -> AbstractContextManager[View]:
+        assert self._claimed is not None
+        self._claimed.examine_again()
+        return super()._again(held)
+
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
-        """Check that it is still the drive that was examined, and that nobody else changed it."""
-        if self._claimed is not None:
-            self._claimed.examine_again()
+        """Warn if the drive no longer hides what it was told to."""
         if self._hidden is not None and not self._hidden.is_held():
             yield Note(
                 "warning",
@@ -128,43 +149,27 @@ class BlockTarget(FioTarget):
                 "error or a reset; nothing was written there",
             )
 
-    def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload or replay; if it fails because the drive is gone, the error says so.
-
-        The kernel sets a removed drive's size to 0, which fio reports as a lack of space.
-        """
-        try:
-            yield from super().run(step)
-        except ToolError as error:
-            if sysfs.directory_of_number(self._number, self._roots) is None:
-                raise ToolError(f"{self._path}: the drive is gone: {error}") from error
-            raise
-        finally:  # a step can be ended at any time
-            self._look()
-
-    def _look(self) -> None:
-        if self._claimed is not None:
-            self._claimed.look()
+    def _explained(self, error: ToolError) -> HeatsoakError | None:
+        # the kernel sets a removed drive's size to 0, which fio reports as a lack of space
+        if sysfs.directory_of_number(self._number, self._roots) is None:
+            return ToolError(f"{self._path}: the drive is gone: {error}")
+        return None
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Purge through the claimed descriptor, with :mod:`heatsoak.target.purge`."""
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is only open for reading and cannot be purged")
-        self._claimed.examine_again()
         self._show_all()
-        try:
-            yield from purge.purge(self._claimed, method, self._ioctl)
-        finally:
-            self._look()
+        yield from purge.purge(self._claimed, method, self._ioctl)
 
     def _spare(self, used: int, spare: Spare) -> Note:
         if spare != "hpa":
             return super()._spare(used, spare)
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is only open for reading and cannot hide sectors")
-        self._claimed.examine_again()
+        self._examine_again()
         self._hidden = hidden_sectors.hide(self._claimed, used)
-        self._look()
+        self.look()
         how = "is hidden by the drive until the end of the run (host protected area)"
         return spare_note(used, self.identity.size_bytes, how)
 

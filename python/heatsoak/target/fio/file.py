@@ -1,12 +1,13 @@
-"""A file: our own test file in a directory, or an existing file that is only read."""
+"""A file: our own test file in a directory, or a file that is there and only read."""
 
 import errno
 import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.fio.tool import takes_direct
+from heatsoak.target.guard import refusal
+from heatsoak.target.guard.look import View
+from heatsoak.target.guard.users import writers_of_own
 from heatsoak.tools import environment, which
 from heatsoak.units import Size, format_bytes
 
@@ -43,14 +47,13 @@ class DirectoryTarget(FioTarget):
         directory: Path,
         file_size: Size = _WHOLE,
         *,
-        named: Path | None = None,
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
         `file_size` can be a share of the usable space, which is the free space minus 10 % of the
-        file system. `named` is the user's name of the target, if that is not the directory.
+        file system.
 
         Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
         """
@@ -61,7 +64,7 @@ class DirectoryTarget(FioTarget):
         self._direct = False
         self._sees_holes = True
         self._laid_out: list[tuple[int, int]] = []
-        path = named or directory
+        self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
         space = _Space.of(directory)
@@ -78,7 +81,6 @@ class DirectoryTarget(FioTarget):
             raise UsageError(f"file_size is {file_size}: a test file needs at least 4096 bytes")
         self._wanted = wanted if wanted > space.usable else None
         self.identity = _identity(
-            path,
             directory,
             size,
             {
@@ -100,6 +102,9 @@ class DirectoryTarget(FioTarget):
         try:
             yield from self._make()
             assert self._fd is not None
+            self._claimed_in = self._directory.stat()
+            # looking at it must not read ahead into what was never written
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
             os.ftruncate(self._fd, size)
         except OSError as error:
             raise ToolError(
@@ -186,6 +191,29 @@ class DirectoryTarget(FioTarget):
         """Return how the load is made."""
         return {**super().describe(), "test_file_bytes": self.identity.size_bytes}
 
+    @property
+    def _what(self) -> str:
+        return f"the test file in {self._directory}"
+
+    def _held(self) -> View | None:
+        if self._fd is None:
+            return None
+        return View(os.fstat(self._fd).st_size, partial(_written, self._fd))
+
+    def _again(self, held: View) -> AbstractContextManager[View]:
+        assert self._fd is not None
+        file = os.fstat(self._fd)
+        reasons = writers_of_own(self._fd)
+        if not _is(self._directory.stat, self._claimed_in):
+            reasons.append("the directory is another one now: moved, unmounted or mounted over")
+        if self._name is not None and not _is(self._name.lstat, file):
+            reasons.append(f"{self._name} is another file now")
+        if file.st_nlink > 1:
+            reasons.append("it was given another name")
+        if reasons:
+            raise refusal(self._what, reasons)
+        return super()._again(held)
+
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
         """Write what the step will read and what has not been written yet."""
         for begin, end in regions:
@@ -270,41 +298,30 @@ class DirectoryTarget(FioTarget):
 
 
 class FileTarget(DirectoryTarget):
-    """A file by its path: only read if it exists, otherwise our own test file.
-
-    The test file has no name either, so nothing appears at the path.
-    """
+    """A file that is there already, and is only read."""
 
     def __init__(
         self,
         path: Path,
-        file_size: Size = _WHOLE,
         *,
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Examine the path; raises UsageError if it is not a file."""
-        self._existing = path if path.exists() else None
-        if self._existing is None:
-            super().__init__(path.parent, file_size, named=path, settings=settings, clock=clock)
-            return
         if not path.is_file():
             raise UsageError(f"{path}: is not a file")
         FioTarget.__init__(self, settings, clock)
+        self._path = path
         self._fd = None
         self._name = None
         self._direct = False
-        self.identity = _identity(path, path, path.stat().st_size, {"existing": True})
+        self.identity = _identity(path, path.stat().st_size, {"existing": True})
 
     def _claim(self, writes: bool) -> Iterator[Note]:
-        path = self._existing
-        if path is None:
-            yield from super()._claim(writes)
-            return
+        path = self._path
         if writes:
             raise RefusedError(
-                f"{path}: already exists and would be overwritten: name a directory, or a file "
-                "that does not exist yet"
+                f"{path}: already exists and would be overwritten: name a directory instead"
             )
         if self.identity.size_bytes < 4096:
             raise UsageError(f"{path}: has {self.identity.size_bytes} bytes, too few to load")
@@ -319,17 +336,14 @@ class FileTarget(DirectoryTarget):
         if hole < self.identity.size_bytes:
             yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
-        if self._existing is None:
-            yield from super()._before(name, regions)
+    def _held(self) -> View | None:
+        return None
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
-        """Purge our own file; raises RefusedError for any other."""
-        if self._existing is not None:
-            raise RefusedError(
-                f"{self._existing}: was not created by heatsoak, so it will not be purged"
-            )
-        yield from super()._purge(method)
+    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
+        yield from ()
+
+    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002
+        raise RefusedError(f"{self._path}: was not created by heatsoak, so it will not be purged")
 
 
 class _Space:
@@ -349,6 +363,33 @@ class _Space:
         return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
 
 
+def _written(fd: int, offset: int, length: int) -> bytes:
+    """Return what was written into a range of a file, and zeros where nothing was.
+
+    On some file systems, a reserved block that was read no longer looks like a hole.
+    """
+    found, at, end = bytearray(length), offset, offset + length
+    while at < end:
+        try:
+            begin = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            break
+        at = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
+        if begin < at:
+            piece = os.pread(fd, at - begin, begin)
+            found[begin - offset : begin - offset + len(piece)] = piece
+    return bytes(found)
+
+
+def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -> bool:
+    """Whether the `status` that is asked for now is of the expected file or directory."""
+    with suppress(OSError):
+        return expected is not None and os.path.samestat(status(), expected)
+    return False
+
+
 def _page_cache_note(path: Path) -> Note:
     return Note(
         "warning",
@@ -362,8 +403,8 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
-def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Identity:
-    """Return the identity of a file at `place`, with its drive if known."""
+def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
+    """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
         if (name := device_behind(place)) is not None:
@@ -371,7 +412,7 @@ def _identity(path: Path, place: Path, size: int, details: dict[str, Any]) -> Id
     drive = {} if info is None else info.details()
     return Identity(
         kind="file",
-        path=str(path),
+        path=str(place),
         model=info.model if info is not None else None,
         serial=info.serial if info is not None else None,
         size_bytes=size,

@@ -1,48 +1,33 @@
 """An NBD export: a virtual drive, or somebody's data behind a socket."""
 
-import hashlib
-import os
-import shlex
-from collections.abc import Generator, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
-from heatsoak.output import printable
-from heatsoak.protocol import LoadStep, PurgeMethod
+from heatsoak.protocol import PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
-from heatsoak.target.fio.target import FioTarget, Regions, Settings
-from heatsoak.target.guard.content import content
-from heatsoak.target.guard.look import SAMPLE_BYTES, places
+from heatsoak.target.fio.target import FioTarget, Settings
+from heatsoak.target.guard import left, refusal
+from heatsoak.target.guard.data import look_for_data
+from heatsoak.target.guard.look import SAMPLE_BYTES, View, contents, is_filled, places
+from heatsoak.target.guard.named import Naming
 from heatsoak.units import format_bytes
 
 _TRIMMED_AT_ONCE = 1 << 30
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """The contents of an export when it was examined.
-
-    Attributes:
-        digest: of its ends and samples; empty if all of it is a hole of zeros.
-        reasons: the reasons not to write to it.
-    """
-
-    digest: str
-    reasons: list[str]
 
 
 class NbdTarget(FioTarget):
     """An export that fio loads with its nbd engine.
 
     It is only written without ``--erase`` if the server says that all of it is a hole of zeros
-    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` must name it, and it must not have
-    anything that a block device must not have. The connection used to check this is kept open until
-    the end, and before every step a new one must lead to the same server, size and contents.
-    Whether another client uses it at the same time cannot be known.
+    (NBD's block status); otherwise ``--erase URI:SIZE_BYTES`` must name it, as a block device
+    is named, and it must not have anything that a block device must not have. The connection used
+    to check this is kept open until the end, and before every step a new one must lead to the same
+    server, size and contents. Whether another client uses it at the same time cannot be known.
     """
 
     def __init__(
@@ -58,8 +43,7 @@ class NbdTarget(FioTarget):
         self._uri = uri
         self._erase_id = erase_id
         self._server: Server | None = None
-        self._held: NbdConnection | None = None
-        self._seen: _Seen | None = None
+        self._connection: NbdConnection | None = None
         with Server(uri) as server, server.connect() as export:
             size = export.size_bytes
             self._trims = export.trims
@@ -75,20 +59,21 @@ class NbdTarget(FioTarget):
         if not writes:
             export.close()
             return
-        self._held = export
+        self._connection = export
         self._demand_writable(export)
-        seen = self._seen = _whole(_look(export))
-        if seen.reasons:
-            raise self._refusal(*seen.reasons)
-        if self._erase_id is not None and self._erase_id != self._name():
-            raise self._refusal(
-                f"--erase names '{self._erase_id}', but this export is '{self._name()}'"
-            )
-        if self._erase_id is None and (filled := _why_not_empty(export)) is not None:
-            raise self._refusal(
-                f"{filled}; if it may be overwritten, add --erase {shlex.quote(self._name())}"
-            )
+        if reasons := contents(_view(export)):
+            raise refusal(self._uri, reasons)
+        filled, data = _why_not_empty(export), None
+        if filled is not None:
+            data = left.unknown(self._name(), look_for_data(_view(export)))
+        if filled is not None or self._erase_id is not None:
+            unnamed = f"{filled}; if it may be overwritten"
+            named = Naming(self._uri, [self._name()], "export", unnamed)
+            if (refused := named.refused(self._erase_id, data)) is not None:
+                raise refused
         self._demand_second()
+        if data is not None:
+            yield Note("warning", f"{self._uri}: {data}; this run overwrites it")
         yield Note(
             "info",
             f"{self._uri}: will be overwritten; there is no way to tell whether another client is "
@@ -97,11 +82,10 @@ class NbdTarget(FioTarget):
 
     def _demand_writable(self, export: NbdConnection) -> None:
         if export.size_bytes != self.identity.size_bytes:
-            raise self._refusal(
-                f"its size was {self.identity.size_bytes} and is {export.size_bytes} now"
-            )
+            sizes = f"its size was {self.identity.size_bytes} and is {export.size_bytes} now"
+            raise refusal(self._uri, [sizes])
         if export.read_only:
-            raise self._refusal("the server is read-only")
+            raise refusal(self._uri, ["the server is read-only"])
 
     def _demand_second(self) -> None:
         """Raise ToolError if the server does not allow a second connection."""
@@ -116,11 +100,6 @@ class NbdTarget(FioTarget):
 
     def _name(self) -> str:
         return f"{self._uri}:{self.identity.size_bytes}"
-
-    def _refusal(self, *reasons: str) -> RefusedError:
-        return RefusedError(
-            printable(f"{self._uri}: refusing to write to it: {'; '.join(reasons)}")
-        )
 
     def _place(self) -> FioPlace:
         if "nbd" not in self.fio.engines:
@@ -144,32 +123,26 @@ class NbdTarget(FioTarget):
         """Return how the load is made."""
         return {**super().describe(), "uri": self._uri}
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
-        """Check that it is still the claimed export with the same contents."""
-        if self._held is None:
-            return
-        yield from self._recheck(self._held)
-        self._seen = None  # until the step has ended
+    @property
+    def _left_as(self) -> str | None:
+        return self._name()
 
-    def _recheck(self, held: NbdConnection) -> Iterator[Batch]:
-        """Raise RefusedError unless a new connection leads to the claimed export."""
+    def _held(self) -> View | None:
+        return None if self._connection is None else _view(self._connection)
+
+    @contextmanager
+    def _again(self, held: View) -> Iterator[View]:
+        """Give the export as a new connection finds it, which must lead to the claimed one."""
         assert self._server is not None
         try:
             held.read(0, SAMPLE_BYTES)
         except ToolError as error:
             raise self._lost() from error
         if not self._server.is_in_place():
-            raise self._refusal("its socket was replaced")
-        expected = self._seen
-        if expected is None:
-            expected = yield from _look(held)
+            raise refusal(self._uri, ["its socket was replaced"])
         with self._server.connect() as export:
             self._demand_writable(export)
-            seen = yield from _look(export)
-        if seen.reasons:
-            raise self._refusal(*seen.reasons)
-        if seen.digest != expected.digest:
-            raise self._refusal("its contents were changed by somebody else")
+            yield _view(export)
 
     def _lost(self) -> HeatsoakError:
         """Return the error for a lost connection."""
@@ -178,56 +151,40 @@ class NbdTarget(FioTarget):
                 server.connect().close()
         except (ToolError, UsageError):
             return ToolError(f"{self._uri}: the server is gone")
-        return self._refusal(
-            "the server that was examined has closed its connection, and another answers now"
-        )
+        another = "the server that was examined has closed its connection, and another answers now"
+        return refusal(self._uri, [another])
 
-    def run(self, step: LoadStep) -> Iterator[Batch]:
-        """Run one workload or replay; if it fails because the server is gone, the error says so."""
-        try:
-            yield from super().run(step)
-        except ToolError as error:
-            if self._seen is not None:  # fio was not started
-                raise
-            raise self._explained(error) from error
-        if self._held is not None:
-            self._seen = yield from _look(self._held)
-
-    def _explained(self, error: ToolError) -> HeatsoakError:
-        """Return why a step failed: because the server is gone, or else `error`."""
-        if self._held is not None:
+    def _explained(self, error: ToolError) -> HeatsoakError | None:
+        if self._connection is not None:
             with suppress(ToolError):
-                self._held.read(0, SAMPLE_BYTES)
-                return error
+                self._connection.read(0, SAMPLE_BYTES)
+                return None
             lost = self._lost()
         else:
             with suppress(ToolError, UsageError), Server(self._uri) as server:
                 server.connect().close()
-                return error
+                return None
             lost = ToolError(f"{self._uri}: the server is gone")
         return type(lost)(f"{lost}: {error}")
 
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
         """Trim the whole export through the open connection."""
-        held = self._held
+        held = self._connection
         if held is None:
             raise RefusedError(f"{self._uri}: is only open for reading and cannot be purged")
-        yield from self._recheck(held)
         if not held.trims:
             yield Note("warning", f"{self._uri}: does not support trim, so it was not purged")
             return
         size = self.identity.size_bytes
-        self._seen = None
         for start in range(0, size, _TRIMMED_AT_ONCE):
             held.trim(start, min(_TRIMMED_AT_ONCE, size - start))
             yield HEARTBEAT
-        self._seen = yield from _look(held)
         yield Note("info", f"{self._uri}: {format_bytes(size)} were trimmed")
 
     def _release(self) -> None:
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -241,36 +198,19 @@ def _why_not_empty(export: NbdConnection) -> str | None:
     if filled is not None:
         return f"it has data, or allocated space, at byte {filled}"
     for start, length in places(export.size_bytes):  # the server may be wrong
-        if _is_filled(export.read(start, length)):
+        if is_filled(export.read(start, length)):
             return f"it has data near byte {start}, where the server reports a hole"
     return None
 
 
-def _is_filled(piece: bytes) -> bool:
-    return piece.count(0) < len(piece)
+def _view(export: NbdConnection) -> View:
+    """Return what a connection shows; of an export that is one hole, nothing."""
 
+    @cache
+    def is_hole() -> bool:
+        return export.tells_holes and export.first_filled() is None
 
-def _look(export: NbdConnection) -> Generator[Batch, None, _Seen]:
-    """Examine an export, yielding heartbeats; one that is all hole is not read."""
-    if export.tells_holes and export.first_filled() is None:
-        return _Seen("", [])
-    size, digest = export.size_bytes, hashlib.sha256()
-    with os.fdopen(os.memfd_create("heatsoak-export"), "r+b", buffering=0) as copy:
-        copy.truncate(size)
-        for start, length in places(size):
-            piece = export.read(start, length)
-            digest.update(piece)
-            if _is_filled(piece):
-                os.pwrite(copy.fileno(), piece, start)
-            yield HEARTBEAT
-        return _Seen(digest.hexdigest(), content(copy.fileno(), size))
-
-
-def _whole(looking: Generator[Batch, None, _Seen]) -> _Seen:
-    """Return the result, ignoring heartbeats."""
-    while True:
-        try:
-            next(looking)
-        except StopIteration as end:
-            seen: _Seen = end.value
-            return seen
+    return View(
+        export.size_bytes,
+        lambda offset, length: b"" if is_hole() else export.read(offset, length),
+    )

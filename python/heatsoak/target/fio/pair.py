@@ -41,6 +41,13 @@ class FioPair(Drives):
                 f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
             )
         yield from numbered(1, destination.ready(step.name))
+        try:
+            yield from self._copy(step)
+        finally:
+            destination.look()
+
+    def _copy(self, step: Copy) -> Iterator[NumberedBatch]:
+        source, destination = self._both
         line = self._command_line(step)
         for number in range(2):
             data = {"step": step.name, "command": line}

@@ -5,12 +5,12 @@ import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
@@ -21,12 +21,16 @@ from heatsoak.target.base import (
     MonotonicClock,
     Note,
     RecordingClock,
+    waiting_for,
 )
 from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import FioPlace, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
+from heatsoak.target.guard import left, refusal
+from heatsoak.target.guard.data import look_for_data
+from heatsoak.target.guard.look import Seen, View, changes, look
 from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.units import Size, format_bytes
 
@@ -77,6 +81,8 @@ class FioTarget(ABC):
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
+        self._seen: Seen | None = None
+        self._is_written = False
 
     @abstractmethod
     def _claim(self, writes: bool) -> Iterator[Note]:
@@ -90,10 +96,61 @@ class FioTarget(ABC):
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Forget all data, or yield a warning note that this was not possible."""
 
+    def _held(self) -> View | None:
+        """Return the target as it is held open; None if it is only read."""
+        return None
+
+    def _again(self, held: View) -> AbstractContextManager[View]:
+        """Give the target as it is found now.
+
+        Raises RefusedError if it is another than the one that is `held`, or others use it.
+        """
+        return nullcontext(held)
+
+    @property
+    def _what(self) -> str:
+        """What is written, for a refusal."""
+        return self.identity.path
+
+    def look(self) -> None:
+        """Remember what is on the target; what is there beyond that later, others have written."""
+        held = self._held()
+        self._seen = None if held is None else look(held)
+
+    def _examine_again(self) -> None:
+        """Raise RefusedError if the target is not as :meth:`look` left it, or others use it."""
+        held = self._held()
+        if held is None:
+            return
+        assert self._seen is not None
+        with self._again(held) as now:
+            reasons = changes(self._seen, now)
+        if reasons:
+            raise refusal(self._what, reasons)
+        self._is_written = True
+
+    @property
+    def _left_as(self) -> str | None:
+        """The name under which the next run knows what this one left; None for what is removed."""
+        return None
+
+    def _remember(self) -> None:
+        """Let the next run know what this one has written, unless others have changed it since."""
+        name, held = self._left_as, self._held()
+        if name is None or held is None or self._seen is None or not self._is_written:
+            return
+        with suppress(OSError, ToolError):  # then the next run asks
+            if not changes(self._seen, held):
+                left.remember(name, look_for_data(held))
+
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data, and use the whole target from then on."""
+        yield from waiting_for(self._examine_again)
         self._used_bytes = None
-        return self._purge(method)
+        try:
+            yield from self._purge(method)
+        finally:
+            self.look()
 
     def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
@@ -123,8 +180,12 @@ class FioTarget(ABC):
         return []
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
-        """Prepare for the step `name`, which reads `regions`."""
+        """Prepare for the step `name`, which reads `regions`; the target was examined."""
         yield from ()
+
+    def _explained(self, error: ToolError) -> HeatsoakError | None:  # noqa: ARG002 -- for subclasses
+        """Return why a load failed where fio cannot know: because its target is gone."""
+        return None
 
     def _disk(self) -> str | None:
         """Return the kernel name of the underlying drive, if known."""
@@ -181,6 +242,7 @@ class FioTarget(ABC):
             self._fio = tool.find_fio()
             tool.setpriv()
             place = self._place()
+            self.look()
         except BaseException:
             self.close()
             raise
@@ -223,9 +285,8 @@ class FioTarget(ABC):
                 )
         line = self.command_line(step)
         read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
-        yield from self._before(step.name, [(region.offset, region.end) for region in read])
-        yield _said(step, line)
-        yield from self._watch(Load.of(step, place)).batches(line, self._keep_fds())
+        regions = [(region.offset, region.end) for region in read]
+        yield from self._load(step, regions, line, self._watch(Load.of(step, place)))
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
         place = self._place()
@@ -238,11 +299,30 @@ class FioTarget(ABC):
             log = yield from write_iolog(step, place, file, ticks)
             interval_s, seed = self.settings.status_interval_s, self.settings.seed
             line = replay_command(self.fio, step, place, interval_s, seed, log)
-            yield from self._before(step.name, log.read_region)
-            yield _said(step, line)
             watch = self._watch(log.load(step))
-            yield from watch.batches(line, kept)
+            yield from self._load(step, log.read_region, line, watch, kept)
             yield from compared(step, log, watch.status)
+
+    def _load(
+        self,
+        step: LoadStep,
+        regions: Regions,
+        line: list[str],
+        watch: FioWatch,
+        kept: Sequence[int] | None = None,
+    ) -> Iterator[Batch]:
+        """Load the target, which must be as heatsoak left it, and look at it afterwards."""
+        yield from waiting_for(self._examine_again)
+        try:
+            yield from self._before(step.name, regions)
+            yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
+            yield from watch.batches(line, self._keep_fds() if kept is None else kept)
+        except ToolError as error:
+            if (explained := self._explained(error)) is None:
+                raise
+            raise explained from error
+        finally:  # a step can be ended at any time
+            self.look()
 
     def place(self) -> FioPlace:
         """Return what fio loads; the target must be open."""
@@ -253,7 +333,11 @@ class FioTarget(ABC):
         return self._keep_fds()
 
     def ready(self, name: str) -> Iterator[Batch]:
-        """Check before the step `name` that the target is still the claimed one."""
+        """Check before the step `name` that the target is as heatsoak left it.
+
+        Whoever writes to it then calls :meth:`look`.
+        """
+        yield from waiting_for(self._examine_again)
         yield from self._before(name, [])
 
     def _watch(self, load: Load) -> FioWatch:
@@ -281,8 +365,5 @@ class FioTarget(ABC):
     def close(self) -> None:
         """Release the target and remove what was created; may be called twice."""
         self._opened = False
+        self._remember()
         self._release()
-
-
-def _said(step: LoadStep, line: list[str]) -> Note:
-    return Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})

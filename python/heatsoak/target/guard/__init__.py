@@ -18,17 +18,23 @@ A device is claimed if all of this is true:
   and its serial is read again (`identify`);
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
   search for marks finds a file system, RAID member, volume or partition table (`content`);
+- nothing else is on it either, at both ends and a few thousand places (`data`), but what heatsoak's
+  own last run has left (`left`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
-  neither (`identify`).
+  neither (`named`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`.
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data`,
+`left` and `named`. Before each step and each purge, whatever the target,
+:class:`heatsoak.target.fio.target.FioTarget` compares what is on it with what heatsoak's last step
+left (`look`).
 
 It cannot see another machine that uses the same disk through a network or a shared enclosure, a
-writer without exclusive access that hides from root, or data without a signature that nobody has
-open at the time. Only the need to name the drive protects these.
+writer without exclusive access that hides from root, or a little data without a signature between
+the places that are looked at. Only the need to name the drive protects these.
 """
 
 from heatsoak.target.guard.doubt import run_on
-from heatsoak.target.guard.hold import Claim, check, claim, why_not
+from heatsoak.target.guard.hold import Claim, check, claim, examine
+from heatsoak.target.guard.named import refusal
 
-__all__ = ["Claim", "check", "claim", "run_on", "why_not"]
+__all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]

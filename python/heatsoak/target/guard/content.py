@@ -1,4 +1,8 @@
-"""What is on a drive, according to blkid, wipefs and our own search for marks."""
+"""What is on a drive, according to blkid, wipefs and our own search for marks.
+
+libblkid knows most formats, and of many it asks more than their mark: ours are those that it does
+not know, and the marks of what is damaged.
+"""
 
 import os
 from collections.abc import Iterator
@@ -9,37 +13,45 @@ _IMAGE = "a virtual machine's disk image"
 #: The footer of a VHD, in its last 512 bytes, or 511 if made by Virtual PC before 2004:
 #: Microsoft's Virtual Hard Disk Image Format Specification.
 _VHD = b"conectix"
+_LABEL = "a BSD disk label"
+_DM = "metadata of the device mapper's {}".format
 #: Offset from the start of the drive, mark, and type. The on-disk formats are documented by their
 #: projects; Linux' include/uapi/linux/magic.h and raid/md_p.h, and the headers of libblkid's
 #: probers have the same numbers.
 _AT_START: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"LUKS\xba\xbe", "crypto_LUKS"),
-    (0x4000, b"SKUL\xba\xbe", "crypto_LUKS (its second header)"),
     (0, b"XFSB", "xfs"),
-    (0x10040, b"_BHRfS_M", "btrfs"),
-    (0x400, b"\x10\x20\xf5\xf2", "f2fs"),
     (4096 - 10, b"SWAPSPACE2", "swap"),
-    (4096 - 10, b"S1SUSPEND", "a suspended system's memory"),
     (4096, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
     (0, b"\xfc\x4e\x2b\xa9", "linux_raid_member"),
     (0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", "bcache"),
     (0x1018, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef", "bcachefs"),
-    (3, b"EXFAT   ", "exfat"),
     (3, b"NTFS    ", "ntfs"),
     (3, b"-FVE-FS-", "BitLocker"),
-    (3, b"ReFS\0\0\0\0", "ReFS"),
     (54, b"FAT1", "vfat"),
     (82, b"FAT32   ", "vfat"),
+    (6 * 512 + 82, b"FAT32   ", "vfat (its backup)"),
+    (12 * 512 + 3, b"EXFAT   ", "exfat (its backup)"),
+    (4096 + 0x400, b"\x10\x20\xf5\xf2", "f2fs (its second superblock)"),
     (0x8001, b"CD001", "iso9660"),
-    (0, b"hsqs", "squashfs"),
-    (0x400, b"\xe2\xe1\xf5\xe0", "erofs"),
     (32, b"NXSB", "apfs"),
-    (0, b"bluestore block device", "ceph_bluestore"),
-    (32, b"ORCLDISK", "oracleasm"),
-    (0, b"dmvdo001", "vdo"),
     (512 + 4, b"!Stra0tis\x86\xff\x02^\x41rh", "stratis"),
     (0x10000, b"ReIsEr", "reiserfs"),
     (0x8000, b"JFS1", "jfs"),
+    (4096 + 4, b" LVM2 x[5A%r0N*>", "LVM2_member (its metadata)"),
+    (0, b"\x11\x20\x17\x05\x32MAH", "HAMMER2"),
+    (0x2000, b"marcCRAM", "a member of OpenBSD's softraid"),
+    (512, b"WEV\x82", _LABEL),
+    (64, b"WEV\x82", _LABEL),
+    (0, b"integrit", _DM("integrity")),  # this and what follows: Linux' drivers/md/dm-*.c
+    (0, b"DBZD", _DM("zoned")),
+    (0, b"\x21\x93\x48\x23", _DM("writecache")),
+    (0, b"rhswfsj\0", _DM("log-writes")),
+    (32, (27022010).to_bytes(8, "little"), _DM("thin")),
+    (32, (0o6142003).to_bytes(8, "little"), _DM("cache")),
+    (32, (2126579579).to_bytes(8, "little"), _DM("era")),
+    (32, (0x8AF27F64).to_bytes(8, "little"), _DM("clone")),
+    (0, b"QED\0", _IMAGE),  # QEMU's docs/interop/qed_spec.txt
+    (0, b"Withou", _IMAGE),  # Parallels, "WithoutFreeSpace" or "WithouFreSpacExt": prl-xml.txt
     (0, b"QFI\xfb", _IMAGE),  # qcow2: QEMU's docs/interop/qcow2.txt
     (0, b"KDMV", _IMAGE),  # VMDK, its magic number little-endian: QEMU's block/vmdk.c
     (0, b"COWD", _IMAGE),  # VMDK of older products: likewise
@@ -62,6 +74,9 @@ _ZFS = (b"\x0c\xb1\xba\x00\x00\x00\x00\x00", b"\x00\x00\x00\x00\x00\xba\xb1\x0c"
 #: block/partitions/ldm.h. With a GPT, the partition table is found. Every sector is searched, so
 #: that it is also found on a drive larger than the original one, or with larger sectors.
 _LDM = (b"PRIVHEAD", b"TOCBLOCK")
+#: DRBD's metadata is in the last 4 KiB block, or the first of a drive of its own, its mark at
+#: offset 60, or 28 in version 7.
+_DRBD_MARKS = (28, 60)
 _DRBD = (b"\x83\x74\x02\x67", b"\x83\x74\x02\x6b", b"\x83\x74\x02\x6c", b"\x83\x74\x02\x6d")
 
 
@@ -86,6 +101,8 @@ def _at_start(start: bytes) -> Iterator[str]:
     for sector in range(0, 4 * 512, 512):  # LVM writes it to any of the first four
         if start.startswith(_LVM, sector):
             yield "LVM2_member"
+    if any(start.startswith(mark, offset) for mark in _DRBD for offset in _DRBD_MARKS):
+        yield "drbd"
     for label in (0, _ZFS_LABEL_BYTES):
         if _has_uberblock(start, label + _ZFS_UBERBLOCKS):
             yield "zfs_member"
@@ -100,6 +117,12 @@ def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
     for sector in _SECTORS:
         if is_at(_GPT, size_bytes - sector):
             yield "a gpt partition table"
+        if is_at(b"GEOM::", size_bytes - sector):
+            yield "a member of FreeBSD's GEOM"
+        if is_at(b"NTFS    ", size_bytes - sector + 3):
+            yield "ntfs (its backup)"
+    if any(is_at(mark, size_bytes - 1024) for mark in (b"H+\0\4", b"HX\0\5")):
+        yield "hfsplus (its backup)"
     if any(is_at(_VHD, size_bytes - footer) for footer in (512, 511)):
         yield _IMAGE
     # superblocks 0.90 and 1.0 of Linux RAID: md_p.h
@@ -111,9 +134,8 @@ def _at_end(end: bytes, size_bytes: int) -> Iterator[str]:
         label = (size_bytes & ~(_ZFS_LABEL_BYTES - 1)) - number * _ZFS_LABEL_BYTES
         if label >= starts_at and _has_uberblock(end, label - starts_at + _ZFS_UBERBLOCKS):
             yield "zfs_member"
-    # DRBD's metadata is in the last 4 KiB block, its mark at offset 60, or 28 in version 7
     block = (size_bytes & ~0xFFF) - 4096
-    if any(is_at(mark, block + offset) for mark in _DRBD for offset in (28, 60)):
+    if any(is_at(mark, block + offset) for mark in _DRBD for offset in _DRBD_MARKS):
         yield "drbd"
 
 

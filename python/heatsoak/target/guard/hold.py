@@ -2,22 +2,21 @@
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from heatsoak.errors import RefusedError
-from heatsoak.output import printable
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
+from heatsoak.target.guard import left
 from heatsoak.target.guard.content import content
+from heatsoak.target.guard.data import Data, look_for_data
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.identify import identify, misnamed, same_as, same_drive
-from heatsoak.target.guard.look import places
+from heatsoak.target.guard.identify import identify, naming, same_as, same_drive
+from heatsoak.target.guard.look import View
+from heatsoak.target.guard.named import refusal
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
 
@@ -33,6 +32,7 @@ class Claim:
 
     Pass `fd` to the tool that writes (it is not inherited automatically) and let it open
     :attr:`fd_path`: a path could lead to another drive by then, the descriptor cannot.
+    `data` is what somebody else may have put on it before; None if nobody has.
     """
 
     fd: int
@@ -42,7 +42,7 @@ class Claim:
     rdev: int
     info: DeviceInfo
     roots: Roots
-    _seen: str | None = None
+    data: Data | None
 
     @property
     def fd_path(self) -> str:
@@ -57,42 +57,16 @@ class Claim:
         try:
             same_drive(self.fd, self.info, self.roots)
         except Doubt as doubt:
-            raise _refusal(self.path, [str(doubt)]) from None
-
-    def look(self) -> None:
-        """Remember what is on it, once what followed on :meth:`examine_again` is done."""
-        if self._seen is not None:
-            return
-        with suppress(OSError):  # a drive that cannot be read is for the next step to complain of
-            self._seen = self._digest()
+            raise refusal(self.path, [str(doubt)]) from None
 
     def examine_again(self) -> None:
-        """Raise RefusedError unless it is still the drive that was claimed, in use by nobody else,
-        with what was on it at the last :meth:`look`.
+        """Raise RefusedError unless it is still the claimed drive, and in use by nobody else.
 
-        For use before heatsoak changes what is on it. What is between the samples is not seen.
+        For use before heatsoak changes what is on it.
         """
         self.recheck()
-        reasons = _uses(self.info, self.roots, own_fd=self.fd)
-        try:
-            is_changed = self._seen is not None and self._digest() != self._seen
-        except OSError as error:
-            reasons.append(f"it cannot be read ({error.strerror})")
-        else:
-            if is_changed:
-                found = content(self.fd, self.info.size_bytes)
-                reasons += found or ["its contents were changed by somebody else"]
-        if reasons:
-            raise _refusal(self.path, reasons)
-        self._seen = None
-
-    def _digest(self) -> str:
-        # what is below a loop device may have changed behind what was read through it
-        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        digest = hashlib.sha256()
-        for start, length in places(self.info.size_bytes):
-            digest.update(os.pread(self.fd, length, start))
-        return digest.hexdigest()
+        if reasons := _uses(self.info, self.roots, own_fd=self.fd):
+            raise refusal(self.path, reasons)
 
     def close(self) -> None:
         """Release the device; may be called twice."""
@@ -126,13 +100,13 @@ def claim(
         if known is not None:
             same_as(known, info)
     except Doubt as doubt:
-        raise _refusal(device, [str(doubt)]) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise _refusal(device, reasons)
+        raise refusal(device, reasons)
     try:
         fd = _open_alone(device)
     except OSError as error:
-        raise _refusal(device, [_cannot_open(error)]) from None
+        raise refusal(device, [_cannot_open(error)]) from None
     try:
         return _examine(fd, device, info, erase_id, roots)
     except BaseException:
@@ -153,20 +127,21 @@ def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
     raise busy
 
 
-def why_not(device: Path, roots: Roots | None = None) -> list[str]:
-    """Return every reason, except its name, to refuse `device`; empty if there is none.
+def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], Data | None]:
+    """Return every reason, except its name, to refuse `device`, and the data that would be lost.
 
-    Only opens it for reading. Valid for this moment only: :func:`claim` checks everything again.
+    Without a reason, None means that it is empty, or holds what heatsoak's last run left. Only
+    opens it for reading. Valid for this moment only: :func:`claim` checks everything again.
     """
     roots = roots or Roots()
     try:
         info = identify(device, roots)
     except Doubt as doubt:
-        return [str(doubt)]
+        return [str(doubt)], None
     reasons = _uses(info, roots)
     # a drive in use is not opened exclusively, not even briefly
-    reasons += _read(device, info, roots, exclusively=not reasons)
-    return list(dict.fromkeys(reasons))
+    more, data = _read(device, info, roots, exclusively=not reasons)
+    return list(dict.fromkeys([*reasons, *more])), data
 
 
 def check(
@@ -175,47 +150,65 @@ def check(
     roots: Roots | None = None,
     *,
     before_reading: Callable[[], None] | None = None,
-) -> None:
+) -> Data | None:
     """Raise RefusedError if :func:`claim` would; only opens the device for reading.
 
     `before_reading` is called once all checks without reading have passed and the drive is named
-    correctly: for a drive that does not answer yet.
+    correctly: for a drive that does not answer yet. Returns the data that would be lost.
     """
     roots = roots or Roots()
     try:
         info = identify(device, roots)
     except Doubt as doubt:
-        raise _refusal(device, [str(doubt)]) from None
+        raise refusal(device, [str(doubt)]) from None
     if reasons := _uses(info, roots):
-        raise _refusal(device, reasons)
-    wrong_name = misnamed(info, erase_id)
-    if before_reading is not None and not wrong_name:
+        raise refusal(device, reasons)
+    named = naming(device, info)
+    if before_reading is not None and named.refused(erase_id, None) is None:
         before_reading()
-    reasons = _read(device, info, roots, exclusively=True)
+    reasons, data = _read(device, info, roots, exclusively=True)
     if not reasons and not os.access(device, os.W_OK):
         reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
-    if reasons := reasons or wrong_name:
-        raise _refusal(device, reasons)
+    if reasons:
+        raise refusal(device, reasons)
+    if (refused := named.refused(erase_id, data)) is not None:
+        raise refused
+    return data
 
 
-def _read(device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool) -> list[str]:
-    """Return the reasons in the drive's contents not to write to it; opens it for reading."""
+def _read(
+    device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool
+) -> tuple[list[str], Data | None]:
+    """Return the reasons in the drive's contents not to write to it, and the data that it holds.
+
+    Opens it for reading. A drive that is in use is not read for data.
+    """
     try:
         if exclusively:
             fd = _open_alone(device, os.O_RDONLY)
         else:
             fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        return [_cannot_open(error)]
+        return [_cannot_open(error)], None
     try:
         if exclusively:
             _lock(fd, fcntl.LOCK_SH)
         same_drive(fd, info, roots)
-        return content(fd, info.size_bytes)
+        reasons = content(fd, info.size_bytes)
+        return reasons, None if reasons or not exclusively else _data(fd, info)
     except Doubt as doubt:
-        return [str(doubt)]
+        return [str(doubt)], None
     finally:
         os.close(fd)
+
+
+def _data(fd: int, info: DeviceInfo) -> Data | None:
+    """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
+    assert info.erase_id is not None
+    try:
+        return left.unknown(info.erase_id, look_for_data(View.through(fd, info.size_bytes)))
+    except OSError as error:
+        raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
 
 def _lock(fd: int, kind: int) -> None:
@@ -237,25 +230,23 @@ def _lock(fd: int, kind: int) -> None:
 
 def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
     """Check everything again through the descriptor that will be written to."""
+    data = None
     try:
         _lock(fd, fcntl.LOCK_EX)
         same_drive(fd, info, roots)
         reasons = _uses(info, roots, own_fd=fd) + content(fd, info.size_bytes)
+        if not reasons:
+            data = _data(fd, info)
         same_drive(fd, info, roots)
     except Doubt as doubt:
         reasons = [str(doubt)]
-    if not reasons:
-        reasons = misnamed(info, erase_id)
     if reasons:
-        raise _refusal(device, reasons)
-    assert erase_id is not None
-    found = Claim(fd, device, erase_id, info.size_bytes, os.fstat(fd).st_rdev, info, roots)
-    found.look()
-    return found
-
-
-def _refusal(device: Path, reasons: list[str]) -> RefusedError:
-    return RefusedError(printable(f"{device}: refusing to write to it: {'; '.join(reasons)}"))
+        raise refusal(device, reasons)
+    if (refused := naming(device, info).refused(erase_id, data)) is not None:
+        raise refused
+    assert info.erase_id is not None
+    rdev = os.fstat(fd).st_rdev
+    return Claim(fd, device, info.erase_id, info.size_bytes, rdev, info, roots, data)
 
 
 def _cannot_open(error: OSError) -> str:

@@ -3,7 +3,6 @@
 import array
 import fcntl
 import os
-import shlex
 import stat
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard.doubt import Doubt
+from heatsoak.target.guard.named import Naming
 from heatsoak.units import format_bytes
 
 _BLKGETSIZE64 = 0x80081272
@@ -89,15 +89,8 @@ def _ask(fd: int, request: int, length: int) -> int:
     return int.from_bytes(answer.tobytes(), sys.byteorder)
 
 
-def misnamed(info: DeviceInfo, erase_id: str | None) -> list[str]:
-    """Return why `erase_id` does not name this drive; empty if it does."""
-    right = info.erase_id
-    assert right is not None
+def naming(device: Path, info: DeviceInfo) -> Naming:
+    """Return how a drive that can be told from all others is named."""
     what = f"{info.model or info.transport}, {format_bytes(info.size_bytes)}"
-    if erase_id is None:
-        return [
-            f"all data on it ({what}) would be lost; to confirm, add --erase {shlex.quote(right)}"
-        ]
-    if erase_id not in info.erase_ids:
-        return [f"--erase names '{erase_id}', but this drive ({what}) is '{right}'"]
-    return []
+    unnamed = f"all data on it ({what}) would be lost; to confirm"
+    return Naming(device, info.erase_ids, f"drive ({what})", unnamed, info.model)

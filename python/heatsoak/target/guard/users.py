@@ -6,6 +6,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,16 +141,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     are confined, and that counts against writing.
     Raises Doubt if it is unknown which file is behind a loop device.
     """
-    ways = _Ways.to(info, roots)
-    for wait_s in _LOOKS_S:
-        time.sleep(wait_s)
-        found, unseen, is_confined = _openers(ways, roots, own_fd)
-        if not found:
-            break
-    reasons = []
-    if found:
-        command = printable(sysfs.read_text(roots.proc / found[0] / "comm") or "unknown")
-        reasons.append(f"process {found[0]} ({command}) has it open for writing (stop it first)")
+    reasons, unseen, is_confined = _openers(_Ways.to(info, roots), roots, own_fd)
     if unseen and (os.geteuid() != 0 or is_confined):
         remedy = f"in a container, {CONTAINER_NEEDS}" if is_confined else "run as root"
         reasons.append(
@@ -157,6 +149,14 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
             f"({remedy})"
         )
     return reasons
+
+
+def writers_of_own(fd: int) -> list[str]:
+    """Look for processes that have heatsoak's own file `fd` open for writing, as far as we see."""
+    found = os.fstat(fd)
+    with suppress(Doubt):  # nobody else's data is in it
+        return _openers(_Ways("", frozenset(), (found.st_dev, found.st_ino)), Roots(), fd)[0]
+    return []
 
 
 def _generic_nodes(info: DeviceInfo, roots: Roots) -> Iterator[str]:
@@ -172,10 +172,23 @@ def _generic_nodes(info: DeviceInfo, roots: Roots) -> Iterator[str]:
 
 
 def _openers(ways: _Ways, roots: Roots, own_fd: int | None) -> tuple[list[str], list[str], bool]:
-    """Return the processes that have the drive open for writing, and the unreadable ones.
+    """Return the reason in who has it open for writing, and the processes that are unreadable.
 
     With them, whether root itself may not read what processes have mapped.
     """
+    for wait_s in _LOOKS_S:
+        time.sleep(wait_s)
+        found, unseen, is_confined = _openers_now(ways, roots, own_fd)
+        if not found:
+            return [], unseen, is_confined
+    command = printable(sysfs.read_text(roots.proc / found[0] / "comm") or "unknown")
+    reason = f"process {found[0]} ({command}) has it open for writing (stop it first)"
+    return [reason], unseen, is_confined
+
+
+def _openers_now(
+    ways: _Ways, roots: Roots, own_fd: int | None
+) -> tuple[list[str], list[str], bool]:
     is_confined = False
     found: list[str] = []
     unseen: list[str] = []

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
 from heatsoak.target import hdparm, hidden_sectors
-from heatsoak.target.base import Batch, Note
+from heatsoak.target.base import Batch, Note, waiting_for
 from heatsoak.target.guard import Claim
-from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
+from heatsoak.target.purge.way import NotTakenError, Way
 from heatsoak.tools import which
 
 #: The drive's password while it erases itself.

@@ -4,10 +4,10 @@ from collections.abc import Generator
 
 from heatsoak.errors import ToolError
 from heatsoak.sensor.nvme_admin import Ioctl, NvmeStatusError, submit
-from heatsoak.target.base import Batch, Note
+from heatsoak.target.base import Batch, Note, waiting_for
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.namespaces import Namespace, look
-from heatsoak.target.purge.way import NotTakenError, Way, waiting_for
+from heatsoak.target.purge.way import NotTakenError, Way
 
 _FORMAT = 0x80
 _ERASE_USER_DATA = 1 << 9

@@ -3,12 +3,11 @@
 import hashlib
 import mmap
 import os
-import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
 from heatsoak.target.guard import Claim
+from heatsoak.target.guard.look import spread
 
 _PIECE_BYTES = 64 << 10
 _PIECES = 64
@@ -65,7 +64,10 @@ def take_samples(claim: Claim) -> dict[int, Piece]:
         raise ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
     try:
         with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
-            return {offset: _piece(fd, memory, offset, claim) for offset in _offsets(claim)}
+            return {
+                offset: _piece(fd, memory, offset, claim)
+                for offset in spread(claim.size_bytes, _PIECE_BYTES, _PIECES)
+            }
     finally:
         os.close(fd)
 
@@ -80,19 +82,6 @@ def compare_samples(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeE
         zeros=sum(piece.filled_with == 0x00 for piece in after.values()),
         ones=sum(piece.filled_with == 0xFF for piece in after.values()),
     )
-
-
-def _offsets(claim: Claim) -> Iterator[int]:
-    """Both ends, and a random one in each of equal parts; the same each time."""
-    places = claim.size_bytes // _PIECE_BYTES
-    chance = random.Random(claim.size_bytes)
-    chosen = {0, places - 1} if places else set()
-    chosen |= {
-        chance.randrange(part * places // _PIECES, max(1, (part + 1) * places // _PIECES))
-        for part in range(_PIECES)
-        if part * places // _PIECES < (part + 1) * places // _PIECES
-    }
-    return (place * _PIECE_BYTES for place in sorted(chosen))
 
 
 def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> Piece:

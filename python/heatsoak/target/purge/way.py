@@ -1,15 +1,11 @@
 """The interface of all purge methods."""
 
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TypeVar
 
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch
+from heatsoak.target.base import Batch
 from heatsoak.target.guard import Claim
-
-T = TypeVar("T")
 
 #: Purges a claimed drive, yielding at least four times per second; returns what was done, as text.
 PurgeRun = Callable[[Claim], Generator[Batch, None, str]]
@@ -31,15 +27,3 @@ class Way:
     method: PurgeMethod
     why_not: str | None
     run: PurgeRun
-
-
-def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:
-    """Return the result of `work`, yielding heartbeats meanwhile.
-
-    Closing the generator waits for the end of `work`, which cannot be stopped.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
-        while not wait([future], timeout=BEAT_S).done:
-            yield HEARTBEAT
-    return future.result()
