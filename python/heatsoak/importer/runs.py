@@ -259,8 +259,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.start_unix_s
-    for name, values in run.totals.items():
-        columns |= _of_total(name, values, t_s)
+    columns |= _of_totals(run.totals, t_s)
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
@@ -314,32 +313,101 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
 
 #: Rates of a counter are known to one part in this many.
 _FINE = 20.0
+#: Readings of a counter in a row that may be of one moment; of more, the drive was idle.
+_MAX_STALE = 10
+#: A counter that moves less than this share of what the busiest does decides nothing.
+_MATTERS = 0.05
 
 
-def _of_total(name: str, moved_mb: Array, t_s: Array) -> dict[str, Array]:
-    """The rate of a counter of MB, over as many rows as it takes to know it well.
+def _of_totals(totals: Mapping[str, Array], t_s: Array) -> dict[str, Array]:
+    """The rates of counters, over as many rows as it takes to know them well, the same for all.
 
     Values that do not rise are amounts of each row.
     """
-    rows = np.flatnonzero(np.isfinite(moved_mb))
-    if len(rows) < 3:
-        return {}
-    more = np.diff(moved_mb[rows])
-    if np.count_nonzero(more < 0) > 0.01 * len(more):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {name: moved_mb / intervals(t_s)}
-    parts = np.unique(np.round(more, 6))
-    usual = float(np.median(more[more > 0])) if (more > 0).any() else 0.0
-    exact = float(np.diff(parts).min()) if len(parts) > 1 else 0.0
-    spread = float(more.mean()) if usual <= exact else usual
-    stride = int(min(np.ceil(_FINE * exact / spread), len(rows) // 10 + 1)) if spread > 0 else 1
-    rows = rows[:: max(stride, 1)]
-    rate = np.full(len(t_s), np.nan)
-    rate[rows] = rates(moved_mb[rows], t_s[rows])
+    found: dict[str, Array] = {}
+    counters: dict[str, Array] = {}
+    for name, values in totals.items():
+        known = values[np.isfinite(values)]
+        if len(known) < 3:
+            continue
+        if np.count_nonzero(np.diff(known) < 0) > 0.01 * len(known):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[name] = values / intervals(t_s)
+        else:
+            counters[name] = values
+    if not counters:
+        return found
+    densest = max(counters.values(), key=lambda values: int(np.isfinite(values).sum()))
+    rows = np.flatnonzero(np.isfinite(densest))
+    # read at other times than the densest, the others are as they were between their readings
+    told = {name: _between(values, t_s)[rows] for name, values in counters.items()}
+    kept = _fresh(told, t_s[rows])
+    rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
     interval_s = intervals(t_s)
-    if stride > 1:
+    if len(rows) > 1:
         interval_s[rows[1:]] = np.diff(t_s[rows])
-    return {name: rate, "interval_s": interval_s}
+    for name, values in told.items():
+        found[name] = np.full(len(t_s), np.nan)
+        found[name][rows] = rates(values, t_s[rows])
+    return found | {"interval_s": interval_s}
+
+
+def _between(values: Array, t_s: Array) -> Array:
+    known = np.isfinite(values)
+    return np.interp(t_s, t_s[known], values[known], left=np.nan, right=np.nan)
+
+
+def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
+    """The readings that tell a rate: not those between which a drive at work counted nothing."""
+    more = {name: np.diff(values, prepend=values[:1]) for name, values in counters.items()}
+    moved = {name: float(np.nansum(values)) for name, values in more.items()}
+    of_bytes = [name for name in moved if name.endswith("bw_mb_s")] or list(moved)
+    most = max(moved[name] for name in of_bytes)
+    deciding = [name for name in of_bytes if moved[name] > _MATTERS * most]
+    rows = np.arange(len(t_s))
+    if not deciding:
+        return rows
+    grown = np.nan_to_num(sum(more[name] for name in deciding))
+    places = np.flatnonzero(grown > 0)
+    gaps = np.diff(places)
+    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
+    is_regular = usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8
+    if is_regular:
+        since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
+        rows = rows[(grown > 0) | (since >= 2 * usual) | (rows == 0)]
+    stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
+    if stride > 1 or is_regular:
+        return rows[::stride]
+    rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
+    is_fresh = np.ones(len(t_s), dtype=bool)
+    for index, gap in enumerate(gaps.tolist(), 1):
+        near = [rate[index - 1], *rate[index + 1 : index + 2]]
+        usual = np.nanmax(near) if np.isfinite(near).any() else np.inf
+        apart_s = t_s[places[index]] - t_s[places[index] - 1]
+        # more than one interval's work, as of all since it last moved
+        if 1 < gap <= _MAX_STALE and grown[places[index]] > usual * apart_s * np.sqrt(gap):
+            is_fresh[places[index] - gap + 1 : places[index]] = False
+    return np.flatnonzero(is_fresh)
+
+
+def _stride(more: Array) -> int:
+    """How many readings of a counter, by how much it grew at each, make a rate that is known."""
+    more = more[more >= 0]
+    grown = more[more > 0]
+    # a counter too coarse grows by one unit more or less; one that does not has an even load
+    if len(grown) == 0 or np.count_nonzero(np.diff(more)) <= 0.2 * len(grown):
+        return 1
+    usual = float(np.median(grown))
+    exact = 0.0
+    for part in np.unique(grown)[:_PARTS].tolist():
+        while part > usual / 100:
+            exact, part = part, min(exact % part, -exact % part)
+    spread = float(more.mean()) if usual <= 1.001 * exact else usual
+    return max(int(min(np.ceil(_FINE * exact / spread), (len(more) + 1) // 10 + 1)), 1)
+
+
+#: So many different steps of a counter tell its unit.
+_PARTS = 50
 
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:

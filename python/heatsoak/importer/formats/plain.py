@@ -1,7 +1,11 @@
 """Any delimited table with a header, whose names tell what its columns mean; AIDA64's, too."""
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +32,7 @@ from heatsoak.importer.tables.derived import (
 )
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
+from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.words import TOKENS, direction_of, slug
 from heatsoak.importer.timestamps import Times, read_times
@@ -37,12 +42,14 @@ from heatsoak.units import format_number
 _MAX_INTERVAL_S = 6 * 3600.0
 #: A column of dstat's, whose rates are in bytes, where its other lines were removed.
 _DSTAT_COLUMN = "writ"
+#: Rows given as values by name: so many tell which columns there are.
+_FIRST_ROWS, _MAX_COLUMNS = 50, 2000
 #: With fewer rows a column's texts may count them or not.
 _MIN_ROWS = 10
 
 
 def _recognises(source: Source) -> bool:
-    if source.head.lstrip()[:1] in (b"{", b"[", b"<"):
+    if source.first_character in ("{", "[", "<"):
         return False
     layout = layout_of(source)
     if layout is None or not (layout.header or len(layout.rows) > 1):
@@ -61,7 +68,22 @@ def _read(source: Source, options: Options) -> list[Log]:
     layout = layout_of(source)
     if layout is None:
         raise source.error("holds no table of rows and columns")
+    if not options.mapping and (readings := long_rows(source, layout)) is not None:
+        return read_rows(source, options, widened(source, readings))
     return read_table(source, layout, options, "plain")
+
+
+def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) -> list[Log]:
+    """Return the runs of a table whose rows are values by the names of their columns."""
+    first = list(islice(rows, _FIRST_ROWS))
+    columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    table.writerows(chain(first, rows))
+    own = Source.of_bytes(source.name, text.getvalue().encode())
+    logs = _read(own, options)
+    return [log.with_remarks(*own.remarks.values()) for log in logs]
 
 
 def read_table(
@@ -408,8 +430,8 @@ def _recognises_aida64(source: Source) -> bool:
 
 
 def _is_html(source: Source) -> bool:
-    head = source.head[:4096].lstrip().lower()
-    return head.startswith((b"<html", b"<!doctype html", b"\xef\xbb\xbf<")) and b"aida64" in head
+    head = "\n".join(source.head_lines[:100]).lstrip().lower()
+    return head.startswith(("<html", "<!doctype html")) and "aida64" in head
 
 
 def _has_uptime(layout: Layout) -> bool:

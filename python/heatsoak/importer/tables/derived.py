@@ -44,6 +44,8 @@ def total(header: str) -> Meaning | None:
         not has_any(tokens, "drive") and has_any(tokens, "elsewhere")
     ):
         return None
+    if tokens[-4:] == ["io", "time", "seconds", "total"]:
+        return Meaning("busy_pct", 100.0, general=len(tokens), is_total=True)
     direction = direction_in(tokens)
     if direction is None and not words & TOKENS["moved"]:
         return None
@@ -52,6 +54,8 @@ def total(header: str) -> Meaning | None:
     if {"data", "units"} <= words:
         return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
     sizes = _SIZE.findall(text)
+    if not sizes and direction is not None and words & TOKENS["done"]:
+        return Meaning(directed("iops", tokens), note=note, general=len(tokens), is_total=True)
     if not sizes:
         return None
     return Meaning(column, _SIZES[sizes[-1].lower()], note=note, general=len(tokens), is_total=True)
