@@ -313,6 +313,8 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
 
 #: Rates of a counter are known to one part in this many.
 _FINE = 20.0
+#: Taken over many rows, about so many rates are left: a fall has to be seen in them.
+_LEFT = 20
 #: Readings of a counter in a row that may be of one moment; of more, the drive was idle.
 _MAX_STALE = 10
 #: A counter that moves less than this share of what the busiest does decides nothing.
@@ -368,15 +370,17 @@ def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
     if not deciding:
         return rows
     grown = np.nan_to_num(sum(more[name] for name in deciding))
-    places = np.flatnonzero(grown > 0)
+    places = np.flatnonzero(np.concatenate([[True], grown[1:] > 0]))
     gaps = np.diff(places)
     usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
     is_regular = usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8
-    if is_regular:
+    is_slow = usual >= 2 and all(_is_unit(np.diff(counters[name])) for name in deciding)
+    if is_regular or is_slow:
         since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
-        rows = rows[(grown > 0) | (since >= 2 * usual) | (rows == 0)]
+        # a unit may take long where little is moved, but else it was idle
+        rows = rows[(since == 0) | ((since >= 2 * usual) & ~is_slow)]
     stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
-    if stride > 1 or is_regular:
+    if stride > 1 or len(rows) < len(t_s):
         return rows[::stride]
     rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
     is_fresh = np.ones(len(t_s), dtype=bool)
@@ -392,22 +396,33 @@ def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
 
 def _stride(more: Array) -> int:
     """How many readings of a counter, by how much it grew at each, make a rate that is known."""
-    more = more[more >= 0]
-    grown = more[more > 0]
-    # a counter too coarse grows by one unit more or less; one that does not has an even load
-    if len(grown) == 0 or np.count_nonzero(np.diff(more)) <= 0.2 * len(grown):
+    unit, grown = _unit(more), more[more > 0]
+    change = np.diff(more)
+    # a counter too coarse grows by a unit more, then less; a load that changes stays changed
+    if not unit or not (change[1:] * change[:-1] < 0).any():
         return 1
-    usual = float(np.median(grown))
-    exact = 0.0
-    for part in np.unique(grown)[:_PARTS].tolist():
-        while part > usual / 100:
-            exact, part = part, min(exact % part, -exact % part)
-    spread = float(more.mean()) if usual <= 1.001 * exact else usual
-    return max(int(min(np.ceil(_FINE * exact / spread), (len(more) + 1) // 10 + 1)), 1)
+    usual = float(more[more >= 0].mean() if _is_unit(more) else np.median(grown))
+    return max(int(min(np.ceil(_FINE * unit / usual), len(more) // _LEFT)), 1)
 
 
-#: So many different steps of a counter tell its unit.
-_PARTS = 50
+def _is_unit(more: Array) -> bool:
+    """Whether a counter grows by its unit, as a rule."""
+    return bool((more > 0).any()) and float(np.median(more[more > 0])) <= 1.001 * _unit(more)
+
+
+def _unit(more: Array) -> float:
+    """The unit of a counter, by how much it grew at each reading; 0 where it never did."""
+    sizes = np.unique(more[more > 0])
+    least = float(np.median(sizes)) * _EXACT if len(sizes) else 0.0
+    unit = 0.0
+    for size in sizes[:: len(sizes) // _SIZES + 1].tolist():
+        while size > least:
+            unit, size = size, min(unit % size, -unit % size)
+    return unit
+
+
+#: What a counter grew by is a multiple of its unit, but for this share; so many sizes tell it.
+_EXACT, _SIZES = 1e-4, 50
 
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:
