@@ -102,7 +102,7 @@ def test_whole_milliseconds_without_a_unit_are_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "unit"), [("500", "MB/s"), ("500000", "kB/s"), ("500000000", "bytes a second")]
+    ("value", "unit"), [("500", "MB/s"), ("488281.25", "KiB/s"), ("500000000", "bytes a second")]
 )
 def test_a_rate_without_a_unit_is_decided_by_its_size(value: str, unit: str) -> None:
     (log,) = _read("time_s,write speed\n" + _rows("{i}," + value))

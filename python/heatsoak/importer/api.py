@@ -1,7 +1,10 @@
 """Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import polars as pl
 
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.dumps import parts_of
@@ -11,6 +14,7 @@ from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
+from heatsoak.importer.tables.derived import MAX_MB_S
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
@@ -161,7 +165,27 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
-    return [log.with_remarks(*remarks) for log in logs]
+    return [_possible(log).with_remarks(*remarks) for log in logs]
+
+
+def _possible(log: Log) -> Log:
+    """Leave out rates that no drive can have: what is wrong with them is not known."""
+    for name in ("bw_mb_s", "read_bw_mb_s", "write_bw_mb_s"):
+        values = log.samples[name] if name in log.samples.columns else None
+        over = values is not None and (values > MAX_MB_S).sum()
+        if values is None or not over:
+            continue
+        most = f"{name} is up to {values.max():,.0f} MB/s, which no drive can do"
+        if 2 * over > (values > 0).sum():
+            samples = log.samples.drop(name)
+            what = f"{most}: its unit is another, or it is of several drives; left out"
+        else:
+            kept = pl.when(pl.col(name) <= MAX_MB_S).then(pl.col(name))
+            samples = log.samples.with_columns(kept.alias(name))
+            what = f"{most}, in {over:,} of {len(values):,} samples: left out"
+        remark = Remark(f"{log.source}: {what}", doubt=True)
+        log = replace(log, samples=samples).with_remarks(remark)
+    return log
 
 
 def _parts_of(source: Source) -> list[Source]:

@@ -55,6 +55,7 @@ class Rows:
         steps: each row's step; None where the table has none.
         runs: each row's run; None where the table has none.
         marks: rows with which a new run begins, whatever the time.
+        has_passes: whether each row tells of two passes, one that read and one that wrote.
         goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
     """
@@ -68,6 +69,7 @@ class Rows:
     runs: Sequence[str] | None = None
     marks: Sequence[int] = ()
     goes_on: bool = False
+    has_passes: bool = False
     drive: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -86,6 +88,7 @@ class _Run:
     label: str
     drive: dict[str, Any]
     named: bool = False
+    has_passes: bool = False
     was_sorted: bool = False
 
     @property
@@ -220,6 +223,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
         label,
         dict(rows.drive),
         named,
+        rows.has_passes,
     )
 
 
@@ -260,6 +264,9 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.start_unix_s
     columns |= _of_totals(run.totals, t_s)
+    if run.steps is None and (run.has_passes or len(t_s) == 1):
+        run, columns = _of_passes(run, columns)
+        t_s = run.t_s
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
@@ -304,6 +311,30 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions=conditions,
         remarks=tuple(remarks),
     )
+
+
+def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]]:
+    """Means of what was read and of what was written, one after the other, as a row each."""
+    ways = [way for name in columns if (way := name.removesuffix("_bw_mb_s")) in _WAYS]
+    if len(ways) < 2 or not all(np.nan_to_num(columns[f"{way}_bw_mb_s"]).any() for way in ways):
+        return run, columns
+    count = len(run.t_s)
+    second = np.arange(2 * count) % 2 == 1
+    apart_s = intervals(run.t_s) if count > 1 else np.ones(1)
+    split = {name: np.repeat(values, 2) for name, values in columns.items()}
+    for name, values in split.items():
+        if (way := name.split("_")[0]) in ways:
+            values[second == (way == ways[0])] = np.nan
+    split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
+    return replace(
+        run,
+        t_s=np.repeat(run.t_s, 2) - np.where(second, 0.0, np.repeat(apart_s / 2, 2)) + apart_s[0],
+        states={name: np.repeat(values, 2) for name, values in run.states.items()},
+        steps=ways * count,
+    ), split
+
+
+_WAYS = ("read", "write")
 
 
 def _order(source_name: str, run: _Run) -> list[Remark]:
@@ -378,7 +409,7 @@ def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
     if is_regular or is_slow:
         since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
         # a unit may take long where little is moved, but else it was idle
-        rows = rows[(since == 0) | ((since >= 2 * usual) & ~is_slow)]
+        rows = rows[(since == 0) | ((since >= 2 * usual) & (not is_slow))]
     stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
     if stride > 1 or len(rows) < len(t_s):
         return rows[::stride]

@@ -18,7 +18,7 @@ from heatsoak.importer.formats.plain_columns import (
     Columns,
     ReadColumn,
 )
-from heatsoak.importer.frames import Array
+from heatsoak.importer.frames import Array, rates
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.runs import MIN_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
@@ -26,15 +26,17 @@ from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
+    MAX_MB_S,
     VOLTAGE,
     temperature_by_size,
     unit_by_magnitude,
 )
-from heatsoak.importer.tables.headers import meaning
+from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import TOKENS, direction_of, slug
+from heatsoak.importer.tables.units import split_unit
+from heatsoak.importer.tables.words import TOKENS, direction_of, slug, tokens_of
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -44,6 +46,8 @@ _MAX_INTERVAL_S = 6 * 3600.0
 _DSTAT_COLUMN = "writ"
 #: Rows given as values by name: so many tell which columns there are.
 _FIRST_ROWS, _MAX_COLUMNS = 50, 2000
+#: More I/Os a second than a drive can do; less than a counter of bytes or KiB grows at work.
+_MAX_IOPS, _LEAST_GROWTH = 5e7, 1e3
 #: With fewer rows a column's texts may count them or not.
 _MIN_ROWS = 10
 
@@ -153,7 +157,7 @@ class _Table:
         for device in wanted or [""]:
             # columns of no device first, so that a device's own replace them
             own = by_device.get("", []) + (by_device.get(device, []) if device else [])
-            values, states, totals = self._values(section, own)
+            values, states, totals = self._values(section, own, times.t_s)
             direction = by_role.get("direction")
             part = Rows(
                 times,
@@ -163,6 +167,7 @@ class _Table:
                 labels,
                 steps=self._labels(section, by_role.get("step")),
                 runs=self._labels(section, by_role.get("run")) or self._setups(labels),
+                has_passes=_has_passes(section.header),
                 drive={"path": device} if device else {},
             )
             owner = by_role.get("device")
@@ -295,7 +300,7 @@ class _Table:
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
-        self, section: Section, columns: list[ReadColumn]
+        self, section: Section, columns: list[ReadColumn], t_s: Array
     ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
@@ -303,7 +308,11 @@ class _Table:
         bare = [
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
-        guessed = unit_by_magnitude(section.columns[c.index] for c in bare)
+        raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
+        counted = {c.index for c in columns if _only_grows(c.meaning, raws[c.index])}
+        guessed = unit_by_magnitude(
+            rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
+        )
         if any(c.header == _DSTAT_COLUMN for c in bare):
             guessed = IN_BYTES
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
@@ -317,7 +326,8 @@ class _Table:
                 elif throttling is not None:
                     states[name.split(".", 1)[1]] = throttling[0]
                 continue
-            raw = section.columns[column.index]
+            raw = raws[column.index]
+            self._refuse_impossible(column, raw)
             if what.is_total:
                 totals[name] = raw * what.scale
                 self._columns.notes.setdefault(what.note)
@@ -336,12 +346,68 @@ class _Table:
                 self._columns.doubts.setdefault(what.doubt)
             if what.note:
                 self._columns.notes.setdefault(what.note)
+            if column.index in counted:
+                totals[name] = raw * what.scale
+                self._columns.doubts.setdefault(
+                    f"'{column.header}' only grows: read as a counter, not as a rate"
+                )
+                continue
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
         if {VOLTAGE, CURRENT} <= values.keys():
             values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
             self._columns.notes.setdefault("power is voltage times current")
         return values, states, totals
+
+    def _refuse_impossible(self, column: ReadColumn, raw: Array) -> None:
+        """A mapping that makes a rate which no drive can have is an oversight."""
+        key, what = self._columns.mapped.get(column.index, ""), column.meaning
+        known = raw[np.isfinite(raw) & (raw > 0)] if what.column.endswith("bw_mb_s") else raw[:0]
+        usual = float(np.median(known)) if key and len(known) else 0.0
+        if usual * what.scale > MAX_MB_S:
+            is_count = _only_grows(what, raw)
+            unit = {1e-6: "b", 1.024e-3: "kib"}.get(unit_by_magnitude([raw])[1], "b")
+            way = what.column.removesuffix("bw_mb_s")
+            raise self._source.error(
+                f"'{column.header}' as {key} is {usual * what.scale:,.0f} MB/s, which no drive "
+                "can do: "
+                + (
+                    f"it is a counter, of which rates are made without --map {key}"
+                    if is_count
+                    else f"--map '{way}{unit}_s={column.header}' may be meant"
+                )
+            )
+
+    def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
+        """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
+        if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
+            return np.empty(0) if raw is None else raw
+        self._columns.notes.setdefault(
+            f"'{column.header}' is negative throughout: taken without sign"
+        )
+        return -raw
+
+
+def _only_grows(what: Meaning, raw: Array) -> bool:
+    """Whether what should be a rate is a counter: large at first, and never less than before."""
+    known = raw[np.isfinite(raw)]
+    if not what.is_rate or what.is_total or len(known) < _MIN_ROWS:
+        return False
+    grown = np.diff(known)
+    is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
+    most = _MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
+    if what.has_unit:
+        return is_count and float(np.median(known)) > most
+    usual = float(np.median(grown))
+    least = 0.0 if what.column.endswith("iops") else _LEAST_GROWTH
+    return is_count and usual > least and float(known[0]) > _MIN_ROWS * usual
+
+
+def _has_passes(header: Sequence[str]) -> bool:
+    """Whether columns say how long was read and how long was written: one after the other."""
+    times = [name for name in header if (unit := split_unit(name)[1]) and unit.kind == "time"]
+    ways = {direction_of(name) for name in times if TOKENS["lasting"] & set(tokens_of(name))}
+    return {"read", "write"} <= ways
 
 
 def _identity(header: str) -> str:

@@ -28,6 +28,8 @@ _MAX_SHOWN = 8
 _MAX_LABEL = 100
 #: The most doubts that one file's columns give rise to.
 _MAX_DOUBTS = 20
+#: Bytes or I/Os, as tools differ.
+_EITHER = ("reads", "writes")
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
 MIN_ROWS_EACH = 2
 
@@ -54,6 +56,7 @@ class Columns:
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
         interval_s: between rows, where a mapping states it.
+        mapped: what a mapping says of a column, by its index.
         doubts: how uncertain columns were read.
         notes: what else is to be said of the table.
     """
@@ -69,6 +72,7 @@ class Columns:
         self.doubts: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
+        self.mapped: dict[int, str] = {}
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
 
@@ -135,7 +139,7 @@ class Columns:
             self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
-        columns = self._in_bytes(columns)
+        columns = self._in_bytes(columns, header)
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._electric(columns, header, units)
         columns += self._counting(columns, header)
@@ -229,6 +233,7 @@ class Columns:
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
             self._used.add(key)
+            self.mapped[index] = key
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
@@ -294,8 +299,24 @@ class Columns:
         cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
         return not any(cell.strip().strip("0.,") for cell in cells)
 
-    def _in_bytes(self, columns: list[ReadColumn]) -> list[ReadColumn]:
-        """With ``w_per_s`` beside ``wIOPS``, the former is in bytes."""
+    def _in_bytes(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
+        """``w_per_s`` beside ``wIOPS`` is in bytes; ``writes`` beside bytes are not.
+
+        Alone, ``writes`` may be either, which its size decides.
+        """
+        plural = [c for c in columns if slug(c.header) in _EITHER and not c.meaning.has_unit]
+        rest = [c for c in columns if c not in plural]
+        in_bytes = any(c.meaning.column.endswith("bw_mb_s") for c in rest)
+        if in_bytes or any(total(device_and_name(name)[1]) for name in header):
+            columns = rest + [
+                replace(
+                    c,
+                    meaning=Meaning(
+                        c.meaning.column.replace("bw_mb_s", "iops"), general=9, has_unit=False
+                    ),
+                )
+                for c in plural
+            ]
         if any(column.meaning.column.endswith("bw_mb_s") for column in columns):
             return columns
         counted = {(c.device, c.meaning.column) for c in columns if "iops" in c.header.lower()}

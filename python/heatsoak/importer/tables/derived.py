@@ -112,6 +112,8 @@ def _electric(header: str, unit: str) -> Meaning | None:
 
 # --- values without a unit -----------------------------------------------------------------------
 
+#: More than any drive, link or queue can do: what is above is a unit or several drives.
+MAX_MB_S = 30_000.0
 IN_BYTES = "bytes a second", 1e-6
 #: What the temperature of a drive or a host may be, and what it usually is in other units.
 _WARMTH_C = (5.0, 125.0)
@@ -143,4 +145,4 @@ def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
     typical = max((float(np.median(values)) for values in known if len(values)), default=0.0)
     if typical > 2e7:
         return IN_BYTES
-    return ("kB/s", 1e-3) if typical > 2e4 else ("MB/s", 1.0)
+    return ("KiB/s", 1.024e-3) if typical > 2e4 else ("MB/s", 1.0)

@@ -100,7 +100,11 @@ def widened(source: Source, readings: Iterable[Reading]) -> Iterator[dict[str, s
         words = list(own)
         for index in np.argsort(read_times(words).t_s, kind="stable").tolist():
             named = {"device": f"{host} {drive}".strip() if are_many else drive}
-            yield {"time": words[index], **(named if drive or are_many else {}), **own[words[index]]}
+            yield {
+                "time": words[index],
+                **(named if drive or are_many else {}),
+                **own[words[index]],
+            }
 
 
 def _lay(own: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> None:

@@ -33,9 +33,7 @@ _BLOCK = re.compile(r"(\d{1,12})([kmg]?)b?", re.IGNORECASE | re.ASCII)
 _LIMITS = ("rate", "rate_iops", "rate_min", "thinktime", "flow")
 _MAX_DEPTH = 1 << 20
 #: How fio's output for people begins, or its results do.
-_TEXT = re.compile(
-    r"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE
-)
+_TEXT = re.compile(r"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
