@@ -20,6 +20,7 @@ from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
+_NO_FORMAT = "is not in a format that can be imported"
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
 
@@ -110,8 +111,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
-    left_out: list[Remark] = []
-    no_logs: list[str] = []
+    no_logs: dict[str, list[str]] = {}
     for source, path in sources:
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
@@ -120,22 +120,27 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         except UsageError as error:
             if not path.is_dir():
                 raise
+            why = str(error).removeprefix(f"{source.name}: ")
             if isinstance(error, UnknownFormatError):
-                no_logs.append(Path(source.name).name)
-                continue
-            left_out.append(Remark(f"left out: {error}"))
+                why = why.partition(_NO_FORMAT)[1] or why
+            own = no_logs.setdefault(why, [])
+            if (name := Path(source.name).name) not in own:
+                own.append(name)
         read_bytes += source.size_bytes
     names = ", ".join(str(path) for path in paths)
+    left_out = [f"{_some(files)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
+    if len(no_logs) > _NAMED:
+        count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
+        left_out.append(f"{count} more for other reasons")
     if not logs:
-        raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+        raise UsageError(f"{names}: nothing in it can be imported: {'; '.join(left_out) or 'no files'}")
     options.require_used(names)
-    if no_logs:
-        no_logs = list(dict.fromkeys(no_logs))
-        more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
-        left_out.append(
-            Remark(f"left out, since they are not logs: {', '.join(no_logs[:_NAMED])}{more}")
-        )
-    return [logs[0].with_remarks(*left_out), *logs[1:]]
+    return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
@@ -222,4 +227,4 @@ def detect(source: Source) -> Format:
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
     known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
-    raise UnknownFormatError(str(source.error(f"is not in a format that can be imported: {known}")))
+    raise UnknownFormatError(str(source.error(f"{_NO_FORMAT}: {known}")))
