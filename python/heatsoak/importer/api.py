@@ -133,7 +133,8 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
         left_out.append(f"{count} more for other reasons")
     if not logs:
-        raise UsageError(f"{names}: nothing in it can be imported: {'; '.join(left_out) or 'no files'}")
+        why = "; ".join(left_out) or "there is no file in it"
+        raise UsageError(f"{names}: nothing can be imported: {why}")
     options.require_used(names)
     return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
 

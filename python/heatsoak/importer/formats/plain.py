@@ -12,11 +12,10 @@ import numpy as np
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
-    EXAMPLE,
-    EXAMPLE_OF_TWO,
     MIN_ROWS_EACH,
     Columns,
     ReadColumn,
+    example_of,
 )
 from heatsoak.importer.frames import Array, rates
 from heatsoak.importer.log import Log, Options
@@ -106,9 +105,8 @@ def read_table(
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
-        example = EXAMPLE if layout.width > 2 else EXAMPLE_OF_TWO
         raise source.error(
-            f"has no header: name its columns by number, as in {example}", layout.line
+            f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
     columns = Columns(source, layout, options, is_crowded=is_crowded)
     table = _Table(source, layout, options, columns)

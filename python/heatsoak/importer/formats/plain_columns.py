@@ -17,7 +17,15 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug, tokens_of
+from heatsoak.importer.tables.words import (
+    ROLES,
+    TOKENS,
+    direction_of,
+    has_any,
+    names_drive,
+    slug,
+    tokens_of,
+)
 from heatsoak.importer.timestamps import read_times
 
 #: The most labels that a run gets.
@@ -179,7 +187,8 @@ class Columns:
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
         timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
-        if timed or self.interval_s is not None:
+        layout = replace(self._layout, header=header)
+        if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
             if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
@@ -336,12 +345,19 @@ class Columns:
         names = [name.replace("\x1f", " ") for name in header[:12] if name]
         shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
         more = ", ..." if len(header) > 12 else ""
-        if not found & {"time", "date", "uptime"} and self.interval_s is None:
+        layout = replace(self._layout, header=header)
+        if not _has_time(found) and is_of_results(layout, columns):
+            raise self._source.error(
+                "has the result of another test in each row, and no course in time: 'iostat -xty "
+                "1' beside a test, or its own log of rates, has one",
+                layout.line,
+            )
+        if not _has_time(found) and self.interval_s is None:
             raise self._source.error(
                 f"has no column of times among {shown}{more}: name it, as in "
-                f"{_example(self._layout, found, taken, header)}, "
+                f"{example_of(layout, found, taken)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
-                self._layout.line,
+                layout.line,
             )
         measured = [
             c for c in columns
@@ -349,11 +365,13 @@ class Columns:
             or "lat" in c.meaning.column or _is_metered(c.meaning)
         ]  # fmt: skip
         if not measured:
-            raise self._source.error(
-                f"has no column of throughput, temperature or power among {shown}{more}: "
-                f"name one, as in {_example(self._layout, found, taken, header)}",
-                self._layout.line,
-            )
+            what = "has no column of throughput, temperature or power among"
+            advice = f"name one, as in {example_of(layout, found, taken)}"
+            if header[0].startswith("(PDH-CSV"):
+                advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
+            elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
+                advice = "a log of the drive has one in MB/s, IOPS or degrees"
+            raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
@@ -458,9 +476,6 @@ _KEY_WORDS = frozenset({
     "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
     "f", "k", "w", "mw",
 })  # fmt: skip
-#: A mapping that suits many tables.
-EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
-EXAMPLE_OF_TWO = "--map time=1 --map temp_c=2"
 
 
 def _meaning_of_key(source: Source, key: str) -> Meaning:
@@ -505,26 +520,85 @@ def _place_of(
     )
 
 
-def _example(layout: Layout, found: set[str], taken: set[int], header: Sequence[str]) -> str:
-    """A mapping of what is not known of this table.
+def example_of(layout: Layout, found: Container[str] = (), taken: Container[int] = ()) -> str:
+    """Return a mapping of what is not `found` yet of a table, of its own columns but the `taken`.
 
-    Of its own columns, in their order, where there are about as many: of more it would be a guess.
+    Of columns whose names and values permit it, where there are about as many as are wanted: of
+    more it would be a guess.
     """
-    row = layout.rows[0] if layout.rows else header
-    free = [
-        name
-        for index, name in enumerate(header)
-        if index not in taken and 0 < len(name) <= 60 and index < len(row) and is_value(row[index])
-    ]
-    wanted = ["time"] if not found & {"time", "date", "uptime"} else []
-    if not any(name.endswith("bw_mb_s") for name in found):
-        wanted.append("write_mb_s")
-    if not any(name.startswith("temp_c.") for name in found):
-        wanted.append("temp_c")
-    if not 0 < len(free) <= len(wanted) + 1:
-        return f"--map {wanted[0]}=COLUMN"
-    pairs = ",".join(f"{key}={name}" for key, name in zip(wanted, free, strict=False))
-    return f"--map '{pairs}'"
+    header = layout.header or [""] * layout.width
+    free = [index for index in range(len(header)) if index not in taken and _is_free(layout, index)]
+    wanted = ["time", "write_mb_s", "temp_c"]
+    if _has_time(found):
+        wanted.remove("time")
+    pairs = []
+    for key in wanted if len(free) <= len(wanted) + 1 else ():
+        suited = [index for index in free if _suits(key, layout, index)]
+        if suited:
+            free.remove(suited[0])
+            pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
+    if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
+        return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
+    return f"--map '{','.join(pairs)}'" if layout.header else f"--map {' --map '.join(pairs)}"
+
+
+def _has_time(found: Container[str]) -> bool:
+    return any(role in found for role in ("time", "date", "uptime"))
+
+
+def _cells(layout: Layout, index: int) -> list[str]:
+    return [row[index].strip() for row in layout.rows if index < len(row)]
+
+
+def _is_free(layout: Layout, index: int) -> bool:
+    """Whether a column may be anything: it has values, and its name is of nothing known."""
+    name = layout.header[index] if layout.header else ""
+    cells = _cells(layout, index)
+    if not cells or not is_value(cells[0]) or len(name) > 60 or (layout.header and not name):
+        return False
+    other = {word for kind in _OTHERS for word in TOKENS[kind]}
+    is_other = not other.isdisjoint(tokens_of(name)) or has_any(tokens_of(name), "elsewhere")
+    is_known = bool(name) and meaning(name) is not None
+    return not (is_known or is_other or "%" in name or name.startswith("\\\\"))
+
+
+#: Kinds of words that no column of a drive's rate or temperature has.
+_OTHERS = ("cpu", "gpu", "not_power", "not_load", "not_moved")
+
+
+def _suits(key: str, layout: Layout, index: int) -> bool:
+    """Whether a column's values may be times, a throughput or a drive's temperature."""
+    cells = [cell for cell in _cells(layout, index) if cell]
+    numbers = [float(cell) for cell in cells if _PLAIN.fullmatch(cell)]
+    grows = all(b > a for a, b in pairwise(numbers))
+    if key == "time":
+        return all(map(is_timed, cells)) and (len(numbers) < len(cells) or grows)
+    if len(numbers) < len(cells):
+        return False
+    if key == "temp_c":
+        return all(map(is_warmth, cells))
+    return min(numbers) >= 0 and not (grows and len(numbers) > MIN_ROWS_EACH)
+
+
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
+    """Return whether each row, without a time, is the result of another test."""
+    devices = {column.index for column in columns if column.meaning.column == "device"}
+    tests = []
+    for index, name in enumerate(layout.header):
+        cells = _cells(layout, index)
+        is_text = all(cell and not is_value(cell) and state_of(cell) is None for cell in cells)
+        if index in devices or len(cells) < MIN_ROWS_EACH:
+            continue
+        if is_text and len(set(cells)) == len(cells):
+            return True
+        if slug(name) in TOKENS["settings"]:
+            tests.append(cells)
+    rows = list(zip(*tests, strict=False))
+    changes = sum(a != b for a, b in pairwise(rows))
+    return bool(rows) and 2 * changes > len(rows)
 
 
 def _is_interval(text: str) -> bool:
