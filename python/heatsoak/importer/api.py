@@ -20,6 +20,8 @@ from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
+#: A rate that is impossible in so small a share of samples is wrong in these alone.
+_SPIKES = 0.05
 _NO_FORMAT = "is not in a format that can be imported"
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
@@ -182,7 +184,7 @@ def _possible(log: Log) -> Log:
         if values is None or not over:
             continue
         most = f"{name} is up to {values.max():,.0f} MB/s, which no drive can do"
-        if 2 * over > (values > 0).sum():
+        if over > _SPIKES * (values > 0).sum():
             samples = log.samples.drop(name)
             what = f"{most}: its unit is another, or it is of several drives; left out"
         else:

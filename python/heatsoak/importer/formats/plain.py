@@ -35,7 +35,7 @@ from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.units import split_unit
-from heatsoak.importer.tables.words import TOKENS, direction_of, slug, tokens_of
+from heatsoak.importer.tables.words import TOKENS, direction_of, has_any, slug, tokens_of
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -205,7 +205,7 @@ class _Table:
         """The drives that carried load, or all of them if none did."""
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
-            + sum(float(np.nanmax(v) - np.nanmin(v)) for v in part.totals.values() if v.size)
+            + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
         most = max(loads)
@@ -402,9 +402,12 @@ def _only_grows(what: Meaning, raw: Array) -> bool:
 
 
 def _has_passes(header: Sequence[str]) -> bool:
-    """Whether columns say how long was read and how long was written: one after the other."""
-    times = [name for name in header if (unit := split_unit(name)[1]) and unit.kind == "time"]
-    ways = {direction_of(name) for name in times if TOKENS["lasting"] & set(tokens_of(name))}
+    """Whether columns say how many seconds were read and how many written: one, then the other."""
+    ways = set()
+    for name in header:
+        rest, unit = split_unit(name)
+        if unit is not None and unit.kind == "time" and unit.scale >= 1.0:
+            ways.add(None if has_any(tokens_of(rest), "latency") else direction_of(rest))
     return {"read", "write"} <= ways
 
 

@@ -6,13 +6,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
-from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, is_warmth, total, voltage_and_current
+from heatsoak.importer.tables.derived import (
+    CURRENT,
+    VOLTAGE,
+    is_warmth,
+    total,
+    unit_by_magnitude,
+    voltage_and_current,
+)
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
@@ -536,6 +545,7 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
         suited = [index for index in free if _suits(key, layout, index)]
         if suited:
             free.remove(suited[0])
+            key = f"write_{_unit_of(layout, suited[0])}" if key == "write_mb_s" else key
             pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
     if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
         return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
@@ -577,7 +587,14 @@ def _suits(key: str, layout: Layout, index: int) -> bool:
         return False
     if key == "temp_c":
         return all(map(is_warmth, cells))
-    return min(numbers) >= 0 and not (grows and len(numbers) > MIN_ROWS_EACH)
+    has_one_sign = min(numbers) >= 0 or max(numbers) <= 0
+    return any(numbers) and has_one_sign and not (grows and len(numbers) > MIN_ROWS_EACH)
+
+
+def _unit_of(layout: Layout, index: int) -> str:
+    """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
+    numbers = np.abs([float(cell) for cell in _cells(layout, index) if cell])
+    return {"MB/s": "mb_s", "KiB/s": "kib_s"}.get(unit_by_magnitude([numbers])[0], "b_s")
 
 
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
@@ -598,7 +615,7 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
             tests.append(cells)
     rows = list(zip(*tests, strict=False))
     changes = sum(a != b for a, b in pairwise(rows))
-    return bool(rows) and 2 * changes > len(rows)
+    return bool(rows) and 2 * changes >= len(rows)
 
 
 def _is_interval(text: str) -> bool:
