@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, entered_and_held, intervals, rates, stretches
+from heatsoak.importer.frames import (
+    Array,
+    are_far_apart,
+    build,
+    entered_and_held,
+    intervals,
+    rates,
+    stretches,
+)
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -324,7 +332,8 @@ def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]
     split = {name: np.repeat(values, 2) for name, values in columns.items()}
     for name, values in split.items():
         if (way := name.split("_")[0]) in ways:
-            values[second == (way == ways[0])] = np.nan
+            nothing = 0.0 if name.endswith(("bw_mb_s", "iops")) else np.nan
+            values[second == (way == ways[0])] = nothing
     split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
     return replace(
         run,
@@ -377,8 +386,8 @@ def _of_totals(totals: Mapping[str, Array], t_s: Array) -> dict[str, Array]:
     kept = _fresh(told, t_s[rows])
     rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
     interval_s = intervals(t_s)
-    if len(rows) > 1:
-        interval_s[rows[1:]] = np.diff(t_s[rows])
+    since_s = np.diff(t_s[rows])
+    interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
     for name, values in told.items():
         found[name] = np.full(len(t_s), np.nan)
         found[name][rows] = rates(values, t_s[rows])
@@ -393,7 +402,7 @@ def _between(values: Array, t_s: Array) -> Array:
 def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
     """The readings that tell a rate: not those between which a drive at work counted nothing."""
     more = {name: np.diff(values, prepend=values[:1]) for name, values in counters.items()}
-    moved = {name: float(np.nansum(values)) for name, values in more.items()}
+    moved = {name: float(np.nansum(np.maximum(values, 0))) for name, values in more.items()}
     of_bytes = [name for name in moved if name.endswith("bw_mb_s")] or list(moved)
     most = max(moved[name] for name in of_bytes)
     deciding = [name for name in of_bytes if moved[name] > _MATTERS * most]
@@ -415,12 +424,13 @@ def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
         return rows[::stride]
     rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
     is_fresh = np.ones(len(t_s), dtype=bool)
-    for index, gap in enumerate(gaps.tolist(), 1):
+    for index in (np.flatnonzero((gaps > 1) & (gaps <= _MAX_STALE)) + 1).tolist():
+        gap = gaps[index - 1]
         near = [rate[index - 1], *rate[index + 1 : index + 2]]
         usual = np.nanmax(near) if np.isfinite(near).any() else np.inf
         apart_s = t_s[places[index]] - t_s[places[index] - 1]
         # more than one interval's work, as of all since it last moved
-        if 1 < gap <= _MAX_STALE and grown[places[index]] > usual * apart_s * np.sqrt(gap):
+        if grown[places[index]] > usual * apart_s * np.sqrt(gap):
             is_fresh[places[index] - gap + 1 : places[index]] = False
     return np.flatnonzero(is_fresh)
 

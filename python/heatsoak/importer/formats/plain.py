@@ -403,7 +403,7 @@ def _only_grows(what: Meaning, raw: Array) -> bool:
 
 def _has_passes(header: Sequence[str]) -> bool:
     """Whether columns say how many seconds were read and how many written: one, then the other."""
-    ways = set()
+    ways: set[str | None] = set()
     for name in header:
         rest, unit = split_unit(name)
         if unit is not None and unit.kind == "time" and unit.scale >= 1.0:
