@@ -23,7 +23,7 @@ def read_text(text: str, name: str = "log") -> list[Log]:
 def prometheus(*series: tuple[str, list[int], dict[str, str]]) -> str:
     result = [
         {
-            "metric": {"__name__": name, **labels} if name else labels,
+            "metric": ({"__name__": name} if name else {}) | labels,
             "values": [[BEGIN + row, str(value)] for row, value in enumerate(values)],
         }
         for name, values, labels in series

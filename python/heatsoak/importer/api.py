@@ -179,12 +179,14 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
 def _possible(log: Log) -> Log:
     """Leave out rates that no drive can have: what is wrong with them is not known."""
     for name in ("bw_mb_s", "read_bw_mb_s", "write_bw_mb_s"):
-        values = log.samples[name] if name in log.samples.columns else None
-        over = values is not None and (values > MAX_MB_S).sum()
-        if values is None or not over:
+        if name not in log.samples.columns:
             continue
-        most = f"{name} is up to {values.max():,.0f} MB/s, which no drive can do"
-        if over > _SPIKES * (values > 0).sum():
+        values = log.samples[name].drop_nulls().to_numpy()
+        over = int((values > MAX_MB_S).sum())
+        if not over:
+            continue
+        most = f"{name} is up to {float(values.max()):,.0f} MB/s, which no drive can do"
+        if over > _SPIKES * int((values > 0).sum()):
             samples = log.samples.drop(name)
             what = f"{most}: its unit is another, or it is of several drives; left out"
         else:
