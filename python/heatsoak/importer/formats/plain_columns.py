@@ -324,8 +324,8 @@ class Columns:
         """
         plural = [c for c in columns if slug(c.header) in _EITHER and not c.meaning.has_unit]
         rest = [c for c in columns if c not in plural]
-        in_bytes = any(c.meaning.column.endswith("bw_mb_s") for c in rest)
-        if in_bytes or any(total(device_and_name(name)[1]) for name in header):
+        has_bytes = any(c.meaning.column.endswith("bw_mb_s") for c in rest)
+        if has_bytes or any(total(device_and_name(name)[1]) for name in header):
             columns = rest + [
                 replace(
                     c,

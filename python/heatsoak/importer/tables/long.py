@@ -78,8 +78,8 @@ def widened(source: Source, readings: Iterable[Reading]) -> Iterator[dict[str, s
     rows: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for one in readings:
         source.keep(_VALUE_BYTES)
-        at = rows.setdefault((one.host, one.drive), {}).setdefault(one.time, {})
-        at[one.quantity] = one.value
+        row = rows.setdefault((one.host, one.drive), {}).setdefault(one.time, {})
+        row[one.quantity] = one.value
     if not rows:
         raise source.error("has no series of a drive's bytes, I/Os or temperature")
     for host, drive in list(rows):
