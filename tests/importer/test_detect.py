@@ -21,7 +21,7 @@ def test_a_document_behind_words_in_its_line_is_read_and_the_words_are_handed_ov
     ]
 
 
-def test_files_of_a_directory_that_are_not_logs_are_named_together(tmp_path: Path) -> None:
+def test_files_of_a_directory_that_are_not_logs_are_named_by_reason(tmp_path: Path) -> None:
     (tmp_path / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
     for name in ("job.fio", "plot.png", "z.sh"):
         (tmp_path / name).write_bytes(
@@ -29,7 +29,21 @@ def test_files_of_a_directory_that_are_not_logs_are_named_together(tmp_path: Pat
         )
     (recording,) = import_files([tmp_path])
     said = [event.text for event in recording.events if event.text.startswith("left out")]
-    assert said == ["left out, since they are not logs: job.fio, plot.png, z.sh"]
+    assert said == [
+        "left out: job.fio, z.sh: is not in a format that can be imported",
+        "left out: plot.png: is not a text file",
+    ]
+
+
+def test_a_directory_of_nothing_says_why_each_file_was_refused(tmp_path: Path) -> None:
+    fio = "job: (g=0): rw=write, bs=4096B\nfio-3.33\n"
+    for name, text in (("a.txt", fio), ("b.txt", fio), ("c.csv", "a,b\nx,y\n")):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=r"a\.txt, b\.txt: is fio's text, .*; c\.csv: is not in"):
+        import_files([tmp_path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="there is no file in it"):
+        import_files([tmp_path / "empty"])
 
 
 def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ from heatsoak.importer.tables.headers import meaning
         ("writeMibs", "write_bw_mb_s", 1.048576),
         ("readMBs", "read_bw_mb_s", 1.0),
         ("w_per_s", "write_iops", 1.0),
-        ("writes", "write_iops", 1.0),
+        ("writes", "write_bw_mb_s", 1.0),
         ("write_mb_s_mean", "write_bw_mb_s", 1.0),
         ("seqwrite MB/s", "write_bw_mb_s", 1.0),
         ("ELAPSED_SEC", "time", 1.0),

@@ -74,6 +74,5 @@ def test_in_a_directory_what_is_not_a_log_is_left_out_by_name(tmp_path: Path) ->
     (tmp_path / "b-temps.csv").write_text("time,temp_c\n1,40\n2,41\n3,43\n")
     (recording,) = import_files([tmp_path])
     assert any(
-        "left out, since they are not logs: a-vmstat.txt" in event.text
-        for event in recording.events
+        "left out: a-vmstat.txt: is vmstat output" in event.text for event in recording.events
     )

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Options, Source, read
@@ -102,7 +104,7 @@ def test_whole_milliseconds_without_a_unit_are_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "unit"), [("500", "MB/s"), ("500000", "kB/s"), ("500000000", "bytes a second")]
+    ("value", "unit"), [("500", "MB/s"), ("488281.25", "KiB/s"), ("500000000", "bytes a second")]
 )
 def test_a_rate_without_a_unit_is_decided_by_its_size(value: str, unit: str) -> None:
     (log,) = _read("time_s,write speed\n" + _rows("{i}," + value))
@@ -493,3 +495,129 @@ def test_a_dump_of_several_files_is_read_file_by_file() -> None:
     logs = _read("".join(dump))
     assert [log.source for log in logs] == ["log.csv (a/log.csv)", "log.csv (b/log.csv)"]
     assert [log.samples.height for log in logs] == [20, 20]
+
+
+# --- counters with holes, and what a name alone does not tell ---
+
+_LOADED = [2500 if row < 50 else 900 for row in range(120)]
+_MOVED = np.cumsum(_LOADED)
+
+
+def _held(every: int) -> list[int]:
+    return [int(_MOVED[row - row % every]) for row in range(120)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [str(moved) for moved in _MOVED],
+        ["" if row % 4 == 3 else str(_MOVED[row]) for row in range(120)],
+        ["" if row * 7 % 10 < 4 else str(_MOVED[row]) for row in range(120)],
+        [str(moved) for moved in _held(2)],
+        [str(moved) for moved in _held(5)],
+        [str(_MOVED[row - (row * 7 % 10 in (1, 2, 3))]) for row in range(120)],
+        [str(moved // 1000 * 1000) for moved in _MOVED],
+    ],
+    ids=["whole", "nulls", "nulls at odd times", "each 2nd", "each 5th", "at odd times", "coarse"],
+)
+def test_a_counter_with_holes_beside_one_that_stands_still_keeps_its_rates(
+    written: list[str],
+) -> None:
+    rows = "".join(f"{row},812000,{moved}\n" for row, moved in enumerate(written))
+    (log,) = _read(f"time_s,read [MB],written [MB]\n{rows}")
+    told = log.samples.filter(pl.col("write_bw_mb_s").is_not_null())
+    before = told.filter(pl.col("t_s") < 45)["write_bw_mb_s"].to_numpy()
+    after = told.filter(pl.col("t_s") > 60)["write_bw_mb_s"].to_numpy()
+    assert before.mean() == pytest.approx(2500, rel=0.02)
+    assert after.mean() == pytest.approx(900, rel=0.02)
+    assert min(before.min(), after.min()) > 0
+    moved = (told["write_bw_mb_s"] * told["interval_s"]).sum()
+    assert moved == pytest.approx(_MOVED[-1] - _MOVED[0], rel=0.03)
+
+
+def test_a_counter_of_work_in_bursts_keeps_its_pauses() -> None:
+    rates = [2500 if row // 6 % 3 == 0 else 0 for row in range(120)]
+    rows = "".join(f"{row},{moved}\n" for row, moved in enumerate(np.cumsum(rates)))
+    (log,) = _read(f"time_s,written [MB]\n{rows}")
+    assert log.samples["write_bw_mb_s"].to_list()[1:] == rates[1:]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "column", "value"),
+    [
+        ("write MB/s,iops_in_progress", "500,3", "queue", 3),
+        ("write MB/s,ios in flight", "500,3", "queue", 3),
+        ("write MB/s,writes", "500,900", "write_iops", 900),
+        ("writes", "500", "write_bw_mb_s", 500),
+        ("write KiB/s", "-500000", "write_bw_mb_s", 512),
+        ("disk.dev.write_bytes-sda", "500000", "write_bw_mb_s", 512),
+        ('"disk.dev.write_bytes[""sda""]"', "500000", "write_bw_mb_s", 512),
+        ("disk.dev.write-sda", "900", "write_iops", 900),
+    ],
+)
+def test_a_quantity_is_more_than_a_name(header: str, row: str, column: str, value: float) -> None:
+    (log,) = _read(f"time_s,{header}\n" + _rows("{i}," + row))
+    assert log.samples[column][5] == pytest.approx(value)
+
+
+def test_a_rate_that_only_grows_is_a_counter() -> None:
+    rows = "".join(f"{row},{900_000_000 + row * 500_000}\n" for row in range(40))
+    (log,) = _read(f"time_s,writes\n{rows}")
+    assert log.samples["write_bw_mb_s"][5] == pytest.approx(512)
+    assert "only grows" in _said(log, doubt=True)
+
+
+def test_what_no_drive_can_do_is_not_judged() -> None:
+    (log,) = _read("time_s,write MB/s,temp_c\n" + _rows("{i},539308,40"))
+    assert "write_bw_mb_s" not in log.samples.columns
+    assert "no drive can do: its unit is another, or it is of several drives" in _said(
+        log, doubt=True
+    )
+    rows = "".join(f"{i},{9e9 if i == 30 else 500}\n" for i in range(60))
+    (log,) = _read(f"time_s,write MB/s\n{rows}")
+    assert log.samples["write_bw_mb_s"].null_count() == 1
+    with pytest.raises(UsageError, match=r"no drive can do: --map 'write_b_s=b' may be meant"):
+        _read("time_s,b\n" + _rows("{i},495251584"), write_mb_s="b")
+
+
+@pytest.mark.parametrize(
+    ("table", "advice"),
+    [
+        ('"(PDH-CSV 4.0) (UTC)(0)","\\\\H\\Memory\\Available MBytes"\n'
+         '"03/01/2026 10:00:00.4","6768"\n"03/01/2026 10:00:15.4","6769"\n', "Write Bytes/sec"),
+        ("time,used MB,cpu %\n1,400,3\n2,401,4\n", "a log of the drive has one in MB/s"),
+        ("time,x,y\n1,400,0\n2,410,0\n", "--map 'write_mb_s=x'"),
+        ("time,x\n1,495251584\n2,365531000\n", "--map 'write_b_s=x'"),
+        ("8 sda 7 9\n8 sda 7 9\n8 sda 7 9\n", "--map time=NUMBER"),
+    ],
+)  # fmt: skip
+def test_advice_takes_no_column_that_cannot_be_meant(table: str, advice: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        _read(table)
+    assert advice in str(refusal.value)
+    assert str(refusal.value).count("=") == advice.count("=")
+
+
+RESULTS = [
+    "file,op,bw_mib_s\na.json,read,30\nb.json,write,28\nc.json,read,41\nd.json,write,40\n",
+    "bs,iodepth,MB/s\n4k,1,50\n4k,32,900\n128k,1,1500\n128k,32,3000\n",
+    "#,name,read MB/s\n"
+    + "".join(f"{row},drive {chr(97 + row)},{500 + row}\n" for row in range(14)),
+]
+
+
+@pytest.mark.parametrize("table", RESULTS)
+@pytest.mark.parametrize("mapping", [{}, {"interval_s": "60"}])
+def test_the_results_of_tests_are_no_course_in_time(table: str, mapping: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="the result of another test in each row") as refusal:
+        _read(table, **mapping)
+    assert "interval_s" not in str(refusal.value)
+
+
+def test_means_of_reading_and_of_writing_are_passes_of_their_own() -> None:
+    rows = "".join(f"{30 * row},2500,0.4,6400,0.2\n" for row in range(15))
+    (log,) = _read(f"time_s,write_mb_s,write_time_s,read_mb_s,read_time_s\n{rows}")
+    assert len(log.steps) == 30
+    moved = log.samples["write_bw_mb_s"] + log.samples["read_bw_mb_s"]
+    assert sorted(set(moved)) == [2500, 6400]
+    assert [step.writes for step in log.steps[:2]] == [True, False]

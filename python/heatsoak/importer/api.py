@@ -1,7 +1,10 @@
 """Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import polars as pl
 
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.dumps import parts_of
@@ -11,11 +14,15 @@ from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.recordings import thinned, to_recording
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
+from heatsoak.importer.tables.derived import MAX_MB_S
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
+#: A rate that is impossible in so small a share of samples is wrong in these alone.
+_SPIKES = 0.05
+_NO_FORMAT = "is not in a format that can be imported"
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
 
@@ -106,8 +113,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
-    left_out: list[Remark] = []
-    no_logs: list[str] = []
+    no_logs: dict[str, list[str]] = {}
     for source, path in sources:
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
@@ -116,22 +122,28 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         except UsageError as error:
             if not path.is_dir():
                 raise
+            why = str(error).removeprefix(f"{source.name}: ")
             if isinstance(error, UnknownFormatError):
-                no_logs.append(Path(source.name).name)
-                continue
-            left_out.append(Remark(f"left out: {error}"))
+                why = why.partition(_NO_FORMAT)[1] or why
+            own = no_logs.setdefault(why, [])
+            if (name := Path(source.name).name) not in own:
+                own.append(name)
         read_bytes += source.size_bytes
     names = ", ".join(str(path) for path in paths)
+    left_out = [f"{_some(files)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
+    if len(no_logs) > _NAMED:
+        count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
+        left_out.append(f"{count} more for other reasons")
     if not logs:
-        raise UsageError(f"{names}: holds neither a recording nor a log that can be imported")
+        why = "; ".join(left_out) or "there is no file in it"
+        raise UsageError(f"{names}: nothing can be imported: {why}")
     options.require_used(names)
-    if no_logs:
-        no_logs = list(dict.fromkeys(no_logs))
-        more = f" and {len(no_logs) - _NAMED} more" if len(no_logs) > _NAMED else ""
-        left_out.append(
-            Remark(f"left out, since they are not logs: {', '.join(no_logs[:_NAMED])}{more}")
-        )
-    return [logs[0].with_remarks(*left_out), *logs[1:]]
+    return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
@@ -161,7 +173,29 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
-    return [log.with_remarks(*remarks) for log in logs]
+    return [_possible(log).with_remarks(*remarks) for log in logs]
+
+
+def _possible(log: Log) -> Log:
+    """Leave out rates that no drive can have: what is wrong with them is not known."""
+    for name in ("bw_mb_s", "read_bw_mb_s", "write_bw_mb_s"):
+        if name not in log.samples.columns:
+            continue
+        values = log.samples[name].drop_nulls().to_numpy()
+        over = int((values > MAX_MB_S).sum())
+        if not over:
+            continue
+        most = f"{name} is up to {float(values.max()):,.0f} MB/s, which no drive can do"
+        if over > _SPIKES * int((values > 0).sum()):
+            samples = log.samples.drop(name)
+            what = f"{most}: its unit is another, or it is of several drives; left out"
+        else:
+            kept = pl.when(pl.col(name) <= MAX_MB_S).then(pl.col(name))
+            samples = log.samples.with_columns(kept.alias(name))
+            what = f"{most}, in {over:,} of {len(values):,} samples: left out"
+        remark = Remark(f"{log.source}: {what}", doubt=True)
+        log = replace(log, samples=samples).with_remarks(remark)
+    return log
 
 
 def _parts_of(source: Source) -> list[Source]:
@@ -198,4 +232,4 @@ def detect(source: Source) -> Format:
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
     known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
-    raise UnknownFormatError(str(source.error(f"is not in a format that can be imported: {known}")))
+    raise UnknownFormatError(str(source.error(f"{_NO_FORMAT}: {known}")))

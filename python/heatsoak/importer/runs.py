@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import Array, build, entered_and_held, intervals, rates, stretches
+from heatsoak.importer.frames import (
+    Array,
+    are_far_apart,
+    build,
+    entered_and_held,
+    intervals,
+    rates,
+    stretches,
+)
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -57,6 +65,7 @@ class Rows:
         steps: each row's step; None where the table has none.
         runs: each row's run; None where the table has none.
         marks: rows with which a new run begins, whatever the time.
+        has_passes: whether each row tells of two passes, one that read and one that wrote.
         goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
     """
@@ -70,6 +79,7 @@ class Rows:
     runs: Sequence[str] | None = None
     marks: Sequence[int] = ()
     goes_on: bool = False
+    has_passes: bool = False
     drive: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,6 +98,7 @@ class _Run:
     label: str
     drive: dict[str, Any]
     named: bool = False
+    has_passes: bool = False
     was_sorted: bool = False
 
     @property
@@ -222,6 +233,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
         label,
         dict(rows.drive),
         named,
+        rows.has_passes,
     )
 
 
@@ -261,8 +273,10 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.start_unix_s
-    for name, values in run.totals.items():
-        columns |= _of_total(name, values, t_s)
+    columns |= _of_totals(run.totals, t_s)
+    if run.steps is None and (run.has_passes or len(t_s) == 1):
+        run, columns = _of_passes(run, columns)
+        t_s = run.t_s
     has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
@@ -309,6 +323,31 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     )
 
 
+def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]]:
+    """Means of what was read and of what was written, one after the other, as a row each."""
+    ways = [way for name in columns if (way := name.removesuffix("_bw_mb_s")) in _WAYS]
+    if len(ways) < 2 or not all(np.nan_to_num(columns[f"{way}_bw_mb_s"]).any() for way in ways):
+        return run, columns
+    count = len(run.t_s)
+    second = np.arange(2 * count) % 2 == 1
+    apart_s = intervals(run.t_s) if count > 1 else np.ones(1)
+    split = {name: np.repeat(values, 2) for name, values in columns.items()}
+    for name, values in split.items():
+        if (way := name.split("_")[0]) in ways:
+            nothing = 0.0 if name.endswith(("bw_mb_s", "iops")) else np.nan
+            values[second == (way == ways[0])] = nothing
+    split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
+    return replace(
+        run,
+        t_s=np.repeat(run.t_s, 2) - np.where(second, 0.0, np.repeat(apart_s / 2, 2)) + apart_s[0],
+        states={name: np.repeat(values, 2) for name, values in run.states.items()},
+        steps=ways * count,
+    ), split
+
+
+_WAYS = ("read", "write")
+
+
 def _order(source_name: str, run: _Run) -> list[Remark]:
     text = f"{source_name}: its rows were not in order of time; they were sorted"
     return [Remark(text)] if run.was_sorted else []
@@ -316,32 +355,117 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
 
 #: Rates of a counter are known to one part in this many.
 _FINE = 20.0
+#: Taken over many rows, about so many rates are left: a fall has to be seen in them.
+_LEFT = 20
+#: Readings of a counter in a row that may be of one moment; of more, the drive was idle.
+_MAX_STALE = 10
+#: A counter that moves less than this share of what the busiest does decides nothing.
+_MATTERS = 0.05
 
 
-def _of_total(name: str, moved_mb: Array, t_s: Array) -> dict[str, Array]:
-    """The rate of a counter of MB, over as many rows as it takes to know it well.
+def _of_totals(totals: Mapping[str, Array], t_s: Array) -> dict[str, Array]:
+    """The rates of counters, over as many rows as it takes to know them well, the same for all.
 
     Values that do not rise are amounts of each row.
     """
-    rows = np.flatnonzero(np.isfinite(moved_mb))
-    if len(rows) < 3:
-        return {}
-    more = np.diff(moved_mb[rows])
-    if np.count_nonzero(more < 0) > 0.01 * len(more):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return {name: moved_mb / intervals(t_s)}
-    parts = np.unique(np.round(more, 6))
-    usual = float(np.median(more[more > 0])) if (more > 0).any() else 0.0
-    exact = float(np.diff(parts).min()) if len(parts) > 1 else 0.0
-    spread = float(more.mean()) if usual <= exact else usual
-    stride = int(min(np.ceil(_FINE * exact / spread), len(rows) // 10 + 1)) if spread > 0 else 1
-    rows = rows[:: max(stride, 1)]
-    rate = np.full(len(t_s), np.nan)
-    rate[rows] = rates(moved_mb[rows], t_s[rows])
+    found: dict[str, Array] = {}
+    counters: dict[str, Array] = {}
+    for name, values in totals.items():
+        known = values[np.isfinite(values)]
+        if len(known) < 3:
+            continue
+        if np.count_nonzero(np.diff(known) < 0) > 0.01 * len(known):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[name] = values / intervals(t_s)
+        else:
+            counters[name] = values
+    if not counters:
+        return found
+    densest = max(counters.values(), key=lambda values: int(np.isfinite(values).sum()))
+    rows = np.flatnonzero(np.isfinite(densest))
+    # read at other times than the densest, the others are as they were between their readings
+    told = {name: _between(values, t_s)[rows] for name, values in counters.items()}
+    kept = _fresh(told, t_s[rows])
+    rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
     interval_s = intervals(t_s)
-    if stride > 1:
-        interval_s[rows[1:]] = np.diff(t_s[rows])
-    return {name: rate, "interval_s": interval_s}
+    since_s = np.diff(t_s[rows])
+    interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
+    for name, values in told.items():
+        found[name] = np.full(len(t_s), np.nan)
+        found[name][rows] = rates(values, t_s[rows])
+    return found | {"interval_s": interval_s}
+
+
+def _between(values: Array, t_s: Array) -> Array:
+    known = np.isfinite(values)
+    return np.interp(t_s, t_s[known], values[known], left=np.nan, right=np.nan)
+
+
+def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
+    """The readings that tell a rate: not those between which a drive at work counted nothing."""
+    more = {name: np.diff(values, prepend=values[:1]) for name, values in counters.items()}
+    moved = {name: float(np.nansum(np.maximum(values, 0))) for name, values in more.items()}
+    of_bytes = [name for name in moved if name.endswith("bw_mb_s")] or list(moved)
+    most = max(moved[name] for name in of_bytes)
+    deciding = [name for name in of_bytes if moved[name] > _MATTERS * most]
+    rows = np.arange(len(t_s))
+    if not deciding:
+        return rows
+    grown = np.nan_to_num(sum(more[name] for name in deciding))
+    places = np.flatnonzero(np.concatenate([[True], grown[1:] > 0]))
+    gaps = np.diff(places)
+    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
+    is_regular = usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8
+    is_slow = usual >= 2 and all(_is_unit(np.diff(counters[name])) for name in deciding)
+    if is_regular or is_slow:
+        since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
+        # a unit may take long where little is moved, but else it was idle
+        rows = rows[(since == 0) | ((since >= 2 * usual) & (not is_slow))]
+    stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
+    if stride > 1 or len(rows) < len(t_s):
+        return rows[::stride]
+    rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
+    is_fresh = np.ones(len(t_s), dtype=bool)
+    for index in (np.flatnonzero((gaps > 1) & (gaps <= _MAX_STALE)) + 1).tolist():
+        gap = gaps[index - 1]
+        near = [rate[index - 1], *rate[index + 1 : index + 2]]
+        usual = np.nanmax(near) if np.isfinite(near).any() else np.inf
+        apart_s = t_s[places[index]] - t_s[places[index] - 1]
+        # more than one interval's work, as of all since it last moved
+        if grown[places[index]] > usual * apart_s * np.sqrt(gap):
+            is_fresh[places[index] - gap + 1 : places[index]] = False
+    return np.flatnonzero(is_fresh)
+
+
+def _stride(more: Array) -> int:
+    """How many readings of a counter, by how much it grew at each, make a rate that is known."""
+    unit, grown = _unit(more), more[more > 0]
+    change = np.diff(more)
+    # a counter too coarse grows by a unit more, then less; a load that changes stays changed
+    if not unit or not (change[1:] * change[:-1] < 0).any():
+        return 1
+    usual = float(more[more >= 0].mean() if _is_unit(more) else np.median(grown))
+    return max(int(min(np.ceil(_FINE * unit / usual), len(more) // _LEFT)), 1)
+
+
+def _is_unit(more: Array) -> bool:
+    """Whether a counter grows by its unit, as a rule."""
+    return bool((more > 0).any()) and float(np.median(more[more > 0])) <= 1.001 * _unit(more)
+
+
+def _unit(more: Array) -> float:
+    """The unit of a counter, by how much it grew at each reading; 0 where it never did."""
+    sizes = np.unique(more[more > 0])
+    least = float(np.median(sizes)) * _EXACT if len(sizes) else 0.0
+    unit = 0.0
+    for size in sizes[:: len(sizes) // _SIZES + 1].tolist():
+        while size > least:
+            unit, size = size, min(unit % size, -unit % size)
+    return unit
+
+
+#: What a counter grew by is a multiple of its unit, but for this share; so many sizes tell it.
+_EXACT, _SIZES = 1e-4, 50
 
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:

@@ -244,6 +244,11 @@ class Source:
             lines = [_decode(line) for line in head.split(b"\n")]
         return lines[:-1] if len(self.head) == HEAD_BYTES and len(lines) > 1 else lines
 
+    @cached_property
+    def first_character(self) -> str:
+        """The first of the text that is not blank; empty where there is none in the head."""
+        return next((text[0] for line in self.head_lines if (text := line.strip())), "")
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield number, from 1, and text of each line without its end (LF, CRLF, CR, mixed).
 

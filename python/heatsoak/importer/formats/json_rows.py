@@ -1,29 +1,34 @@
-"""A table as JSON: an object for each row, one a line, in an array, or in a list of one object."""
+"""A table as JSON: an object for each row, or rows of values below the columns' names.
 
-import csv
-import io
+The objects stand one a line, in an array, or in a list of one object. Prometheus' answers to
+``query_range`` are a long table: a metric, a time and a value each.
+"""
+
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats import plain
+from heatsoak.importer.lenient import at
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
+from heatsoak.importer.tables.long import Reading, labelled, widened
 
 #: Objects that decide whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5
 #: How deep objects may be nested: ``{"disk": {"write_mb_s": 500}}``.
 _DEPTH = 3
-_MAX_COLUMNS = 2000
 
 
 def _recognises(source: Source) -> bool:
-    if source.head.lstrip()[:1] not in (b"{", b"["):
+    if source.first_character not in ("{", "["):
         return False
+    if '"resultType"' in "\n".join(source.head_lines)[:_HEAD]:
+        return True
     try:
         shown = list(islice(_rows(source), _SHOWN))
     except UsageError:
@@ -33,22 +38,14 @@ def _recognises(source: Source) -> bool:
     common = set.intersection(*(set(row) for row in shown))
     if not common or len(common) < _IN_COMMON * max(len(row) for row in shown):
         return False
-    found = [known for key in common if (known := meaning(key)) is not None]
+    found = [known for key in common if (known := meaning(key) or total(key)) is not None]
     return any(known.is_rate or known.column.startswith(("temp_c.", "power_w")) for known in found)
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    rows = _rows(source)
-    first = list(islice(rows, _SHOWN))
-    columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
-    table.writeheader()
-    table.writerows(chain(first, rows))
-    rows_source = Source.of_bytes(source.name, text.getvalue().encode())
-    logs = plain.FORMAT.read(rows_source, options)
-    remarks = tuple(rows_source.remarks.values())
-    return [replace(log, remarks=(*log.remarks, *remarks)) for log in logs]
+    if '"resultType"' in "\n".join(source.head_lines)[:_HEAD]:
+        return plain.read_rows(source, options, widened(source, _of_prometheus(source)))
+    return plain.read_rows(source, options, _rows(source))
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
@@ -62,7 +59,17 @@ def _lists(value: Any) -> list[Any]:
     if not isinstance(value, dict):
         return []
     inner = [each for each in value.values() if isinstance(each, list) and _are_objects(each)]
-    return inner[0] if len(inner) == 1 and len(inner[0]) > 1 else [value]
+    if len(inner) == 1 and len(inner[0]) > 1:
+        return inner[0]
+    names = next((names for key in _NAMES if isinstance(names := value.get(key), list)), [])
+    rows = next((rows for key in _VALUES if isinstance(rows := value.get(key), list)), [])
+    if names and rows and all(isinstance(row, list) for row in rows):
+        return [dict(zip(map(str, names), row, strict=False)) for row in rows]
+    return [value]
+
+
+#: What holds the columns' names, and what their values, where a row is a list: netdata, pandas.
+_NAMES, _VALUES = ("labels", "columns"), ("data", "values")
 
 
 def _are_objects(values: list[Any]) -> bool:
@@ -77,6 +84,38 @@ def _flat(value: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[tu
             yield from _flat(each, name, depth + 1)
         elif isinstance(each, str | int | float | bool) or each is None:
             yield name, each
+
+
+# --- Prometheus ---
+
+#: Within so many characters an answer says of which kind it is.
+_HEAD = 1000
+
+
+def _of_prometheus(source: Source) -> Iterator[Reading]:
+    for document in source.documents():
+        if at(document.value, "data/resultType") != "matrix":
+            raise source.error(
+                "is Prometheus' answer of a single moment: 'query_range' has the series",
+                document.line,
+            )
+        for series in at(document.value, "data/result") or ():
+            labels = at(series, "metric")
+            if not isinstance(labels, dict):
+                continue
+            name = str(labels.get("__name__", ""))
+            if not name:
+                raise source.error(
+                    "its series have no names, which rate() and sums take away: query the "
+                    "counter itself, as in node_disk_written_bytes_total",
+                    document.line,
+                )
+            told = labelled(name, {key: str(text) for key, text in labels.items()})
+            if told is None:
+                continue
+            for pair in at(series, "values") or ():
+                if isinstance(pair, list) and len(pair) == 2:
+                    yield Reading(*told, str(pair[0]), str(pair[1]))
 
 
 FORMAT = Format("json-rows", "a table of JSON objects", _recognises, _read, priority=190)

@@ -83,7 +83,7 @@ _KINDS = (
 
 def _known(source: Source) -> _Kind | None:
     lines = source.head_lines[:_LINES]
-    layout = None if source.head.lstrip()[:1] == b"<" else layout_of(source)
+    layout = None if source.first_character == "<" else layout_of(source)
     if layout is not None and any(_is_time(name) for name in layout.header):
         # what a script wrote above its table does not matter
         lines = lines[layout.line - 1 : layout.line]

@@ -70,6 +70,13 @@ _COLLECTL_NAMES = {
 }  # fmt: skip
 
 
+#: PCP's metrics of drives, whose bytes are of 1024: ``disk.dev.write_bytes-sda``, ``...["sda"]``.
+_PCP = re.compile(
+    r"^(?:[\w.-]{1,60}:)?disk\.(?:dev|all|dm|md)\.(read|write)(_bytes)?"
+    r"(?:(?:-|\.|\[)\"{0,2}([\w./-]{1,60})\"{0,2}\]?)?$"
+)
+
+
 def device_and_name(header: str) -> tuple[str, str]:
     """Return a column's device, empty where the header names none, and its name.
 
@@ -84,6 +91,8 @@ def device_and_name(header: str) -> tuple[str, str]:
         device, direction = dstat.group(2), _DSTAT_WORDS[dstat.group(3)]
         unit = "[B/s]" if dstat.group(1) == "dsk" else "[IO/s]"
         return "" if device == "total" else device, f"{direction} {unit}"
+    if (pcp := _PCP.match(header)) is not None:
+        return pcp[3] or "", f"{pcp[1]} [{'KiB/s' if pcp[2] else 'IO/s'}]"
     if (collectl := _COLLECTL.match(header)) is not None:
         return collectl.group(2) or "", _COLLECTL_NAMES.get((collectl[1], collectl[3]), "")
     match = _PDH.match(header)

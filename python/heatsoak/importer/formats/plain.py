@@ -1,20 +1,23 @@
 """Any delimited table with a header, whose names tell what its columns mean; AIDA64's, too."""
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
-    EXAMPLE,
-    EXAMPLE_OF_TWO,
     MIN_ROWS_EACH,
     Columns,
     ReadColumn,
+    example_of,
 )
-from heatsoak.importer.frames import Array
+from heatsoak.importer.frames import Array, rates
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.runs import MIN_SHARE, Indices, Rows, Texts, grouped, logs_of
 from heatsoak.importer.source import Source
@@ -22,14 +25,17 @@ from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
+    MAX_MB_S,
     VOLTAGE,
     temperature_by_size,
     unit_by_magnitude,
 )
-from heatsoak.importer.tables.headers import meaning
+from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
+from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import TOKENS, direction_of, slug
+from heatsoak.importer.tables.units import split_unit
+from heatsoak.importer.tables.words import TOKENS, direction_of, has_any, slug, tokens_of
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -37,12 +43,16 @@ from heatsoak.units import format_number
 _MAX_INTERVAL_S = 6 * 3600.0
 #: A column of dstat's, whose rates are in bytes, where its other lines were removed.
 _DSTAT_COLUMN = "writ"
+#: Rows given as values by name: so many tell which columns there are.
+_FIRST_ROWS, _MAX_COLUMNS = 50, 2000
+#: More I/Os a second than a drive can do; less than a counter of bytes or KiB grows at work.
+_MAX_IOPS, _LEAST_GROWTH = 5e7, 1e3
 #: With fewer rows a column's texts may count them or not.
 _MIN_ROWS = 10
 
 
 def _recognises(source: Source) -> bool:
-    if source.head.lstrip()[:1] in (b"{", b"[", b"<"):
+    if source.first_character in ("{", "[", "<"):
         return False
     layout = layout_of(source)
     if layout is None or not (layout.header or len(layout.rows) > 1):
@@ -61,7 +71,22 @@ def _read(source: Source, options: Options) -> list[Log]:
     layout = layout_of(source)
     if layout is None:
         raise source.error("holds no table of rows and columns")
+    if not options.mapping and (readings := long_rows(source, layout)) is not None:
+        return read_rows(source, options, widened(source, readings))
     return read_table(source, layout, options, "plain")
+
+
+def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) -> list[Log]:
+    """Return the runs of a table whose rows are values by the names of their columns."""
+    first = list(islice(rows, _FIRST_ROWS))
+    columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    table.writerows(chain(first, rows))
+    own = Source.of_bytes(source.name, text.getvalue().encode())
+    logs = _read(own, options)
+    return [log.with_remarks(*own.remarks.values()) for log in logs]
 
 
 def read_table(
@@ -80,9 +105,8 @@ def read_table(
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
-        example = EXAMPLE if layout.width > 2 else EXAMPLE_OF_TWO
         raise source.error(
-            f"has no header: name its columns by number, as in {example}", layout.line
+            f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
     columns = Columns(source, layout, options, is_crowded=is_crowded)
     table = _Table(source, layout, options, columns)
@@ -131,7 +155,7 @@ class _Table:
         for device in wanted or [""]:
             # columns of no device first, so that a device's own replace them
             own = by_device.get("", []) + (by_device.get(device, []) if device else [])
-            values, states, totals = self._values(section, own)
+            values, states, totals = self._values(section, own, times.t_s)
             direction = by_role.get("direction")
             part = Rows(
                 times,
@@ -141,6 +165,7 @@ class _Table:
                 labels,
                 steps=self._labels(section, by_role.get("step")),
                 runs=self._labels(section, by_role.get("run")) or self._setups(labels),
+                has_passes=_has_passes(section.header),
                 drive={"path": device} if device else {},
             )
             owner = by_role.get("device")
@@ -180,7 +205,7 @@ class _Table:
         """The drives that carried load, or all of them if none did."""
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
-            + sum(float(np.nanmax(v) - np.nanmin(v)) for v in part.totals.values() if v.size)
+            + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
         most = max(loads)
@@ -274,7 +299,7 @@ class _Table:
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
-        self, section: Section, columns: list[ReadColumn]
+        self, section: Section, columns: list[ReadColumn], t_s: Array
     ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
         values: dict[str, Array] = {}
         states: dict[str, Array] = {}
@@ -282,7 +307,11 @@ class _Table:
         bare = [
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
-        guessed = unit_by_magnitude(section.columns[c.index] for c in bare)
+        raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
+        counted = {c.index for c in columns if _only_grows(c.meaning, raws[c.index])}
+        guessed = unit_by_magnitude(
+            rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
+        )
         if any(c.header == _DSTAT_COLUMN for c in bare):
             guessed = IN_BYTES
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
@@ -296,7 +325,8 @@ class _Table:
                 elif throttling is not None:
                     states[name.split(".", 1)[1]] = throttling[0]
                 continue
-            raw = section.columns[column.index]
+            raw = raws[column.index]
+            self._refuse_impossible(column, raw)
             if what.is_total:
                 totals[name] = raw * what.scale
                 self._columns.notes.setdefault(what.note)
@@ -315,12 +345,71 @@ class _Table:
                 self._columns.doubts.setdefault(what.doubt, what.touches)
             if what.note:
                 self._columns.notes.setdefault(what.note)
+            if column.index in counted:
+                totals[name] = raw * what.scale
+                self._columns.doubts.setdefault(
+                    f"'{column.header}' only grows: read as a counter, not as a rate"
+                )
+                continue
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
         if {VOLTAGE, CURRENT} <= values.keys():
             values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
             self._columns.notes.setdefault("power is voltage times current")
         return values, states, totals
+
+    def _refuse_impossible(self, column: ReadColumn, raw: Array) -> None:
+        """A mapping that makes a rate which no drive can have is an oversight."""
+        key, what = self._columns.mapped.get(column.index, ""), column.meaning
+        known = raw[np.isfinite(raw) & (raw > 0)] if what.column.endswith("bw_mb_s") else raw[:0]
+        usual = float(np.median(known)) if key and len(known) else 0.0
+        if usual * what.scale > MAX_MB_S:
+            is_count = _only_grows(what, raw)
+            unit = {1e-6: "b", 1.024e-3: "kib"}.get(unit_by_magnitude([raw])[1], "b")
+            way = what.column.removesuffix("bw_mb_s")
+            raise self._source.error(
+                f"'{column.header}' as {key} is {usual * what.scale:,.0f} MB/s, which no drive "
+                "can do: "
+                + (
+                    f"it is a counter, of which rates are made without --map {key}"
+                    if is_count
+                    else f"--map '{way}{unit}_s={column.header}' may be meant"
+                )
+            )
+
+    def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
+        """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
+        if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
+            return np.empty(0) if raw is None else raw
+        self._columns.notes.setdefault(
+            f"'{column.header}' is negative throughout: taken without sign"
+        )
+        return -raw
+
+
+def _only_grows(what: Meaning, raw: Array) -> bool:
+    """Whether what should be a rate is a counter: large at first, and never less than before."""
+    known = raw[np.isfinite(raw)]
+    if not what.is_rate or what.is_total or len(known) < _MIN_ROWS:
+        return False
+    grown = np.diff(known)
+    is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
+    most = _MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
+    if what.has_unit:
+        return is_count and float(np.median(known)) > most
+    usual = float(np.median(grown))
+    least = 0.0 if what.column.endswith("iops") else _LEAST_GROWTH
+    return is_count and usual > least and float(known[0]) > _MIN_ROWS * usual
+
+
+def _has_passes(header: Sequence[str]) -> bool:
+    """Whether columns say how many seconds were read and how many written: one, then the other."""
+    ways: set[str | None] = set()
+    for name in header:
+        rest, unit = split_unit(name)
+        if unit is not None and unit.kind == "time" and unit.scale >= 1.0:
+            ways.add(None if has_any(tokens_of(rest), "latency") else direction_of(rest))
+    return {"read", "write"} <= ways
 
 
 def _identity(header: str) -> str:
@@ -409,8 +498,8 @@ def _recognises_aida64(source: Source) -> bool:
 
 
 def _is_html(source: Source) -> bool:
-    head = source.head[:4096].lstrip().lower()
-    return head.startswith((b"<html", b"<!doctype html", b"\xef\xbb\xbf<")) and b"aida64" in head
+    head = "\n".join(source.head_lines[:100]).lstrip().lower()
+    return head.startswith(("<html", "<!doctype html")) and "aida64" in head
 
 
 def _has_uptime(layout: Layout) -> bool:

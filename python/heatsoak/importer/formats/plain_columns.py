@@ -6,18 +6,35 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
-from heatsoak.importer.tables.derived import CURRENT, VOLTAGE, is_warmth, total, voltage_and_current
+from heatsoak.importer.tables.derived import (
+    CURRENT,
+    VOLTAGE,
+    is_warmth,
+    total,
+    unit_by_magnitude,
+    voltage_and_current,
+)
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Wanted
 from heatsoak.importer.tables.units import unit_of
-from heatsoak.importer.tables.words import ROLES, TOKENS, direction_of, names_drive, slug, tokens_of
+from heatsoak.importer.tables.words import (
+    ROLES,
+    TOKENS,
+    direction_of,
+    has_any,
+    names_drive,
+    slug,
+    tokens_of,
+)
 from heatsoak.importer.timestamps import read_times
 from heatsoak.recording import Touched
 
@@ -29,6 +46,8 @@ _MAX_SHOWN = 8
 _MAX_LABEL = 100
 #: The most doubts that one file's columns give rise to.
 _MAX_DOUBTS = 20
+#: Bytes or I/Os, as tools differ.
+_EITHER = ("reads", "writes")
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
 MIN_ROWS_EACH = 2
 
@@ -55,6 +74,7 @@ class Columns:
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
         interval_s: between rows, where a mapping states it.
+        mapped: what a mapping says of a column, by its index.
         doubts: how uncertain columns were read, and what that touches.
         notes: what else is to be said of the table.
     """
@@ -70,6 +90,7 @@ class Columns:
         self.doubts: dict[str, tuple[Touched, ...]] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
+        self.mapped: dict[int, str] = {}
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
 
@@ -137,7 +158,7 @@ class Columns:
             self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
-        columns = self._in_bytes(columns)
+        columns = self._in_bytes(columns, header)
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._electric(columns, header, units)
         columns += self._counting(columns, header)
@@ -177,7 +198,8 @@ class Columns:
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
         timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
-        if timed or self.interval_s is not None:
+        layout = replace(self._layout, header=header)
+        if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
             if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
@@ -232,6 +254,7 @@ class Columns:
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
             self._used.add(key)
+            self.mapped[index] = key
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
@@ -298,8 +321,24 @@ class Columns:
         cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
         return not any(cell.strip().strip("0.,") for cell in cells)
 
-    def _in_bytes(self, columns: list[ReadColumn]) -> list[ReadColumn]:
-        """With ``w_per_s`` beside ``wIOPS``, the former is in bytes."""
+    def _in_bytes(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
+        """``w_per_s`` beside ``wIOPS`` is in bytes; ``writes`` beside bytes are not.
+
+        Alone, ``writes`` may be either, which its size decides.
+        """
+        plural = [c for c in columns if slug(c.header) in _EITHER and not c.meaning.has_unit]
+        rest = [c for c in columns if c not in plural]
+        has_bytes = any(c.meaning.column.endswith("bw_mb_s") for c in rest)
+        if has_bytes or any(total(device_and_name(name)[1]) for name in header):
+            columns = rest + [
+                replace(
+                    c,
+                    meaning=Meaning(
+                        c.meaning.column.replace("bw_mb_s", "iops"), general=9, has_unit=False
+                    ),
+                )
+                for c in plural
+            ]
         if any(column.meaning.column.endswith("bw_mb_s") for column in columns):
             return columns
         counted = {(c.device, c.meaning.column) for c in columns if "iops" in c.header.lower()}
@@ -319,12 +358,19 @@ class Columns:
         names = [name.replace("\x1f", " ") for name in header[:12] if name]
         shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
         more = ", ..." if len(header) > 12 else ""
-        if not found & {"time", "date", "uptime"} and self.interval_s is None:
+        layout = replace(self._layout, header=header)
+        if not _has_time(found) and is_of_results(layout, columns):
+            raise self._source.error(
+                "has the result of another test in each row, and no course in time: 'iostat -xty "
+                "1' beside a test, or its own log of rates, has one",
+                layout.line,
+            )
+        if not _has_time(found) and self.interval_s is None:
             raise self._source.error(
                 f"has no column of times among {shown}{more}: name it, as in "
-                f"{_example(self._layout, found, taken, header)}, "
+                f"{example_of(layout, found, taken)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
-                self._layout.line,
+                layout.line,
             )
         measured = [
             c for c in columns
@@ -332,11 +378,13 @@ class Columns:
             or "lat" in c.meaning.column or _is_metered(c.meaning)
         ]  # fmt: skip
         if not measured:
-            raise self._source.error(
-                f"has no column of throughput, temperature or power among {shown}{more}: "
-                f"name one, as in {_example(self._layout, found, taken, header)}",
-                self._layout.line,
-            )
+            what = "has no column of throughput, temperature or power among"
+            advice = f"name one, as in {example_of(layout, found, taken)}"
+            if header[0].startswith("(PDH-CSV"):
+                advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
+            elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
+                advice = "a log of the drive has one in MB/s, IOPS or degrees"
+            raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
@@ -441,9 +489,6 @@ _KEY_WORDS = frozenset({
     "gb", "gib", "kb", "kib", "b", "bytes", "gbit", "mbit", "s", "ms", "us", "ns", "min", "h", "c",
     "f", "k", "w", "mw",
 })  # fmt: skip
-#: A mapping that suits many tables.
-EXAMPLE = "--map time=1 --map write_mb_s=2 --map temp_c=3"
-EXAMPLE_OF_TWO = "--map time=1 --map temp_c=2"
 
 
 def _meaning_of_key(source: Source, key: str) -> Meaning:
@@ -488,26 +533,93 @@ def _place_of(
     )
 
 
-def _example(layout: Layout, found: set[str], taken: set[int], header: Sequence[str]) -> str:
-    """A mapping of what is not known of this table.
+def example_of(layout: Layout, found: Container[str] = (), taken: Container[int] = ()) -> str:
+    """Return a mapping of what is not `found` yet of a table, of its own columns but the `taken`.
 
-    Of its own columns, in their order, where there are about as many: of more it would be a guess.
+    Of columns whose names and values permit it, where there are about as many as are wanted: of
+    more it would be a guess.
     """
-    row = layout.rows[0] if layout.rows else header
-    free = [
-        name
-        for index, name in enumerate(header)
-        if index not in taken and 0 < len(name) <= 60 and index < len(row) and is_value(row[index])
-    ]
-    wanted = ["time"] if not found & {"time", "date", "uptime"} else []
-    if not any(name.endswith("bw_mb_s") for name in found):
-        wanted.append("write_mb_s")
-    if not any(name.startswith("temp_c.") for name in found):
-        wanted.append("temp_c")
-    if not 0 < len(free) <= len(wanted) + 1:
-        return f"--map {wanted[0]}=COLUMN"
-    pairs = ",".join(f"{key}={name}" for key, name in zip(wanted, free, strict=False))
-    return f"--map '{pairs}'"
+    header = layout.header or [""] * layout.width
+    free = [index for index in range(len(header)) if index not in taken and _is_free(layout, index)]
+    wanted = ["time", "write_mb_s", "temp_c"]
+    if _has_time(found):
+        wanted.remove("time")
+    pairs = []
+    for key in wanted if len(free) <= len(wanted) + 1 else ():
+        suited = [index for index in free if _suits(key, layout, index)]
+        if suited:
+            free.remove(suited[0])
+            key = f"write_{_unit_of(layout, suited[0])}" if key == "write_mb_s" else key
+            pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
+    if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
+        return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
+    return f"--map '{','.join(pairs)}'" if layout.header else f"--map {' --map '.join(pairs)}"
+
+
+def _has_time(found: Container[str]) -> bool:
+    return any(role in found for role in ("time", "date", "uptime"))
+
+
+def _cells(layout: Layout, index: int) -> list[str]:
+    return [row[index].strip() for row in layout.rows if index < len(row)]
+
+
+def _is_free(layout: Layout, index: int) -> bool:
+    """Whether a column may be anything: it has values, and its name is of nothing known."""
+    name = layout.header[index] if layout.header else ""
+    cells = _cells(layout, index)
+    if not cells or not is_value(cells[0]) or len(name) > 60 or (layout.header and not name):
+        return False
+    other = {word for kind in _OTHERS for word in TOKENS[kind]}
+    is_other = not other.isdisjoint(tokens_of(name)) or has_any(tokens_of(name), "elsewhere")
+    is_known = bool(name) and meaning(name) is not None
+    return not (is_known or is_other or "%" in name or name.startswith("\\\\"))
+
+
+#: Kinds of words that no column of a drive's rate or temperature has.
+_OTHERS = ("cpu", "gpu", "not_power", "not_load", "not_moved")
+
+
+def _suits(key: str, layout: Layout, index: int) -> bool:
+    """Whether a column's values may be times, a throughput or a drive's temperature."""
+    cells = [cell for cell in _cells(layout, index) if cell]
+    numbers = [float(cell) for cell in cells if _PLAIN.fullmatch(cell)]
+    grows = all(b > a for a, b in pairwise(numbers))
+    if key == "time":
+        return all(map(is_timed, cells)) and (len(numbers) < len(cells) or grows)
+    if len(numbers) < len(cells):
+        return False
+    if key == "temp_c":
+        return all(map(is_warmth, cells))
+    has_one_sign = min(numbers) >= 0 or max(numbers) <= 0
+    return any(numbers) and has_one_sign and not (grows and len(numbers) > MIN_ROWS_EACH)
+
+
+def _unit_of(layout: Layout, index: int) -> str:
+    """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
+    numbers = np.abs([float(cell) for cell in _cells(layout, index) if cell])
+    return {"MB/s": "mb_s", "KiB/s": "kib_s"}.get(unit_by_magnitude([numbers])[0], "b_s")
+
+
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
+    """Return whether each row, without a time, is the result of another test."""
+    devices = {column.index for column in columns if column.meaning.column == "device"}
+    tests = []
+    for index, name in enumerate(layout.header):
+        cells = _cells(layout, index)
+        is_text = all(cell and not is_value(cell) and state_of(cell) is None for cell in cells)
+        if index in devices or len(cells) < MIN_ROWS_EACH:
+            continue
+        if is_text and len(set(cells)) == len(cells):
+            return True
+        if slug(name) in TOKENS["settings"]:
+            tests.append(cells)
+    rows = list(zip(*tests, strict=False))
+    changes = sum(a != b for a, b in pairwise(rows))
+    return bool(rows) and 2 * changes >= len(rows)
 
 
 def _is_interval(text: str) -> bool:

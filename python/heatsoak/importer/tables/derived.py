@@ -44,6 +44,8 @@ def total(header: str) -> Meaning | None:
         not has_any(tokens, "drive") and has_any(tokens, "elsewhere")
     ):
         return None
+    if tokens[-4:] == ["io", "time", "seconds", "total"]:
+        return Meaning("busy_pct", 100.0, general=len(tokens), is_total=True)
     direction = direction_in(tokens)
     if direction is None and not words & TOKENS["moved"]:
         return None
@@ -52,6 +54,8 @@ def total(header: str) -> Meaning | None:
     if {"data", "units"} <= words:
         return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
     sizes = _SIZE.findall(text)
+    if not sizes and direction is not None and words & TOKENS["done"]:
+        return Meaning(directed("iops", tokens), note=note, general=len(tokens), is_total=True)
     if not sizes:
         return None
     return Meaning(column, _SIZES[sizes[-1].lower()], note=note, general=len(tokens), is_total=True)
@@ -108,6 +112,8 @@ def _electric(header: str, unit: str) -> Meaning | None:
 
 # --- values without a unit -----------------------------------------------------------------------
 
+#: More than any drive, link or queue can do: what is above is a unit or several drives.
+MAX_MB_S = 30_000.0
 IN_BYTES = "bytes a second", 1e-6
 #: What the temperature of a drive or a host may be, and what it usually is in other units.
 _WARMTH_C = (5.0, 125.0)
@@ -141,4 +147,4 @@ def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
     typical = max((float(np.median(values)) for values in known if len(values)), default=0.0)
     if typical > 2e7:
         return IN_BYTES
-    return ("kB/s", 1e-3) if typical > 2e4 else ("MB/s", 1.0)
+    return ("KiB/s", 1.024e-3) if typical > 2e4 else ("MB/s", 1.0)

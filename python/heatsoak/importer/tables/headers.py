@@ -380,9 +380,6 @@ def _rate(words: _Words) -> Meaning | None:
         return _NOTHING
     if words.unit is not None and words.kind == "rate":
         return words.in_unit(directed("bw_mb_s", tokens), words.unit)
-    if words.unit is None and len(tokens) == 1 and tokens[0] in ("reads", "writes"):
-        doubt = f"'{words.name}' is read as I/Os a second"
-        return words.meaning(directed("iops", tokens), doubt=doubt, has_unit=False, general=9)
     if words.kind != "iops" and (words.unit is not None or not words.has("iops")):
         return None
     thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
@@ -417,6 +414,11 @@ def _latency(words: _Words) -> Meaning | None:
         return words.meaning(column, words.scale * 1e6)
     doubt = "latencies without a unit are read as microseconds"
     return words.meaning(column, doubt=doubt, has_unit=False)
+
+
+def _in_flight(words: _Words) -> Meaning | None:
+    """I/Os that are not done yet are no rate."""
+    return words.meaning("queue") if words.kind is None and words.has("in_flight") else None
 
 
 def _queue(words: _Words) -> Meaning | None:
@@ -467,6 +469,7 @@ _RULES: tuple[Callable[[_Words], Meaning | None], ...] = (
     _temperature,
     _host,
     _idle_share,
+    _in_flight,
     _rate,
     _latency,
     _queue,

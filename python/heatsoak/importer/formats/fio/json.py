@@ -33,9 +33,7 @@ _BLOCK = re.compile(r"(\d{1,12})([kmg]?)b?", re.IGNORECASE | re.ASCII)
 _LIMITS = ("rate", "rate_iops", "rate_min", "thinktime", "flow")
 _MAX_DEPTH = 1 << 20
 #: How fio's output for people begins, or its results do.
-_TEXT = re.compile(
-    rb"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE
-)
+_TEXT = re.compile(r"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -310,8 +308,8 @@ def _same(values: list[Any]) -> Any:
 
 
 def _is_json(source: Source) -> bool:
-    head = source.head.replace(b"\0", b"")  # of UTF-16 that leaves what is ASCII
-    is_json = b'"fio version"' in head and (b'"jobs"' in head or b'"client_stats"' in head)
+    head = "\n".join(source.head_lines)
+    is_json = '"fio version"' in head and ('"jobs"' in head or '"client_stats"' in head)
     return is_json or _TEXT.search(head) is not None
 
 
@@ -330,7 +328,7 @@ def _read_json(source: Source, _: Options) -> list[Log]:
     logs = [log for run in runs if (log := run.log(source)) is not None]
     if logs:
         return numbered(logs)
-    if not runs and _TEXT.search(source.head) is not None:
+    if not runs and _TEXT.search("\n".join(source.head_lines)) is not None:
         raise source.error(
             "is fio's text, which has means only: '--output-format=json --status-interval=1', "
             "or '--write_bw_log=NAME', writes what can be imported"
