@@ -64,7 +64,9 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
     waits_at = 0
     above, above_indent = "", 0
     for _, line in source.lines():
-        words = line.split()
+        words = [
+            word if at == 0 else word.replace("K", "k") for at, word in enumerate(line.split())
+        ]
         if words[:3] == ["capacity", "operations", "bandwidth"]:
             # each of these heads two columns, of reads and of writes
             waits_at = 1 + 2 * words.index("disk_wait") if "disk_wait" in words else 0

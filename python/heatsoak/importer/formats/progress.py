@@ -121,12 +121,12 @@ def _fio_row(parts: list[str]) -> dict[str, float]:
     return row
 
 
-def _read_copy(source: Source, options: Options) -> list[Log]:
+def _read_copy(source: Source, _: Options) -> list[Log]:
     """The progress of dd, whose bytes and seconds count from its start, and of pv."""
     at_s: list[float] = []
     moved_mb: list[float] = []
     rates: list[float] = []
-    for _, line in source.lines():
+    for _number, line in source.lines():
         if (match := _DD.fullmatch(line)) is not None:
             at_s.append(float(match.group(2).replace(",", ".").rstrip(".")))
             moved_mb.append(float(match.group(1)) / 1e6)
@@ -182,8 +182,11 @@ def _is_copy(source: Source) -> bool:
 FIO = Format(
     "fio-progress",
     "fio's progress",
-    lambda source: any(_FIO.search(line) for line in source.head_lines),
+    lambda source: (
+        b'"fio version"' not in source.head  # its JSON tells more
+        and any(_FIO.search(line) for line in source.head_lines)
+    ),
     _read_fio,
-    priority=170,
+    priority=65,
 )
 COPY = Format("copy-progress", "the progress of dd and pv", _is_copy, _read_copy, priority=170)
