@@ -303,7 +303,7 @@ class Devices:
             clock=reports.clock,
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
             steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
-            label=label,
+            label=label or ("" if name or not rows.columns else "all drives together"),
             drive={"path": path} if (path := path_of(name)) else {},
             remarks=tuple(remarks),
         )
