@@ -42,7 +42,7 @@ MB = 1.024
 CASES = {
     "iostat": (GREP, "/dev/sdb", [1, 2, 3], [MB, 2 * MB, 3 * MB]),
     "vmstat": (VMSTAT, None, [2, 4, 6], [MB, 2 * MB, 3 * MB]),
-    "zpool": (_zpool(("5", "1000K", "2000K", "3000K")), "/dev/sda", [1, 2, 3], [MB, 2 * MB, 3 * MB]),
+    "zpool": (_zpool(("5", "1000K", "2000K")), "/dev/sda", [1, 2], [MB, 2 * MB]),
     "zpool -p": (_zpool(("5", "1000000", "2000000")), "/dev/sda", [1, 2], [1, 2]),
     "diskstats": (_diskstats(""), "/dev/sda", [1, 2, 3], [1024, 2048, 3072]),
     "diskstats, dated": (_diskstats("10:00:0{}\n"), "/dev/sda", [1, 2, 3], [1024, 2048, 3072]),

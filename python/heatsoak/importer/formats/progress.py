@@ -149,10 +149,10 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
             continue
         ends = t_s[part][kept]
         lasted = np.diff(ends, prepend=0.0)
-        rate = np.diff(moved[part][kept], prepend=0.0) / lasted
-        rate = np.where(np.isfinite(rate), rate, np.array(rates)[part][kept])
-        rate[rate < 0] = np.nan
-        frame = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": rate})
+        mean_mb_s = np.diff(moved[part][kept], prepend=0.0) / lasted
+        mean_mb_s = np.where(np.isfinite(mean_mb_s), mean_mb_s, np.array(rates)[part][kept])
+        mean_mb_s[mean_mb_s < 0] = np.nan
+        frame = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
         text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
         logs.append(
             Log(
