@@ -21,6 +21,7 @@ from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.units import format_number
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
@@ -129,6 +130,8 @@ class Devices:
         self.groups: set[str] = set()
         #: The columns' names in the log.
         self.headers: dict[str, None] = {}
+        #: Whether rates are given as what was moved in a report's interval.
+        self.are_totals = False
         self._unread = self._first_unread = 0
 
     def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
@@ -263,7 +266,9 @@ class Devices:
             values = rows.values(column)
             assert values is not None
             taken = values[row]
-            quantity = column.removeprefix("read_").removeprefix("write_")
+            if self.are_totals and not column.endswith("lat_us"):
+                taken = taken / reports.interval_s
+            quantity = column.removeprefix("discard_").removeprefix("read_").removeprefix("write_")
             with np.errstate(invalid="ignore"):
                 bad = (taken < 0) | (taken > _MAX_VALUES.get(quantity, np.inf))
                 bad |= (taken == 0) & (quantity == "lat_us")
@@ -273,6 +278,14 @@ class Devices:
             columns[column] = np.where(there, taken, absent)[kept]
         remarks = list(reports.remarks)
         busy_pct = columns.get("busy_pct")
+        discarded = columns.pop("discard_bw_mb_s", None)
+        columns.pop("discard_iops", None)
+        if discarded is not None and np.nan_to_num(discarded).any():
+            most = format_number(float(np.nanmax(discarded)))
+            text = f"discards of up to {most} MB/s, beside its reads and writes, kept it busy too"
+            remarks.append(Remark(text, True))
+        if name == "" and _moves(columns):
+            remarks.append(Remark("all drives of the machine together: one may hide another", True))
         if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
             del columns["busy_pct"]  # md and others keep no account of it
         if impossible:
@@ -290,7 +303,7 @@ class Devices:
             clock=reports.clock,
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
             steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
-            label=label,
+            label=label or ("" if name or not rows.columns else "all drives together"),
             drive={"path": path} if (path := path_of(name)) else {},
             remarks=tuple(remarks),
         )
@@ -314,7 +327,7 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
         columns = [
             values
-            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+            for name in (*(f"{of}_{quantity}" for of in ("read", "write", "discard")), quantity)
             if (values := rows.values(name)) is not None
         ]
         if columns:

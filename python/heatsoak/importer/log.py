@@ -19,7 +19,7 @@ Clock = Literal["utc", "local", "none"]
 #: Formats of tools that load the drive themselves; others log on whether or not there is a load.
 _LOADERS = {
     "recording",
-    *("fio-json", "fio-log", "elbencho", "iometer", "tkperf"),
+    *("fio-json", "fio-log", "fio-progress", "copy-progress", "elbencho", "iometer", "tkperf"),
     *("crystaldiskmark", "diskspd", "as_ssd"),
 }
 _BETWEEN_PAIRS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")

@@ -27,6 +27,8 @@ COLUMNS: dict[str, tuple[str, float]] = {
     "rtps": ("read_iops", 1.0),
     "wtps": ("write_iops", 1.0),
     "tps": ("iops", 1.0),
+    "d/s": ("discard_iops", 1.0),
+    **{f"d{unit}/s": ("discard_bw_mb_s", scale) for unit, scale in _UNITS.items()},
     "r_await": ("read_lat_us", 1e3),
     "w_await": ("write_lat_us", 1e3),
     "await": ("lat_us", 1e3),

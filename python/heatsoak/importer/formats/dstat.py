@@ -96,9 +96,6 @@ def _read(source: Source, options: Options) -> list[Log]:
     remarks = [Remark("the first row is the average since boot: left out")]
     if set(devices.rows) == {_TOTAL}:
         devices.rows = {"": devices.rows[_TOTAL]}
-        if options.device is None:
-            text = "all disks of the host together: record with -D NAME"
-            remarks.append(Remark(text, True, ("identity",)))
     if any(run.tool.lower().startswith("pcp") for run in runs):
         remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",)))
     return devices.logs("dstat", options, parts, *remarks)

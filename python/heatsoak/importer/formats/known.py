@@ -35,11 +35,7 @@ def _kind(line: str, what: str, instead: str) -> _Kind:
 
 
 _KINDS = (
-    _kind(r"\s*r\s+b\s+swpd\s+free\s|disk- -+reads",
-          "vmstat output, which has no series of a drive",
-          _WATCH),
-    _kind(r"\s*(?:pool\s+alloc\s+free\s+read\s+write\b|capacity\s+operations\s+bandwidth\b)",
-          "'zpool iostat' output, about pools and not drives", _WATCH),
+    _kind(r"disk- -+reads", "vmstat's counters of disks (-d)", _WATCH),
     _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s",
           "about processes (top, iotop or pidstat), not drives", _WATCH),
     _kind(r"AAA,progname,", "nmon output, which is not supported", _WATCH),
@@ -48,9 +44,8 @@ _KINDS = (
     _kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",
           "bonnie++ output, which has means only", _WATCH),
     _kind(r"--- .* ioping statistics ---", "ioping output, which has means only", _WATCH),
-    _kind(r"\d{1,30} bytes .*copied, [\d.,]+ s\b|\s*[\d,.]+\s+\d{1,3}%\s+[\d.,]+[kMG]B/s\s+\d+:\d\d"
-          r"|\s*[\d.,]+ ?[KMGT]?i?B +\d+:\d\d:\d\d +\[ *[\d.,]+ ?[kKMG]?i?B/s\]",
-          "the progress of a copy (dd, pv or rsync), a mean since it started", _WATCH),
+    _kind(r"\s*[\d,.]+\s+\d{1,3}%\s+[\d.,]+[kMG]B/s\s+\d+:\d\d",
+          "rsync's progress, rates without times", _WATCH),
     _kind(r"Vdbench summary report|.*Vdbench distribution: |\* 'flatfile\.html' contains Vdbench"
           r"|\* Run\s+: Name of run from RD=|Host response time histogram\."
           r"|Link to Run Definitions:",

@@ -348,7 +348,8 @@ class _Table:
             if column.index in counted:
                 totals[name] = raw * what.scale
                 self._columns.doubts.setdefault(
-                    f"'{column.header}' only grows: read as a counter, not as a rate"
+                    f"'{column.header}' only grows: read as a counter, not as a rate",
+                    ("rate", "unit"),
                 )
                 continue
             plain = what.scale == 1.0 and what.offset == 0.0

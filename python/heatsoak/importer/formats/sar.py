@@ -447,7 +447,6 @@ def _logs_of(source: Source, reader: _Reader, options: Options, times: Times) ->
     together = devices.rows.pop(_ALL, None)
     if together is not None and not devices.rows:
         devices.rows[_ALL] = together
-        remarks.append(Remark("all devices of the host together (sar -b)", True, ("identity",)))
     if not devices.rows:
         if not any(name.startswith("temp_c.") for name in devices.host):
             only_averages = reader.has_averages and not reader.numbers

@@ -1,0 +1,192 @@
+"""The lines of progress that fio, dd and pv keep writing while they work."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from heatsoak.importer.format import Format
+from heatsoak.importer.frames import build, run_slices
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.reports import stated_interval
+from heatsoak.importer.source import Source
+from heatsoak.protocol import Observed
+
+_FIO = re.compile(r"Jobs: \d{1,6} \(f=\d{1,6}\)[^\[]{0,80}(\[.{1,900})")
+_PARTS = re.compile(r"\[([^\]]{1,400})\]")
+#: fio's letters for jobs that read, write, or do both.
+_READS, _WRITES = frozenset("RrMm"), frozenset("WwMm")
+_RATE = re.compile(r"([rwt]=)?\s*([\d.]{1,20})\s*([kKMGT]?)(i?)(B?)")
+_ETA = re.compile(r"eta (?:(\d{1,9})d:)?(?:(\d\d)h:)?(\d\d)m:(\d\d)s")
+#: The kinds of numbers in fio's lines, and what they are per second.
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+
+_DD = re.compile(
+    r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
+)
+_PV = re.compile(r".*?(\d{1,4}):(\d\d):(\d\d) +\[ *([\d.,]{1,12}) ?([kKMGT]?)(i?)(B)/s\].*")
+
+
+def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
+    """A rate in MB/s, of fio's words or pv's; without its unit a multiple of 1024 bytes."""
+    base = 1000.0 if unit and not binary else 1024.0
+    try:
+        return float(number.replace(",", ".")) * base ** _POWERS[power] / 1e6
+    except ValueError:
+        return np.nan
+
+
+def _read_fio(source: Source, options: Options) -> list[Log]:
+    rows: list[dict[str, Any]] = []
+    etas: list[float] = []
+    steps: dict[str, Observed] = {}
+    state = ""
+    for _, line in source.lines():
+        for match in _FIO.finditer(line):
+            parts = _PARTS.findall(match.group(1))
+            running = {letter for letter in parts[0] if letter in _READS | _WRITES} if parts else ()
+            reads, writes = not _READS.isdisjoint(running), not _WRITES.isdisjoint(running)
+            row = _fio_row(parts[1:])
+            if not running or not row:
+                continue
+            now = "".join(sorted(running))
+            if now != state:  # other jobs: another load was asked for
+                state = now
+                words = [word for word, does in (("reads", reads), ("writes", writes)) if does]
+                name = " and ".join(words) + (f" {len(steps) + 1}" if steps else "")
+                steps[name] = Observed(name=name, reads=reads, writes=writes)
+            rows.append({**row, "step": list(steps)[-1]})
+            eta = _ETA.search(line, match.start())
+            d, h, m, s = (int(word or 0) for word in eta.groups()) if eta else (0, 0, 0, 0)
+            etas.append(((d * 24 + h) * 60 + m) * 60.0 + s if eta else np.nan)
+    if not rows:
+        raise source.error("holds no line of fio's progress with a rate in it")
+    interval_s = stated_interval(source, options)
+    options.used.add("interval_s")
+    remarks = []
+    if interval_s is None:
+        passed = np.array([a - b for a, b in pairwise(etas) if a > b])
+        usual = float(np.median(passed)) if len(passed) else 0.0
+        # a runtime counts down evenly; the end of an amount of data is only guessed
+        is_even = len(passed) > 0.7 * len(etas) and float((passed == usual).mean()) > 0.8
+        interval_s = usual if is_even else 1.0
+        text = f"interval of {interval_s:g} s: from the time that fio says is left"
+        if not is_even:
+            text = (
+                "its lines have no times: assumed to come each second, as fio's do; "
+                "--map interval_s=N if not"
+            )
+        remarks.append(Remark(text, doubt=not is_even))
+    columns: dict[str, Any] = {
+        name: [row.get(name, np.nan) for row in rows]
+        for name in dict.fromkeys(name for row in rows for name in row if name != "step")
+    }
+    columns["t_s"] = np.arange(1, len(rows) + 1) * interval_s
+    columns["interval_s"] = np.full(len(rows), interval_s)
+    if len(steps) > 1:
+        columns["step"] = [row["step"] for row in rows]
+    return [
+        Log(
+            format="fio-progress",
+            source=source.name,
+            samples=build(columns),
+            steps=tuple(steps.values()),
+            remarks=tuple(remarks),
+        )
+    ]
+
+
+def _fio_row(parts: list[str]) -> dict[str, float]:
+    """The rates of a line: ``w=1500MiB/s`` and ``w=1500 IOPS``, or ``0K/1500M/0K /s``."""
+    row: dict[str, float] = {}
+    for part in parts:
+        is_iops = part.lower().endswith("iops")
+        if not is_iops and not part.endswith("/s"):
+            continue
+        body = part[:-4] if is_iops else part.removesuffix("/s")
+        words = re.split(r"[,/]", body.strip())
+        for at, word in enumerate(words):
+            match = _RATE.fullmatch(word.strip())
+            if match is None:
+                continue
+            named, number, power, binary, unit = match.groups()
+            of = {"r=": "read", "w=": "write"}.get(named or "rwt"[at : at + 1] + "=")
+            if of is None:
+                continue
+            if is_iops:
+                row[f"{of}_iops"] = float(number) * 1000.0 ** _POWERS[power]
+            else:  # before 2.14 fio's KB are of 1024 bytes
+                row[f"{of}_bw_mb_s"] = _rate_mb_s(number, power, binary or "i", unit)
+    return row
+
+
+def _read_copy(source: Source, _: Options) -> list[Log]:
+    """The progress of dd, whose bytes and seconds count from its start, and of pv."""
+    at_s: list[float] = []
+    moved_mb: list[float] = []
+    rates: list[float] = []
+    for _number, line in source.lines():
+        if (match := _DD.fullmatch(line)) is not None:
+            at_s.append(float(match.group(2).replace(",", ".").rstrip(".")))
+            moved_mb.append(float(match.group(1)) / 1e6)
+            rates.append(np.nan)
+        elif (match := _PV.fullmatch(line)) is not None:
+            hours, minutes, seconds, *rate = match.groups()
+            at_s.append(3600.0 * int(hours) + 60.0 * int(minutes) + int(seconds))
+            moved_mb.append(np.nan)
+            rates.append(_rate_mb_s(*rate))
+    t_s, moved = np.array(at_s), np.array(moved_mb)
+    runs = run_slices(t_s)
+    logs = []
+    for index, part in enumerate(runs):
+        ends = np.concatenate([[0.0], t_s[part]])
+        usual = float(np.median(np.diff(ends)))
+        kept = np.flatnonzero(np.diff(ends) >= 0.5 * max(usual, 0.1))
+        if len(kept) > 1 and t_s[part][kept[-1]] - t_s[part][kept[-2]] > 1.9 * usual:
+            kept = kept[:-1]  # the last line comes when all is written out: a mean of the waiting
+        if len(kept) < 3:
+            continue
+        ends = t_s[part][kept]
+        lasted = np.diff(ends, prepend=0.0)
+        mean_mb_s = np.diff(moved[part][kept], prepend=0.0) / lasted
+        mean_mb_s = np.where(np.isfinite(mean_mb_s), mean_mb_s, np.array(rates)[part][kept])
+        mean_mb_s[mean_mb_s < 0] = np.nan
+        frame = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
+        text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
+        logs.append(
+            Log(
+                format="copy-progress",
+                source=source.name,
+                samples=frame,
+                steps=(Observed(name="copy"),),
+                label=f"run {index + 1}" if len(runs) > 1 else "",
+                remarks=(Remark(text, doubt=True),),
+            )
+        )
+    if not logs:
+        raise source.error(
+            "holds only the mean of a copy: 'dd status=progress' or 'pv -f', with its lines kept "
+            "in a file, or 'iostat -xty 1' beside it, shows its course"
+        )
+    return logs
+
+
+def _is_copy(source: Source) -> bool:
+    """Whether most lines are of such progress: a script may have put one above a table."""
+    lines = [line for line in source.head_lines if line.strip()]
+    found = sum(bool(_DD.fullmatch(line) or _PV.fullmatch(line)) for line in lines)
+    return found > 0 and found >= 0.3 * len(lines)
+
+
+FIO = Format(
+    "fio-progress",
+    "fio's progress",
+    lambda source: (
+        b'"fio version"' not in source.head  # its JSON tells more
+        and any(_FIO.search(line) for line in source.head_lines)
+    ),
+    _read_fio,
+    priority=65,
+)
+COPY = Format("copy-progress", "the progress of dd and pv", _is_copy, _read_copy, priority=170)
