@@ -400,6 +400,7 @@ def _log(
         columns=own,
         interval_s=float(columns["interval_s"][0]),
         thresholds=drive.thresholds,
+        details={name: value for reading in taken for name, value in reading.health.items()},
     )
     return Log(
         format=readings.name,
