@@ -32,6 +32,10 @@ _RATES = (
     ("read_ios", "read_iops", 1.0),
     ("write_ios", "write_iops", 1.0),
 )
+#: Power-on hours are whole ones, and a clock that is set may be off by one.
+_HOURS_APART = 2.0
+#: A counter that falls in so many of its readings is not one drive's.
+_OFTEN_BACK = 0.25
 _HOW_FAR = "(--map interval_s=SECONDS says how far)"
 
 
@@ -147,22 +151,62 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
         remarks.append(Remark(f"{source.name}: {text}"))
         kept = kept[np.argsort(times.t_s[kept], kind="stable")]
     taken, t_s = [taken[index] for index in kept], times.t_s[kept]
-    runs = run_slices(t_s, least_jump_s=1.0)
-    if len(runs) > MAX_RUNS:
-        raise source.error(f"has a clock that goes back {len(runs) - 1} times")
-    return [
-        _log(
-            readings,
-            drives,
-            taken[run],
-            _Times(t_s[run], times.clock, times.start_unix_s, times.is_known),
-            label=" ".join(
-                ["" if drives.is_alone else device, f"run {index}" * (len(runs) > 1)]
-            ).strip(),
-            remarks=list(remarks),
-        )
-        for index, run in enumerate(runs, 1)
-    ]
+    drives_h = _told_apart(readings, taken, t_s, times)
+    logs = []
+    for hours, which in drives_h.items():
+        own_t_s = t_s[which]
+        runs = run_slices(own_t_s, least_jump_s=1.0)
+        if len(runs) > MAX_RUNS:
+            raise source.error(f"has a clock that goes back {len(runs) - 1} times")
+        label = " ".join(["" if drives.is_alone else device, hours])
+        logs += [
+            _log(
+                readings,
+                drives,
+                [taken[index] for index in which[run].tolist()],
+                _Times(own_t_s[run], times.clock, times.start_unix_s, times.is_known),
+                hours=hours,
+                label=f"{label} {f'run {index}' * (len(runs) > 1)}".strip(),
+                remarks=list(remarks),
+            )
+            for index, run in enumerate(runs, 1)
+        ]
+    if len(drives_h) > 1:
+        text = f"{len(drives_h)} drives under one name, told apart by their power-on hours"
+        logs = [log.with_remarks(Remark(f"{source.name}: {text}", doubt=True)) for log in logs]
+    return logs
+
+
+def _told_apart(
+    readings: Readings, taken: list[Reading], t_s: Array, times: "_Times"
+) -> dict[str, NDArray[np.intp]]:
+    """Return the places of each drive's readings, by its power-on hours, of several under one name.
+
+    Hours never go back, nor on by more than the time between readings. Raises UsageError where
+    counters go back and forth, and no hours tell whose they are.
+    """
+    every = np.arange(len(taken))
+    hours = _column([reading.health for reading in taken], "power_on_h")
+    falls = int(np.count_nonzero(np.diff(hours) < 0))
+    is_dated = times.is_known and times.start_unix_s is not None
+    if np.isfinite(hours).all() and (is_dated or 0 < falls < len(taken) - 1):
+        most_h = _HOURS_APART + (float(np.ptp(t_s)) / 3600.0 if is_dated else 0.0)
+        ordered = np.sort(hours)
+        firsts = ordered[np.diff(ordered, prepend=-math.inf) > most_h]
+        if len(firsts) > 1:
+            whose = np.searchsorted(firsts, hours, side="right")
+            return {
+                f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
+            }
+    for name, _, _ in _RATES:
+        moved = np.diff(_column([reading.counters for reading in taken], name))
+        falls, rises = int(np.count_nonzero(moved < 0)), int(np.count_nonzero(moved > 0))
+        if falls >= _OFTEN_BACK * len(taken) > 1 and rises > 1:
+            raise readings.source.error(
+                f"several drives in one file: its counters go back {falls} times and nothing "
+                "tells whose they are: keep a file for each drive"
+            )
+    return {"": every}
 
 
 # --- times ---
@@ -357,10 +401,14 @@ def _log(
     taken: list[Reading],
     times: _Times,
     *,
+    hours: str = "",
     label: str,
     remarks: list[Remark],
 ) -> Log:
-    """Return the log of one run's readings, in the order of their times."""
+    """Return the log of one run's readings, in the order of their times.
+
+    `hours` tell the drive from others of its name.
+    """
 
     def say(text: str, doubt: bool = False) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", doubt))
@@ -392,6 +440,9 @@ def _log(
                 say(readings.about_counters, doubt=True)
             steps = (_observed(counters),)
     drive = drives.named(taken[0].device)
+    identity = drive.identity
+    if hours:
+        identity = identity | {"serial": f"{identity.get('serial', 'no serial')}, {hours}"}
     own = [name for name in columns if name.startswith("temp_c.")]
     own += [name for name in columns if name.startswith("throttle_")]
     sensor = SensorMeta(
@@ -410,7 +461,7 @@ def _log(
         start_unix_s=None if times.start_unix_s is None else times.start_unix_s + first,
         steps=steps,
         label=label,
-        drive=drive.identity,
+        drive=identity,
         tools=dict(readings.tools),
         sensors=(sensor,) if own else (),
         remarks=tuple(remarks),

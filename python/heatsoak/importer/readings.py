@@ -422,6 +422,12 @@ class Readings:
         if value not in ("", None):
             self._info.identity[name] = value
 
+    def name_of(self, serial: str) -> str:
+        """Return a name for the drive with this serial, which is others' too where it is hidden."""
+        known, model = self.drives.get(serial), self._info.identity.get("model")
+        is_other = known is not None and model not in (None, known.identity.get("model", model))
+        return f"{model} {serial}" if is_other else serial
+
     def of_drive(self, device: str, **identity: Any) -> None:
         """Take what a list of drives says of one."""
         self.drives.setdefault(device, ToldDrive()).identity |= {

@@ -318,7 +318,7 @@ def _take_field(state: _State, key: str, text: str, line: int) -> bool:
         if not readings.field(key, text, line, starts=starts):
             return False
         if key == "serial number" and not readings.current.device:
-            readings.current.device = text.strip()[:64]
+            readings.current.device = readings.name_of(text.strip()[:64])
     return True
 
 
