@@ -1,6 +1,10 @@
 """Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 from heatsoak.errors import HeatsoakError, UsageError
@@ -18,6 +22,8 @@ from heatsoak.recording import META, InMemoryRecording, Recording, find_recordin
 _NAMED = 5
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
+#: What names of logs end in, and those of hosts do not.
+_OF_FILES = (".txt", ".log", ".csv", ".json", ".jsonl", ".out")
 
 
 def import_files(
@@ -102,11 +108,11 @@ def _sources(path: Path) -> list[Source]:
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
     """Read the files, and those of directories that can be read: others are left out, and named."""
-    sources = [(source, path) for path in paths for source in _sources(path)]
+    sources, again = _without_copies([(s, path) for path in paths for s in _sources(path)])
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
-    left_out: list[Remark] = []
+    left_out = [Remark(f"{name} is the same as {first}: counted once") for name, first in again]
     no_logs: list[str] = []
     for source, path in sources:
         if progress is not None:
@@ -134,6 +140,32 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     return [logs[0].with_remarks(*left_out), *logs[1:]]
 
 
+def _without_copies(
+    sources: list[tuple[Source, Path]],
+) -> tuple[list[tuple[Source, Path]], list[tuple[str, str]]]:
+    """Leave out files with the bytes of one before them; return those with that one's name."""
+    kept: dict[object, tuple[Source, Path]] = {}
+    again = []
+    sizes = Counter(source.size_bytes for source, _ in sources)
+    for number, (source, path) in enumerate(sources):
+        key: object = number
+        if source.size_bytes and sizes[source.size_bytes] > 1:
+            with suppress(UsageError):  # what cannot be read is told by the one who reads it
+                key = _digest(source)
+        if key in kept:
+            again.append((source.name, kept[key][0].name))
+        else:
+            kept[key] = source, path
+    return list(kept.values()), again
+
+
+def _digest(source: Source) -> bytes:
+    found = sha256()
+    for chunk in source.chunks():
+        found.update(chunk)
+    return found.digest()
+
+
 def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
     return lambda done: progress(min((before + done) / whole, 1.0), name)
 
@@ -145,7 +177,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     """
     options = options or Options()
     if parts := _parts_of(source):
-        return [log for part in parts for log in read(part, options)]
+        return [_of_host(log, name) for name, part in parts.items() for log in read(part, options)]
     reader = detect(source)
     try:
         logs = reader.read(source, options)
@@ -164,14 +196,22 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     return [log.with_remarks(*remarks) for log in logs]
 
 
-def _parts_of(source: Source) -> list[Source]:
+def _of_host(log: Log, name: str) -> Log:
+    """The log with its host before the drive's node, which is the same on other hosts."""
+    if "/" in name or Path(name).suffix in _OF_FILES:
+        return log
+    path = f"{name} {log.drive.get('path', '')}".strip()
+    return replace(log, drive={**log.drive, "path": path})
+
+
+def _parts_of(source: Source) -> dict[str, Source]:
     """The hosts or files whose lines a dump holds, where these can be read better than it."""
-    parts = parts_of(source) if source.head else []
+    parts = parts_of(source) if source.head else {}
     if not parts:
-        return []
-    inside, whole = _known(parts[0]), _known(source)
+        return {}
+    inside, whole = _known(next(iter(parts.values()))), _known(source)
     is_better = whole is None or whole.name in (_ANY_TABLE, inside.name if inside else "")
-    return parts if inside is not None and is_better else []
+    return parts if inside is not None and is_better else {}
 
 
 def _known(source: Source) -> Format | None:

@@ -23,21 +23,23 @@ _DRIVE = re.compile(r"/dev/.*|nvme\d.*|[shv]d[a-z]+\d*")
 _MIN_LINES_EACH = 4
 
 
-def parts_of(source: Source) -> list[Source]:
+def parts_of(source: Source) -> dict[str, Source]:
     """Return a source for each host or file that is named before its lines; none without."""
     try:
         lines = [line for line in source.head_lines if line.strip()]
     except UsageError:  # no text
-        return []
+        return {}
     labelled = _under_heads if lines and _HEAD.fullmatch(lines[0].strip()) else _prefixed
     if labelled is _prefixed and not _are_prefixed(lines):
-        return []
+        return {}
     names: dict[str, None] = {}
     for name, _ in labelled(source):
         names[name] = None
         if len(names) > MAX_RUNS:
-            return []
-    return [Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names]
+            return {}
+    return {
+        name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
+    }
 
 
 def _are_prefixed(lines: list[str]) -> bool:
