@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.protocol.phrases import listed
-from heatsoak.recording import Recording
+from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
 from heatsoak.units import format_duration
 
@@ -39,7 +39,7 @@ def counted_of(recording: Recording) -> OwnCount | None:
     samples = recording.samples(["t_s", *columns])
     known = {name: samples[name].drop_nulls().to_list() for name in columns}
     known = {name: values for name, values in known.items() if values and values[-1] < _FULL}
-    has_clock = not meta.load.get("imported", {}).get("is_in_order_only")
+    has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
     return OwnCount(
         totals={name: values[-1] for name, values in known.items()},
         added={name: max(values[-1] - values[0], 0.0) for name, values in known.items()},

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -242,8 +242,8 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
             return _Times(t_s, times.clock, times.start_unix_s, is_known)
     if given_s is None and len(taken) > 1:
         doubt(
-            "its readings have no times: taken as 1 s apart, and no rates made of its counters "
-            + _HOW_FAR
+            "its readings have no times: their order is known, not how far apart they are, and no "
+            f"rates made of its counters {_HOW_FAR}"
         )
     t_s = np.arange(len(taken), dtype=float) * (given_s or 1.0)
     return _Times(t_s, "none", None, given_s is not None)
@@ -263,8 +263,8 @@ def _all_times(
     index = np.arange(len(t_s), dtype=float)
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
-        how = f"{given_s:g} s apart" if given_s else "1 s apart, and no rates made of its counters"
-        doubt(f"its {len(t_s)} readings all have the same time: taken as {how} {_HOW_FAR}")
+        how = f"taken as {given_s:g} s apart" if given_s else "no rates made of its counters"
+        doubt(f"its {len(t_s)} readings all have the same time: {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)
     if not lacking.any():
@@ -465,6 +465,7 @@ def _log(
         tools=dict(readings.tools),
         sensors=(sensor,) if own else (),
         remarks=tuple(remarks),
+        is_in_order_only=len(t_s) > 1 and not times.is_known,
     )
 
 
@@ -508,7 +509,7 @@ def _whole_of(name: str) -> str | None:
     return match.group(1) if match is not None else None
 
 
-def _column(rows: list[dict[str, float]], name: str) -> Array:
+def _column(rows: Sequence[Mapping[str, float]], name: str) -> Array:
     return np.array([row.get(name, math.nan) for row in rows], dtype=float)
 
 

@@ -160,7 +160,9 @@ class _Table:
         """Whose each row is, by the fewest columns that tell rows of one time apart."""
         owner = by_role.get("device")
         self._identity = _identity(owner.header) if owner is not None else "path"
-        told = {} if owner is None else {owner.index: section.words[owner.index]}
+        told: dict[int, Sequence[str]] = {}
+        if owner is not None:
+            told[owner.index] = section.words[owner.index]
         others = [by_role[role] for role in ("direction", "step", "run") if role in by_role]
         keys: list[Any] = times.t_s.tolist()
         if len(set(keys)) < len(keys):
