@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -108,17 +107,26 @@ def _sources(path: Path) -> list[Source]:
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
     """Read the files, and those of directories that can be read: others are left out, and named."""
-    sources, again = _without_copies([(s, path) for path in paths for s in _sources(path)])
+    sources = [(source, path) for path in paths for source in _sources(path)]
+    sizes = Counter(source.size_bytes for source, _ in sources)
+    taken: dict[bytes, str] = {}
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
-    left_out = [Remark(f"{name} is the same as {first}: counted once") for name, first in again]
+    left_out: list[Remark] = []
     no_logs: list[str] = []
     for source, path in sources:
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
         try:
+            # one of its own size is no copy
+            digest = _digest(source) if sizes[source.size_bytes] > 1 else b""
+            if digest in taken:
+                text = f"{source.name} is the same as {taken[digest]}: counted once"
+                left_out.append(Remark(text))
+                continue
             logs += [thinned(log) for log in read(source, options)]
+            taken |= {digest: source.name} if digest else {}
         except UsageError as error:
             if not path.is_dir():
                 raise
@@ -138,25 +146,6 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
             Remark(f"left out, since they are not logs: {', '.join(no_logs[:_NAMED])}{more}")
         )
     return [logs[0].with_remarks(*left_out), *logs[1:]]
-
-
-def _without_copies(
-    sources: list[tuple[Source, Path]],
-) -> tuple[list[tuple[Source, Path]], list[tuple[str, str]]]:
-    """Leave out files with the bytes of one before them; return those with that one's name."""
-    kept: dict[object, tuple[Source, Path]] = {}
-    again = []
-    sizes = Counter(source.size_bytes for source, _ in sources)
-    for number, (source, path) in enumerate(sources):
-        key: object = number
-        if source.size_bytes and sizes[source.size_bytes] > 1:
-            with suppress(UsageError):  # what cannot be read is told by the one who reads it
-                key = _digest(source)
-        if key in kept:
-            again.append((source.name, kept[key][0].name))
-        else:
-            kept[key] = source, path
-    return list(kept.values()), again
 
 
 def _digest(source: Source) -> bytes:
