@@ -47,9 +47,10 @@ def test_a_directory_of_nothing_says_why_each_file_was_refused(tmp_path: Path) -
 
 
 def test_a_directory_stands_for_what_is_below_it_too(tmp_path: Path) -> None:
-    for run in ("one", "two", ".cache"):
+    for last, run in enumerate(("one", "two", ".cache")):
         (tmp_path / run).mkdir()
-        (tmp_path / run / "a_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 1100, 0, 0, 0\n")
+        text = f"500, 100{last}, 0, 0, 0\n1000, 1100, 0, 0, 0\n"
+        (tmp_path / run / "a_bw.1.log").write_text(text)
     assert [recording.path.parent.name for recording in import_files([tmp_path])] == ["one", "two"]
 
 

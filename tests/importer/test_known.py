@@ -62,6 +62,4 @@ def test_in_a_directory_what_is_not_a_log_is_left_out_by_name(tmp_path: Path) ->
     (tmp_path / "a-nmon.txt").write_text(NMON)
     (tmp_path / "b-temps.csv").write_text("time,temp_c\n1,40\n2,41\n3,43\n")
     (recording,) = import_files([tmp_path])
-    assert any(
-        "left out: a-nmon.txt: " in event.text for event in recording.events
-    )
+    assert any("left out: a-nmon.txt: " in event.text for event in recording.events)

@@ -129,11 +129,12 @@ def test_lone_temperatures_behind_dates_are_a_series() -> None:
     assert values(one(text), "temp_c.composite") == [40.0, 41.0, 42.0]
 
 
-def test_without_times_a_second_is_assumed_and_said_and_no_rate_is_made() -> None:
+def test_without_times_readings_have_an_order_and_no_rate_is_made() -> None:
     log = one("".join(text_of(n) for n in range(3)))
     assert values(log, "t_s") == [0.0, 1.0, 2.0]
     assert log.clock == "none"
     assert "no times" in doubts(log)
+    assert log.is_in_order_only
     assert not log.has_rates
     assert log.steps == ()
 

@@ -80,6 +80,7 @@ export interface PageRecording {
  *
  * Attributes:
  *     answer: whether the drive throttles, in a sentence.
+ *     counted: what the drive counted itself; None for what was no log of it.
  *     unloaded: what is known of the time without a load; None if there was hardly any.
  *     scores: the scores that its protocol defines.
  *     rounds: the rounds in its protocol, and whether they became steady.
@@ -99,6 +100,7 @@ export interface RecordingFindings {
   sensors: SensorTrust[];
   notes: string[];
   answer?: Answer;
+  counted?: OwnCount | null;
   unloaded?: Unloaded | null;
   scores?: ScoreFindings[];
   rounds?: RoundsFindings[];
@@ -326,6 +328,31 @@ export interface Answer {
   sentence: string;
   because?: string[];
   next?: string | null;
+}
+/**
+ * What a drive itself counts of its heat, and says of its health, by its last reading in a log.
+ *
+ * Attributes:
+ *     totals: transitions, and seconds, since it was made, by the column of a recording.
+ *     added: how much of that came between the first reading and the last.
+ *     readings: how many readings of the counters there are.
+ *     between_s: the time between the first and the last; None where nothing tells it.
+ *     power_on_h: for how long it was ever switched on; None if not logged, as the others.
+ *     critical_warning: the bits of NVMe's health log.
+ *     failed: whether its own judgement of its health is FAILED.
+ */
+export interface OwnCount {
+  totals: {
+    [k: string]: number;
+  };
+  added: {
+    [k: string]: number;
+  };
+  readings: number;
+  between_s: number | null;
+  power_on_h: number | null;
+  critical_warning: number | null;
+  failed: boolean | null;
 }
 /**
  * The time in which a log shows the drive, but no load that could be judged.

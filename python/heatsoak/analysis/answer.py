@@ -12,6 +12,7 @@ from heatsoak.analysis.findings import (
     Verdict,
 )
 from heatsoak.analysis.names import Names
+from heatsoak.analysis.own_count import by_own_count
 from heatsoak.protocol.phrases import phrase
 from heatsoak.recording import Touched
 from heatsoak.units import format_duration, format_number
@@ -69,6 +70,8 @@ def answer_of(recording: RecordingFindings) -> Answer:
 def _as_read(recording: RecordingFindings) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if _leaves_heat_open(step)]
+    if not judged and (counted := by_own_count(recording)) is not None:
+        return counted
     if not (judged or open_):
         return _not_judged(recording)
     throttled = [step for step in judged if step.throttles]

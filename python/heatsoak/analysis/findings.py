@@ -435,11 +435,34 @@ class Reservation(_Findings):
     touches: list[Touched]
 
 
+class OwnCount(_Findings):
+    """What a drive itself counts of its heat, and says of its health, by its last reading in a log.
+
+    Attributes:
+        totals: transitions, and seconds, since it was made, by the column of a recording.
+        added: how much of that came between the first reading and the last.
+        readings: how many readings of the counters there are.
+        between_s: the time between the first and the last; None where nothing tells it.
+        power_on_h: for how long it was ever switched on; None if not logged, as the others.
+        critical_warning: the bits of NVMe's health log.
+        failed: whether its own judgement of its health is FAILED.
+    """
+
+    totals: dict[str, float]
+    added: dict[str, float]
+    readings: int
+    between_s: float | None
+    power_on_h: float | None
+    critical_warning: int | None
+    failed: bool | None
+
+
 class RecordingFindings(_Findings):
     """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
         answer: whether the drive throttles, in a sentence.
+        counted: what the drive counted itself; None for what was no log of it.
         unloaded: what is known of the time without a load; None if there was hardly any.
         scores: the scores that its protocol defines.
         rounds: the rounds in its protocol, and whether they became steady.
@@ -456,6 +479,7 @@ class RecordingFindings(_Findings):
     sensors: list[SensorTrust]
     notes: list[str]
     answer: Answer = Answer(throttles="cannot-tell", sentence="")
+    counted: OwnCount | None = None
     unloaded: Unloaded | None = None
     scores: list[ScoreFindings] = []
     rounds: list[RoundsFindings] = []

@@ -9,6 +9,7 @@ from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copi
 from heatsoak.analysis.findings import Findings, RecordingFindings, Reservation, Verdict
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.notes import no_temp_note, notes_for
+from heatsoak.analysis.own_count import counted_of
 from heatsoak.analysis.power import power_of, step_power
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
@@ -102,6 +103,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=power_of(recording),
+        counted=counted_of(recording),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
         reservations=[
             Reservation(text=event.text, touches=event.data["touches"])

@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsoak.analysis.copies import lone_side_note
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.recording import Recording
+from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
 
 
@@ -39,9 +39,9 @@ HELD_WITHIN_K = 3.0
 MIN_HELD_S = 60.0
 
 
-def temperature_notes(view: StepView) -> list[str]:
+def temperature_notes(view: StepView, *, has_clock: bool = True) -> list[str]:
     """Return sentences on the drive's temperature, limits and counters in this step."""
-    said = [*_temperature_course(view.temp), *_limits(view), *_counters(view)]
+    said = [*_temperature_course(view.temp, has_clock=has_clock), *_limits(view), *_counters(view)]
     if not said:
         return ["neither throughput nor a temperature of the drive was logged"]
     return [
@@ -50,7 +50,7 @@ def temperature_notes(view: StepView) -> list[str]:
     ]
 
 
-def _temperature_course(temp: SensorTrack) -> list[str]:
+def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
@@ -60,6 +60,8 @@ def _temperature_course(temp: SensorTrack) -> list[str]:
         ]
     if top_c - low_c < MIN_RISE_K:
         return [f"the temperature hardly changed: {low_c:.0f} to {top_c:.0f} C"]
+    if not has_clock:
+        return [f"the temperature was between {low_c:.0f} and {top_c:.0f} C, at unknown times"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
     if top_c - start_c > HELD_WITHIN_K:
@@ -138,7 +140,9 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
         notes.append("samples.parquet was changed or damaged after it was recorded")
     for view in views:
         if not view.has_rates:
-            notes += [f"'{view.step.name}': {text}" for text in temperature_notes(view)]
+            has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
+            said_of = temperature_notes(view, has_clock=has_clock)
+            notes += [f"'{view.step.name}': {text}" for text in said_of]
     notes += [text for view in views if (text := _stall_note(view)) is not None]
     notes += slowed_by_fills(views)
     notes += _warm_starts(once)

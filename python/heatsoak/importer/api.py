@@ -1,7 +1,9 @@
 """Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +27,8 @@ _SPIKES = 0.05
 _NO_FORMAT = "is not in a format that can be imported"
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
+#: What names of logs end in, and those of hosts do not.
+_OF_FILES = (".txt", ".log", ".csv", ".json", ".jsonl", ".out")
 
 
 def import_files(
@@ -110,6 +114,8 @@ def _sources(path: Path) -> list[Source]:
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
     """Read the files, and those of directories that can be read: others are left out, and named."""
     sources = [(source, path) for path in paths for source in _sources(path)]
+    sizes = Counter(source.size_bytes for source, _ in sources)
+    taken: dict[bytes, str] = {}
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
@@ -118,7 +124,14 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         if progress is not None:
             source.on_read = _share(progress, source.name, read_bytes, whole)
         try:
+            # one of its own size is no copy
+            digest = _digest(source) if sizes[source.size_bytes] > 1 else b""
+            if digest in taken:
+                text = f"{source.name} is the same as {taken[digest]}: counted once"
+                left_out.append(Remark(text))
+                continue
             logs += [thinned(log) for log in read(source, options)]
+            taken |= {digest: source.name} if digest else {}
         except UsageError as error:
             if not path.is_dir():
                 raise
@@ -146,6 +159,13 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
+def _digest(source: Source) -> bytes:
+    found = sha256()
+    for chunk in source.chunks():
+        found.update(chunk)
+    return found.digest()
+
+
 def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
     return lambda done: progress(min((before + done) / whole, 1.0), name)
 
@@ -157,7 +177,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     """
     options = options or Options()
     if parts := _parts_of(source):
-        return [log for part in parts for log in read(part, options)]
+        return [_of_host(log, name) for name, part in parts.items() for log in read(part, options)]
     reader = detect(source)
     try:
         logs = reader.read(source, options)
@@ -198,14 +218,22 @@ def _possible(log: Log) -> Log:
     return log
 
 
-def _parts_of(source: Source) -> list[Source]:
+def _of_host(log: Log, name: str) -> Log:
+    """The log with its host before the drive's node, which is the same on other hosts."""
+    if "/" in name or Path(name).suffix in _OF_FILES:
+        return log
+    path = f"{name} {log.drive.get('path', '')}".strip()
+    return replace(log, drive={**log.drive, "path": path})
+
+
+def _parts_of(source: Source) -> dict[str, Source]:
     """The hosts or files whose lines a dump holds, where these can be read better than it."""
-    parts = parts_of(source) if source.head else []
+    parts = parts_of(source) if source.head else {}
     if not parts:
-        return []
-    inside, whole = _known(parts[0]), _known(source)
+        return {}
+    inside, whole = _known(next(iter(parts.values()))), _known(source)
     is_better = whole is None or whole.name in (_ANY_TABLE, inside.name if inside else "")
-    return parts if inside is not None and is_better else []
+    return parts if inside is not None and is_better else {}
 
 
 def _known(source: Source) -> Format | None:

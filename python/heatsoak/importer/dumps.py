@@ -1,51 +1,82 @@
-"""Dumps of several hosts or files: ``HOST: `` or ``FILE:`` before each line.
+"""Dumps of several hosts or files: ``HOST: `` or ``FILE:`` before each line, or a line before each.
 
-So write ``pdsh``, ``ansible`` and ``grep -r``. The lines of each are read as a file of its own.
+So write ``pdsh``, ``ansible`` and ``grep -r``; ``ansible`` and ``head`` write a line for
+each as well. The lines of each are read as a file of its own.
 """
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.source import MAX_RUNS, Source
 
 _PREFIX = re.compile(r"([A-Za-z./~][\w./@~-]{0,199}):[ \t]?")
+#: What stands above the lines of a host or file: ansible's, head's and tail's.
+_HEAD = re.compile(
+    r"(?P<ansible>\S{1,200}) \| [A-Z!]{2,20}(?: \| rc=-?\d{1,3})? >>|==> (?P<head>.{1,200}) <=="
+)
 #: Drives that a tool names before each line; readers know them.
 _DRIVE = re.compile(r"/dev/.*|nvme\d.*|[shv]d[a-z]+\d*")
 #: A host has more lines than this; other words before a colon name what follows.
 _MIN_LINES_EACH = 4
 
 
-def parts_of(source: Source) -> list[Source]:
-    """Return a source for each host or file whose name stands before each line; none without."""
+def parts_of(source: Source) -> dict[str, Source]:
+    """Return a source for each host or file that is named before its lines; none without."""
     try:
         lines = [line for line in source.head_lines if line.strip()]
     except UsageError:  # no text
-        return []
+        return {}
+    labelled = _under_heads if lines and _HEAD.fullmatch(lines[0].strip()) else _prefixed
+    if labelled is _prefixed and not _are_prefixed(lines):
+        return {}
     names: dict[str, None] = {}
+    for name, _ in labelled(source):
+        names[name] = None
+        if len(names) > MAX_RUNS:
+            return {}
+    return {
+        name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
+    }
+
+
+def _are_prefixed(lines: list[str]) -> bool:
+    names = set()
     for line in lines:
         match = _PREFIX.match(line)
         if match is None or _DRIVE.fullmatch(match[1]):
-            return []
-        names[match[1]] = None
-    if len(lines) < _MIN_LINES_EACH * len(names) or not names:
-        return []
+            return False
+        names.add(match[1])
+    return bool(names) and len(lines) >= _MIN_LINES_EACH * len(names)
+
+
+def _prefixed(source: Source) -> Iterator[tuple[str, str]]:
+    """Each line without the name before it, and that name."""
     for _, line in source.lines():
         if (match := _PREFIX.match(line)) is not None:
-            names[match[1]] = None
-        if len(names) > MAX_RUNS:
-            return []
-    return [Source(f"{source.name} ({name})", _opener(source, name)) for name in names]
+            yield match[1], line[match.end() :]
 
 
-def _opener(source: Source, name: str) -> Callable[[], BinaryIO]:
+def _under_heads(source: Source) -> Iterator[tuple[str, str]]:
+    """Each line, and the name in the head above it."""
+    name = ""
+    for _, line in source.lines():
+        if (head := _HEAD.fullmatch(line.strip()[:300])) is not None:
+            name = head["ansible"] or head["head"]
+        else:
+            yield name, line
+
+
+def _opener(
+    source: Source, name: str, labelled: Callable[[Source], Iterator[tuple[str, str]]]
+) -> Callable[[], BinaryIO]:
     def opened() -> BinaryIO:
         data = io.BytesIO()
-        for _, line in source.lines():
-            if (match := _PREFIX.match(line)) is not None and match[1] == name:
-                data.write(line[match.end() :].encode("utf-8", "replace") + b"\n")
+        for whose, line in labelled(source):
+            if whose == name:
+                data.write(line.encode("utf-8", "replace") + b"\n")
         source.keep(data.tell())
         data.seek(0)
         return data

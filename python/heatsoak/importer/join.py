@@ -77,6 +77,8 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
         found = False
         obstacles: dict[str, list[str]] = {}
         for index, leader in enumerate(leaders):
+            if _are_two_drives(leader, other):
+                continue
             alignment = alignment_of(leader, other, shift_s)
             if isinstance(alignment, Alignment):
                 joined[index] = _beside(joined[index], leader, other, alignment)
@@ -85,6 +87,13 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
                 obstacles.setdefault(alignment, []).append(source_name(leader))
         apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
     return joined + apart
+
+
+def _are_two_drives(one: Log, other: Log) -> bool:
+    """Whether they say so: by their serials, or any name that one file has for each drive."""
+    keys = ("serial", "path", "model") if one.source == other.source else ("serial",)
+    named = [(one.drive.get(key), other.drive.get(key)) for key in keys]
+    return any(a and b and a != b for a, b in named)
 
 
 def _with_names(log: Log) -> Log:

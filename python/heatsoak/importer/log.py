@@ -61,6 +61,7 @@ class Log:
         sensors: thresholds that the file states, and the intervals of sensors.
         details: what a sibling of the same run needs to know, by the reader's own agreement.
         duration_s: how long it took, where samples do not tell.
+        is_in_order_only: whether nothing tells how far apart its samples are: `t_s` counts them.
     """
 
     format: str
@@ -78,6 +79,7 @@ class Log:
     remarks: tuple[Remark, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     duration_s: float | None = None
+    is_in_order_only: bool = False
 
     @property
     def logs_on(self) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,6 +32,10 @@ _RATES = (
     ("read_ios", "read_iops", 1.0),
     ("write_ios", "write_iops", 1.0),
 )
+#: Power-on hours are whole ones, and a clock that is set may be off by one.
+_HOURS_APART = 2.0
+#: A counter that falls in so many of its readings is not one drive's.
+_OFTEN_BACK = 0.25
 _HOW_FAR = "(--map interval_s=SECONDS says how far)"
 
 
@@ -147,22 +151,62 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
         remarks.append(Remark(f"{source.name}: {text}"))
         kept = kept[np.argsort(times.t_s[kept], kind="stable")]
     taken, t_s = [taken[index] for index in kept], times.t_s[kept]
-    runs = run_slices(t_s, least_jump_s=1.0)
-    if len(runs) > MAX_RUNS:
-        raise source.error(f"has a clock that goes back {len(runs) - 1} times")
-    return [
-        _log(
-            readings,
-            drives,
-            taken[run],
-            _Times(t_s[run], times.clock, times.start_unix_s, times.is_known),
-            label=" ".join(
-                ["" if drives.is_alone else device, f"run {index}" * (len(runs) > 1)]
-            ).strip(),
-            remarks=list(remarks),
-        )
-        for index, run in enumerate(runs, 1)
-    ]
+    drives_h = _told_apart(readings, taken, t_s, times)
+    logs = []
+    for hours, which in drives_h.items():
+        own_t_s = t_s[which]
+        runs = run_slices(own_t_s, least_jump_s=1.0)
+        if len(runs) > MAX_RUNS:
+            raise source.error(f"has a clock that goes back {len(runs) - 1} times")
+        label = " ".join(["" if drives.is_alone else device, hours])
+        logs += [
+            _log(
+                readings,
+                drives,
+                [taken[index] for index in which[run].tolist()],
+                _Times(own_t_s[run], times.clock, times.start_unix_s, times.is_known),
+                hours=hours,
+                label=f"{label} {f'run {index}' * (len(runs) > 1)}".strip(),
+                remarks=list(remarks),
+            )
+            for index, run in enumerate(runs, 1)
+        ]
+    if len(drives_h) > 1:
+        text = f"{len(drives_h)} drives under one name, told apart by their power-on hours"
+        logs = [log.with_remarks(Remark(f"{source.name}: {text}", doubt=True)) for log in logs]
+    return logs
+
+
+def _told_apart(
+    readings: Readings, taken: list[Reading], t_s: Array, times: "_Times"
+) -> dict[str, NDArray[np.intp]]:
+    """Return the places of each drive's readings, by its power-on hours, of several under one name.
+
+    Hours never go back, nor on by more than the time between readings. Raises UsageError where
+    counters go back and forth, and no hours tell whose they are.
+    """
+    every = np.arange(len(taken))
+    hours = _column([reading.health for reading in taken], "power_on_h")
+    falls = int(np.count_nonzero(np.diff(hours) < 0))
+    is_dated = times.is_known and times.start_unix_s is not None
+    if np.isfinite(hours).all() and (is_dated or 0 < falls < len(taken) - 1):
+        most_h = _HOURS_APART + (float(np.ptp(t_s)) / 3600.0 if is_dated else 0.0)
+        ordered = np.sort(hours)
+        firsts = ordered[np.diff(ordered, prepend=-math.inf) > most_h]
+        if len(firsts) > 1:
+            whose = np.searchsorted(firsts, hours, side="right")
+            return {
+                f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
+            }
+    for name, _, _ in _RATES:
+        moved = np.diff(_column([reading.counters for reading in taken], name))
+        falls, rises = int(np.count_nonzero(moved < 0)), int(np.count_nonzero(moved > 0))
+        if falls >= _OFTEN_BACK * len(taken) > 1 and rises > 1:
+            raise readings.source.error(
+                f"several drives in one file: its counters go back {falls} times and nothing "
+                "tells whose they are: keep a file for each drive"
+            )
+    return {"": every}
 
 
 # --- times ---
@@ -198,8 +242,8 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
             return _Times(t_s, times.clock, times.start_unix_s, is_known)
     if given_s is None and len(taken) > 1:
         doubt(
-            "its readings have no times: taken as 1 s apart, and no rates made of its counters "
-            + _HOW_FAR
+            "its readings have no times: their order is known, not how far apart they are, and no "
+            f"rates made of its counters {_HOW_FAR}"
         )
     t_s = np.arange(len(taken), dtype=float) * (given_s or 1.0)
     return _Times(t_s, "none", None, given_s is not None)
@@ -219,8 +263,8 @@ def _all_times(
     index = np.arange(len(t_s), dtype=float)
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
-        how = f"{given_s:g} s apart" if given_s else "1 s apart, and no rates made of its counters"
-        doubt(f"its {len(t_s)} readings all have the same time: taken as {how} {_HOW_FAR}")
+        how = f"taken as {given_s:g} s apart" if given_s else "no rates made of its counters"
+        doubt(f"its {len(t_s)} readings all have the same time: {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)
     if not lacking.any():
@@ -359,10 +403,14 @@ def _log(
     taken: list[Reading],
     times: _Times,
     *,
+    hours: str = "",
     label: str,
     remarks: list[Remark],
 ) -> Log:
-    """Return the log of one run's readings, in the order of their times."""
+    """Return the log of one run's readings, in the order of their times.
+
+    `hours` tell the drive from others of its name.
+    """
 
     def say(text: str, doubt: bool = False, touches: tuple[Touched, ...] = ()) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", doubt, touches))
@@ -394,6 +442,9 @@ def _log(
                 say(readings.about_counters, True, ("unit",))
             steps = (_observed(counters),)
     drive = drives.named(taken[0].device)
+    identity = drive.identity
+    if hours:
+        identity = identity | {"serial": f"{identity.get('serial', 'no serial')}, {hours}"}
     own = [name for name in columns if name.startswith("temp_c.")]
     own += [name for name in columns if name.startswith("throttle_")]
     sensor = SensorMeta(
@@ -402,6 +453,7 @@ def _log(
         columns=own,
         interval_s=float(columns["interval_s"][0]),
         thresholds=drive.thresholds,
+        details={name: value for reading in taken for name, value in reading.health.items()},
     )
     return Log(
         format=readings.name,
@@ -411,10 +463,11 @@ def _log(
         start_unix_s=None if times.start_unix_s is None else times.start_unix_s + first,
         steps=steps,
         label=label,
-        drive=drive.identity,
+        drive=identity,
         tools=dict(readings.tools),
         sensors=(sensor,) if own else (),
         remarks=tuple(remarks),
+        is_in_order_only=len(t_s) > 1 and not times.is_known,
     )
 
 
@@ -458,7 +511,7 @@ def _whole_of(name: str) -> str | None:
     return match.group(1) if match is not None else None
 
 
-def _column(rows: list[dict[str, float]], name: str) -> Array:
+def _column(rows: Sequence[Mapping[str, float]], name: str) -> Array:
     return np.array([row.get(name, math.nan) for row in rows], dtype=float)
 
 

@@ -89,6 +89,11 @@ def json_number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def _bits(text: str) -> int | None:
+    match = re.match(r"0x([0-9a-f]{1,8})\b", text)
+    return int(match.group(1), 16) if match is not None else None
+
+
 def without_escapes(line: str) -> str:
     """Return a line without the colours and cursor movements of a terminal."""
     return _ANSI.sub("", line) if "\x1b" in line else line
@@ -119,6 +124,7 @@ class Fields:
         columns: columns that count or sum up, and one of the field's units in theirs.
         counters: of :class:`Reading`, likewise.
         thresholds: limits that the drive states, as recordings call them.
+        health: of :class:`Reading`, likewise.
         identity: ``model``, ``serial``, ``firmware``; ``size_bytes`` is a number.
         others: fields that are known and tell nothing of heat or load.
         limits_have_units: whether a limit without a unit is a number that was cut.
@@ -130,6 +136,7 @@ class Fields:
     counters: Mapping[str, tuple[str, float]]
     thresholds: Mapping[str, str]
     identity: Mapping[str, str]
+    health: Mapping[str, str] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
     limits_have_units: bool = True
     nothing: re.Pattern[str] = re.compile(r"\s*[0<-]")
@@ -154,6 +161,7 @@ class Reading:
         device: whose; empty where nothing tells.
         values: columns of a recording.
         counters: `read_bytes`, `write_bytes`, `read_ios`, `write_ios` since the drive was made.
+        health: `power_on_h`, `critical_warning` (its bits), `failed` (0 or 1).
     """
 
     stamp: str = ""
@@ -161,6 +169,7 @@ class Reading:
     device: str = ""
     values: dict[str, float] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
+    health: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -309,6 +318,9 @@ class Readings:
         elif key in fields.identity:
             self._identified(key, text)
             return True
+        elif key in fields.health:
+            self.health(fields.health[key], text, starts=starts)
+            return True
         else:
             return key in fields.others
         if value is None and not fields.nothing.match(text):
@@ -334,6 +346,8 @@ class Readings:
             self._counted(key, json_number(value), True)
         elif key in fields.identity:
             self._identified(key, value)
+        elif key in fields.health:
+            self.health(fields.health[key], value, starts=False)
 
     def _counted(self, key: str, value: float | None, starts: bool) -> None:
         columns = self.fields.columns
@@ -380,6 +394,24 @@ class Readings:
         if value is not None and value >= 0:
             self.current.counters[name] = value
 
+    def health(self, name: str, value: Any, *, starts: bool = True) -> None:
+        """Take something of :attr:`Reading.health`, likewise, as a number or in a tool's words."""
+        if isinstance(value, dict):  # its bits one by one, with all of them together
+            value = value.get("value")
+        if isinstance(value, str):
+            word = value.strip().lower()
+            if name == "failed":
+                value = word.startswith("fail")
+            else:
+                value = _bits(word) if word.startswith("0x") else count_in(word)
+        if not isinstance(value, int | float) or not 0 <= value < 1e9:
+            return
+        if name in self.current.health:
+            if not starts:
+                return
+            self.begin(self.current.device)
+        self.current.health[name] = int(value)
+
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""
         if celsius is not None and is_possible_temp(celsius):
@@ -389,6 +421,12 @@ class Readings:
         """Take something that tells which drive it is."""
         if value not in ("", None):
             self._info.identity[name] = value
+
+    def name_of(self, serial: str) -> str:
+        """Return a name for the drive with this serial, which is others' too where it is hidden."""
+        known, model = self.drives.get(serial), self._info.identity.get("model")
+        is_other = known is not None and model not in (None, known.identity.get("model", model))
+        return f"{model} {serial}" if is_other else serial
 
     def of_drive(self, device: str, **identity: Any) -> None:
         """Take what a list of drives says of one."""

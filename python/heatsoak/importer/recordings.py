@@ -14,7 +14,14 @@ import polars as pl
 import heatsoak
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import Event, InMemoryRecording, RecordingMeta, SensorMeta, schema_of
+from heatsoak.recording import (
+    IN_ORDER_ONLY,
+    Event,
+    InMemoryRecording,
+    RecordingMeta,
+    SensorMeta,
+    schema_of,
+)
 from heatsoak.recording.columns import Average, column_of
 
 #: The name of a step that a log does not name.
@@ -47,7 +54,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         conditions=labels,
         drive=log.drive,
         tools={"heatsoak": heatsoak.__version__, **log.tools},
-        load={"imported": {"format": log.format, "source": log.source, **_local(log, began)}},
+        load={"imported": {"format": log.format, "source": log.source, **_clock(log, began)}},
         sensors=[*log.sensors, *_unstated_sensors(log, samples)],
         columns={name: dtype.__name__ for name, dtype in columns.items()},
         started_unix_s=began if log.clock == "utc" else None,
@@ -100,8 +107,10 @@ def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
     return samples.select(*schema_of(samples.columns)), start_s
 
 
-def _local(log: Log, began: float | None) -> dict[str, str]:
-    """When it began by a clock whose zone is not known."""
+def _clock(log: Log, began: float | None) -> dict[str, str | bool]:
+    """When it began by a clock whose zone is not known, or that it has no times at all."""
+    if log.is_in_order_only:
+        return {IN_ORDER_ONLY: True}
     if log.clock != "local" or began is None:
         return {}
     return {"began_local": datetime.fromtimestamp(began, UTC).replace(tzinfo=None).isoformat()}

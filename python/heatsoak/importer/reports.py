@@ -200,7 +200,7 @@ def _runs(
     times = sysstat.read_stamps(stamps, calls[0].date) if any(stamps) else None
     if times is not None and np.isfinite(times.t_s).sum() > len(stamps) / 2:
         if times.doubt:
-            remarks.append(Remark(times.doubt, doubt=True))
+            remarks.append(Remark(times.doubt, True, ("time",)))
         all_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
         is_known = np.isfinite(all_s[kept])
         if unread := int((~is_known).sum()):
@@ -259,7 +259,7 @@ def _interval(reader: ReportReader, usual_s: float | None) -> tuple[float, Remar
     if usual_s is not None:
         return usual_s, Remark(f"interval of {usual_s:g} s: from totals and their rates")
     text = "has no times: assumed to have a report each second; --map interval_s=N if not"
-    return 1.0, Remark(text, doubt=True)
+    return 1.0, Remark(text, True, ("time",))
 
 
 def _is_since_boot(call: Call, usual_s: float | None) -> bool:

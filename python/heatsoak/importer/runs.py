@@ -1,7 +1,7 @@
 """Runs from the rows of a table, each with its samples, steps and gaps."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -34,6 +34,8 @@ _FALL_S = 10.0
 IDENTITY = ("model", "serial", "firmware")
 #: A drive counts if it moved at least this share of the bytes that the busiest one moved.
 MIN_SHARE = 0.05
+#: Or if it was as warm as most drives throttle at.
+_HOT_C = 70.0
 #: Rows after a changed header continue the run if they follow within this time.
 _CONTINUES_S = 60.0
 _CONTINUES_INTERVALS = 10.0
@@ -143,6 +145,11 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
                 label = f"{drive} {label}".strip()
             logs.append(_log(format_name, source_name, replace(run, label=label)))
     return logs
+
+
+def counts_among(load: float, most: float, temps_c: Iterable[Array]) -> bool:
+    """Return whether a drive counts beside one that moved `most`: it carried load, or was hot."""
+    return load >= MIN_SHARE * most or any(bool((each >= _HOT_C).any()) for each in temps_c)
 
 
 def _drive_label(drive: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import (
+    IN_ORDER_ONLY,
     META,
     Boot,
     CopyPart,
@@ -22,6 +23,7 @@ from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [
+    "IN_ORDER_ONLY",
     "META",
     "Boot",
     "CopyPart",

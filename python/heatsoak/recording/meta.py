@@ -59,6 +59,10 @@ class _Drive(TypedDict, total=False):
     details: _DriveDetails
 
 
+#: Of `load`'s ``imported``: nothing tells how far apart the samples of the log are.
+IN_ORDER_ONLY = "is_in_order_only"
+
+
 @with_config(_STRICT)
 class _Load(TypedDict, total=False):
     imported: dict[str, Any]

@@ -9,7 +9,7 @@ import numpy as np
 from heatsoak.importer.format import Format
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.runs import MIN_SHARE, Rows, logs_of
+from heatsoak.importer.runs import Rows, counts_among, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined
 from heatsoak.importer.tables.headers import Meaning, meaning
@@ -358,7 +358,7 @@ def _chosen(
     remarks: dict[Remark, None],
     found: dict[int, Meaning],
 ) -> list[_Drive]:
-    """The drives to take: the wanted one, or those that carried load."""
+    """The drives to take: the wanted one, or those that carried load or were hot."""
     drives = [drive for drive in drives if drive.columns]
     if not drives and any(not _is_of_drive(what) for what in found.values()):
         return [_Drive()]
@@ -374,7 +374,7 @@ def _chosen(
         kept = [
             drive
             for drive, load in zip(drives, loads, strict=True)
-            if load >= MIN_SHARE * max(loads)
+            if counts_among(load, max(loads), _temps_c(drive, section))
         ]
     else:
         kept = [drive for drive in drives if _has_readings(drive, section)] or drives
@@ -391,6 +391,14 @@ def _load(drive: _Drive, section: Section) -> float:
         for name, index in drive.columns.items()
         if name.endswith("bw_mb_s") and index in section.columns
     )
+
+
+def _temps_c(drive: _Drive, section: Section) -> list[Array]:
+    return [
+        section.columns[index]
+        for name, index in drive.columns.items()
+        if name.startswith("temp_c.") and index in section.columns
+    ]
 
 
 def _has_readings(drive: _Drive, section: Section) -> bool:

@@ -77,16 +77,19 @@ _FIELDS = Fields(
         "thermal management temperature 2": "tmt2_c",
     },
     identity={"mn": "model", "sn": "serial", "fr": "firmware", "tnvmcap": "size_bytes"},
+    health={
+        "critical warning": "critical_warning",
+        "critical warning state": "critical_warning",
+        "power on hours": "power_on_h",
+    },
     others=frozenset(
         {
-            "critical warning",
             "available spare",
             "available spare threshold",
             "percentage used",
             "endurance group critical warning summary",
             "controller busy time",
             "power cycles",
-            "power on hours",
             "unsafe shutdowns",
             "media errors",
             "num err log entries",
@@ -116,7 +119,13 @@ _PREFIXED = re.compile(
     + "|".join(
         re.escape(key).replace(r"\ ", "[ _]")
         for key in sorted(
-            {*_FIELDS.temperatures, *_FIELDS.counters, *_FIELDS.columns, *_FIELDS.others},
+            {
+                *_FIELDS.temperatures,
+                *_FIELDS.counters,
+                *_FIELDS.columns,
+                *_FIELDS.health,
+                *_FIELDS.others,
+            },
             key=len,
             reverse=True,
         )
@@ -382,6 +391,8 @@ def _of_pages(readings: Readings, pages: Iterable[bytes]) -> list[Log]:
         counts = struct.unpack_from("<QQQQQQQQ", page, 32)[::2]
         for (name, scale), count in zip(_PAGE_COUNTERS, counts, strict=True):
             readings.counter(name, count * scale)
+        readings.health("critical_warning", page[0])
+        readings.health("power_on_h", int.from_bytes(page[128:144], "little"))
     if odd:
         readings.remark(f"{odd} pages are not health logs: left out", doubt=True)
     readings.remark(_CONVERTED)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -19,7 +19,7 @@ from heatsoak.importer.formats.plain_columns import (
 )
 from heatsoak.importer.frames import Array, rates
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.runs import MIN_SHARE, Indices, Rows, Texts, grouped, logs_of
+from heatsoak.importer.runs import Indices, Rows, Texts, counts_among, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
@@ -168,16 +168,44 @@ class _Table:
                 has_passes=_has_passes(section.header),
                 drive={"path": device} if device else {},
             )
-            owner = by_role.get("device")
-            self._identity = _identity(owner.header) if owner is not None else "path"
-            owners = None if owner is None else section.words[owner.index]
+            owners = self._owners(section, times, by_role)
             words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
                 rows = self._apart(rows) if direction is None else rows
                 if direction is not None:
                     rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
-        return self._busy(parts) if len(parts) > 1 else parts
+        shared = {column.meaning.column for column in by_device.get("", [])} if wanted else ()
+        return self._busy(parts, shared) if len(parts) > 1 else parts
+
+    def _owners(
+        self, section: Section, times: Times, by_role: dict[str, ReadColumn]
+    ) -> Sequence[str] | None:
+        """Whose each row is, by the fewest columns that tell rows of one time apart."""
+        owner = by_role.get("device")
+        self._identity = _identity(owner.header) if owner is not None else "path"
+        told: dict[int, Sequence[str]] = {}
+        if owner is not None:
+            told[owner.index] = section.words[owner.index]
+        others = [by_role[role] for role in ("direction", "step", "run") if role in by_role]
+        keys: list[Any] = times.t_s.tolist()
+        if len(set(keys)) < len(keys):
+            kinds = [section.words[column.index] for column in others]
+            keys = list(zip(keys, *kinds, *told.values(), strict=True))
+            for index in self._columns.owners[section.header, section.units]:
+                words = list(section.words[index])
+                also = list(zip(keys, words, strict=True))
+                names = len(set(zip(words, *told.values(), strict=True)))
+                # runs of one drive, each with a clock from 0, have the same times one by one
+                changes = sum(map(str.__ne__, words[1:], words))
+                is_of_runs = times.clock == "none" and changes < MIN_ROWS_EACH * names
+                counts_rows = MIN_ROWS_EACH * names > len(words)
+                if len(set(also)) > len(set(keys)) and not (is_of_runs or counts_rows):
+                    told[index], keys, self._identity = words, also, "path"
+        if len(told) < 2:
+            return next(iter(told.values()), None)
+        each = (told[index] for index in sorted(told))
+        return [" ".join(words) for words in zip(*each, strict=True)]
 
     def _setups(self, labels: dict[str, Texts]) -> Sequence[str] | None:
         """How the runs were made, where that changes and no column numbers the runs."""
@@ -201,21 +229,29 @@ class _Table:
             return None
         return words
 
-    def _busy(self, parts: list[Rows]) -> list[Rows]:
-        """The drives that carried load, or all of them if none did."""
+    def _busy(self, parts: list[Rows], shared: Container[str]) -> list[Rows]:
+        """The drives that carried load or were hot, or all of them if none did.
+
+        `shared` are columns that are of no drive alone.
+        """
         loads = [
             sum(float(np.nansum(v)) for n, v in part.columns.items() if n.endswith("bw_mb_s"))
             + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
         most = max(loads)
-        has_load = [load >= MIN_SHARE * most for load in loads]
-        left = [str(p.drive.get("path")) for p, has in zip(parts, has_load, strict=True) if not has]
+        kept, left = [], []
+        for part, load in zip(parts, loads, strict=True):
+            own = (n for n in part.columns if n.startswith("temp_c.") and n not in shared)
+            if counts_among(load, most, map(part.columns.__getitem__, own)):
+                kept.append(part)
+            else:
+                left.append(str(part.drive.get("path")))
         if left:
             self._columns.notes.setdefault(
                 f"drives without load are left out: {', '.join(left[:20])}"
             )
-        return [part for part, has in zip(parts, has_load, strict=True) if has]
+        return kept
 
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None

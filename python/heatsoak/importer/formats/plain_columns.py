@@ -73,6 +73,7 @@ class Columns:
         by_heading: what is read of a section, by its header and its row of units: the same header
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
+        owners: likewise, of those that may say whose a row is.
         interval_s: between rows, where a mapping states it.
         mapped: what a mapping says of a column, by its index.
         doubts: how uncertain columns were read, and what that touches.
@@ -93,6 +94,7 @@ class Columns:
         self.mapped: dict[int, str] = {}
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
+        self.owners: dict[SectionHeader, list[int]] = {}
 
     def remarks(self, name: str) -> list[Remark]:
         """Return the doubts and notes, under a file's name."""
@@ -118,7 +120,8 @@ class Columns:
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
         labels = self._labels_of_runs(header, {c.index for c in columns})
         self.labels[header, units] = labels
-        words += labels
+        self.owners[header, units] = self._owners(header, {c.index for c in columns})
+        words += dict.fromkeys([*labels, *self.owners[header, units]])
         numbers = {
             c.index: unit_of(_unit_in_cells(self._layout, c.index))
             for c in columns
@@ -239,6 +242,21 @@ class Columns:
             if is_label and len(set(cells)) == 1 and (is_text or is_setup):
                 found.append(index)
         return found[:_MAX_LABELS]
+
+    def _owners(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
+        """The columns whose texts may say whose a row is."""
+        if self._is_crowded:
+            return []
+        fitting = TOKENS["owners"] | TOKENS["owner_fillers"]
+        found = []
+        for index, name in enumerate(header):
+            tokens = set(tokens_of(name[:200]))
+            is_owner = tokens <= fitting and not tokens.isdisjoint(TOKENS["owners"])
+            what = None if is_owner or index in taken else meaning(name)
+            is_owner |= what is not None and what.column == "device"
+            if index not in taken and is_owner:
+                found.append(index)
+        return found
 
     def _mapped(self, header: tuple[str, ...]) -> list[ReadColumn]:
         columns = []

@@ -43,7 +43,7 @@ _FIELDS = Fields(
     )
     | {
         f"thermal {words} {n} {what}": (f"{column}.tmt{n}", 1.0)
-        for words in ("temp.", "mgmt temperature")
+        for words in ("temp.", "mgmt temperature", "mgmt temp")
         for n in (1, 2)
         for what, column in (
             ("transition count", "throttle_count"),
@@ -73,6 +73,13 @@ _FIELDS = Fields(
         "namespace 1 size/capacity": "size_bytes",
         "user capacity": "size_bytes",
     },
+    health={
+        "power on hours": "power_on_h",
+        "number of hours powered up": "power_on_h",
+        "critical warning": "critical_warning",
+        "smart overall-health self-assessment test result": "failed",
+        "smart health status": "failed",
+    },
 )
 #: Where JSON has what the text has under these names; the later of the same name count.
 _IN_JSON = (
@@ -88,6 +95,7 @@ _IN_JSON = (
     ("critical comp. temp. threshold", "nvme_composite_temperature_threshold/critical"),
     ("critical comp. temp. threshold", "temperature/limit_max"),
     ("drive trip temperature", "temperature/drive_trip"),
+    ("power on hours", "power_on_time/hours"),
 )
 #: What device statistics (ATA log 04h) and newer versions' summaries count.
 _STATISTICS = {
@@ -194,6 +202,8 @@ class _State:
             if second is not None or lower.endswith("cnt"):
                 count = float(second.group(1)) if second else value
                 readings.value("throttle_count.drive", count, starts=False)
+        elif number == 9 and "hour" in lower:
+            readings.health("power_on_h", value, starts=False)
         elif value is not None and not self.precise:
             self._moved(name, value)
 
@@ -308,7 +318,7 @@ def _take_field(state: _State, key: str, text: str, line: int) -> bool:
         if not readings.field(key, text, line, starts=starts):
             return False
         if key == "serial number" and not readings.current.device:
-            readings.current.device = text.strip()[:64]
+            readings.current.device = readings.name_of(text.strip()[:64])
     return True
 
 
@@ -366,6 +376,8 @@ def _take_document(state: _State, value: dict[str, Any], stamp: str) -> None:
         readings.tools.setdefault("smartctl", ".".join(str(part)[:8] for part in version[:3]))
     for key, path in _IN_JSON:
         readings.json_field(key, at(value, path), celsius=True)
+    if isinstance(passed := at(value, "smart_status/passed"), bool):
+        readings.health("failed", not passed, starts=False)
     sector = json_number(value.get("logical_block_size"))
     state.sector_bytes = sector if sector and 256 <= sector <= 65536 else 512.0
     health = value.get("nvme_smart_health_information_log")
@@ -405,7 +417,7 @@ def _take_health(readings: Readings, health: dict[str, Any]) -> None:
         readings.value(f"temp_c.sensor{index}", json_number(celsius))
     for key, value in health.items():
         key = key.replace("_", " ")
-        if key in _FIELDS.columns or key in _FIELDS.counters:
+        if key in _FIELDS.columns or key in _FIELDS.counters or key in _FIELDS.health:
             readings.json_field(key, value, celsius=True)
 
 

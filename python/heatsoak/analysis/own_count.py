@@ -1,0 +1,141 @@
+"""What a drive says of its own heat: its counters of throttling, its hours and its warnings.
+
+Where a log shows no load to judge, that is the answer: most people have a single reading.
+"""
+
+from collections.abc import Mapping
+
+from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
+from heatsoak.protocol.phrases import listed
+from heatsoak.recording import IN_ORDER_ONLY, Recording
+from heatsoak.recording.columns import throttle_columns, throttle_counters
+from heatsoak.units import format_duration
+
+#: A counter of 32 bits that is full counts no more.
+_FULL = 2.0**32 - 1
+_COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
+#: What NVMe's two steps of thermal management are called.
+_STEPS = {"tmt1": "light ", "tmt2": "strong "}
+_TEMPERATURE = 0x02
+#: What the bits of an NVMe drive's critical warning say.
+_WARNINGS = {
+    0x01: "its spare area is nearly used up",
+    _TEMPERATURE: "its temperature is beyond its limits",
+    0x04: "it is no longer reliable",
+    0x08: "it can only be read",
+    0x10: "its backup against power cuts failed",
+    0x20: "its persistent memory can only be read",
+}
+
+
+def counted_of(recording: Recording) -> OwnCount | None:
+    """Return what a log tells of a drive's own count and health; None where it tells neither."""
+    meta = recording.meta
+    said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
+    health = {key: said.get(key) for key in ("power_on_h", "critical_warning", "failed")}
+    columns = throttle_columns(meta.columns)
+    if not meta.protocol.is_observed or not (columns or any(health.values())):
+        return None
+    samples = recording.samples(["t_s", *columns])
+    known = {name: samples[name].drop_nulls().to_list() for name in columns}
+    known = {name: values for name, values in known.items() if values and values[-1] < _FULL}
+    has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
+    return OwnCount(
+        totals={name: values[-1] for name, values in known.items()},
+        added={name: max(values[-1] - values[0], 0.0) for name, values in known.items()},
+        readings=max(map(len, known.values()), default=1),
+        between_s=samples["t_s"][-1] - samples["t_s"][0] if has_clock else None,
+        **health,
+    )
+
+
+def by_own_count(recording: RecordingFindings) -> Answer | None:
+    """Return the answer that the drive's own count gives; None where it gives none.
+
+    A count of nothing is no answer for a log of an idle drive.
+    """
+    counted = recording.counted
+    if counted is None:
+        return None
+    names = throttle_counters(counted.totals)
+    ever = {name: counted.totals[name] for name in names if counted.totals[name]}
+    added = {name: counted.added[name] for name in names if counted.added[name]}
+    alarm, above = _alarm(counted), _above_limits(counted.totals)
+    life = "" if counted.power_on_h is None else f" in {counted.power_on_h:,.0f} h"
+    between = "between its readings"
+    if counted.between_s:
+        between += f" ({format_duration(counted.between_s)})"
+    if added:
+        parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
+    elif ever:
+        parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]
+        is_one = counted.readings == 1
+        parts.append("when, one reading does not say" if is_one else f"none of it {between}")
+    elif above or not counted.totals:
+        parts = []
+    elif recording.unloaded is not None and not alarm:
+        return None
+    else:
+        what = "it never throttled" if names else "it was never above its limits"
+        parts = [f"by its own count {what}{life}, if it counts at all"]
+    if above and ever:
+        parts.append(f"it was {above}")
+    elif above:
+        parts = [
+            f"by its own count it was {above}{life}",
+            "whether it throttled then, it does not count",
+        ]
+    parts = alarm + parts
+    if not parts:
+        return None
+    text = "; ".join(parts)
+    is_hot = ever or above or (counted.critical_warning or 0) & _TEMPERATURE
+    more = "a log of its throughput and temperature while it works would show when, and how far"
+    whys = dict.fromkeys(
+        why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
+    )
+    return Answer(
+        throttles="yes" if ever else "cannot-tell",
+        sentence=f"{text[0].upper()}{text[1:]}.",
+        because=list(whys),
+        next=f"cool it better; {more}" if is_hot else more,
+    )
+
+
+def _alarm(counted: OwnCount) -> list[str]:
+    """What the drive warns of, in one part of a sentence, or none."""
+    warning = counted.critical_warning or 0
+    whys = [why for bit, why in _WARNINGS.items() if warning & bit]
+    told = [f"critical warning 0x{warning:02x}: {listed(whys)}"] if whys else []
+    told += ["its health is FAILED"] if counted.failed else []
+    return [f"the drive itself warns ({', '.join(told)})"] if told else []
+
+
+def _above_limits(totals: Mapping[str, float]) -> str:
+    """How long the drive was above the limits that it states; empty for never."""
+    told = [
+        f"above its {name} temperature for {minutes:,.0f} min"
+        + (f" ({minutes / 60:,.0f} h)" if minutes >= 120 else "")
+        for name in ("warning", "critical")
+        if (minutes := totals.get(_TIME_S + name, 0.0) / 60)
+    ]
+    return listed(told)
+
+
+def _told(counts: Mapping[str, float]) -> str:
+    """Counters in words: ``8,126 light and 97 strong transitions (412,331 s and 5,110 s)``."""
+
+    def of(family: str, unit: str, *, named: bool) -> str:
+        return listed(
+            [
+                f"{value:,.0f}{unit}"
+                + (f" {_STEPS.get(name.removeprefix(family), '')}".rstrip() if named else "")
+                for name, value in counts.items()
+                if name.startswith(family)
+            ]
+        )
+
+    if count := of(_COUNT, "", named=True):
+        times = of(_TIME_S, " s", named=False)
+        return f"{count} transitions" + (f" ({times})" if times else "")
+    return f"{of(_TIME_S, ' s', named=True)} of throttling"

@@ -1,0 +1,95 @@
+"""What a drive counted itself is the answer where a log shows no load."""
+
+from pathlib import Path
+
+import pytest
+from heatsoak.analysis import Answer, analyze
+from heatsoak.importer import import_files
+
+NVME = """Smart Log for NVME device:nvme0n1 namespace-id:ffffffff
+critical_warning                        : {warning}
+temperature                             : 44 C
+data_units_written                      : 4,123
+power_on_hours                          : 2101
+Warning Temperature Time                : {minutes}
+Critical Composite Temperature Time     : 0
+Thermal Management T1 Trans Count       : {light}
+Thermal Management T2 Trans Count       : {strong}
+Thermal Management T1 Total Time        : {light_s}
+Thermal Management T2 Total Time        : 0
+"""
+QUIET = {"warning": "0", "minutes": 0, "light": 0, "strong": 0, "light_s": 0}
+ATA = """smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)
+Device Model:     EXAMPLE SATA SSD
+SMART overall-health self-assessment test result: FAILED!
+  9 Power_On_Hours          0x0032   100   100   000    Old_age   Always       -       25811
+194 Temperature_Celsius     0x0022   100   100   000    Old_age   Always       -       44
+234 Thermal_Throttle        0x0032   100   100   000    Old_age   Always       -       0/17
+"""
+JSON = """{"smartctl": {"version": [7, 3]}, "device": {"name": "/dev/nvme0", "protocol": "NVMe"}, \
+"smart_status": {"passed": false}, "power_on_time": {"hours": 31022}, \
+"nvme_smart_health_information_log": {"critical_warning": 4, "temperature": 47, \
+"power_on_hours": 31022, "warning_temp_time": 0, "critical_comp_time": 0}}
+"""
+NVME_JSON = """{"critical_warning": {"value": 2, "temp_threshold": 1}, "temperature": 355, \
+"avail_spare": 100, "power_on_hours": "990", "warning_temp_time": 180, "critical_comp_time": 7, \
+"thm_temp1_trans_count": 0, "thm_temp1_total_time": 0}
+"""
+
+
+def answer(tmp_path: Path, text: str) -> Answer:
+    file = tmp_path / "reading.txt"
+    file.write_text(text)
+    return analyze(import_files([file])).answer
+
+
+@pytest.mark.parametrize(
+    ("text", "throttles", "said"),
+    [
+        (
+            NVME.format(**QUIET | {"light": 8126, "strong": 97, "light_s": 412331}),
+            "yes",
+            ["8,126 light and 97 strong transitions (412,331 s)", "in 2,101 h", "one reading"],
+        ),
+        (NVME.format(**QUIET), "cannot-tell", ["never throttled in 2,101 h, if it counts at all"]),
+        (
+            NVME.format(**QUIET | {"minutes": 600}),
+            "cannot-tell",
+            ["above its warning temperature for 600 min (10 h) in 2,101 h"],
+        ),
+        (
+            NVME.format(**QUIET | {"warning": "0x8", "light": 4294967295}),
+            "cannot-tell",
+            ["critical warning 0x08: it can only be read"],
+        ),
+        (ATA, "yes", ["its health is FAILED", "17 transitions in 25,811 h"]),
+        (JSON, "cannot-tell", ["0x04", "FAILED", "never above its limits in 31,022 h"]),
+        (NVME_JSON, "cannot-tell", ["0x02", "180 min (3 h)", "for 7 min in 990 h"]),
+    ],
+)
+def test_a_single_reading_is_answered_by_its_own_count(
+    tmp_path: Path, text: str, throttles: str, said: list[str]
+) -> None:
+    found = answer(tmp_path, text)
+    assert found.throttles == throttles
+    for words in said:
+        assert words in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("stamps", "between"),
+    [
+        (("2026-03-01T10:00:00\n", "2026-03-01T10:20:00\n"), "between its readings (20 min)"),
+        (("", ""), "between its readings, by its own count"),
+    ],
+)
+def test_what_was_added_between_readings_is_told_with_the_time_where_it_is_known(
+    tmp_path: Path, stamps: tuple[str, str], between: str
+) -> None:
+    first, second = stamps
+    text = first + NVME.format(**QUIET | {"light": 10, "light_s": 1200})
+    text += second + NVME.format(**QUIET | {"light": 31, "light_s": 1700})
+    found = answer(tmp_path, text)
+    assert found.throttles == "yes"
+    assert f"{between}" in found.sentence
+    assert "21 light transitions (500 s); in all 31 light transitions (1,700 s)" in found.sentence
