@@ -19,7 +19,8 @@ _ADDRESS = re.compile(r"([a-z]+://)?\S+:[0-9]+")
 def client_class(address: str) -> Any:
     """Return Dask's client; raises UsageError without Dask, and for what is no address.
 
-    Says it where others on the network could use the cluster. Encryption is Dask's own configuration, which it reads from its files and the environment.
+    Says it where others on the network could use the cluster. Encryption is Dask's own
+    configuration, which it reads from its files and the environment.
     """
     try:
         import distributed
@@ -32,7 +33,7 @@ def client_class(address: str) -> Any:
     host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
     if not address.startswith(_SAFE) and host not in ("localhost", "127.0.0.1", "::1"):
         announce(
-            f"--scheduler {address}: is not encrypted: all who reach it over the network can run "
+            f"--scheduler {address}: is not encrypted, and who reaches it over the network can run "
             "programs on its hosts: use tls:// (docs/racks.md)"
         )
     # what it says of lost connections and of others' packages would stand among our own lines

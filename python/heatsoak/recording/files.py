@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -91,6 +92,29 @@ def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path
             partial.unlink(missing_ok=True)  # it only takes up space
         raise
     system.sync_directory(path.parent)
+
+
+@contextmanager
+def making(directory: Path) -> Iterator[Path]:
+    """Yield a directory to fill, which becomes `directory` at the end, or goes with an error.
+
+    `directory` must be new or empty; see :func:`require_new`.
+    """
+    partial = directory.with_name(f".{uuid.uuid4().hex}{PARTIAL}")
+    try:
+        with reporting_write_errors(directory):
+            partial.mkdir(parents=True)
+        yield partial
+        with reporting_write_errors(directory):
+            if directory.exists():
+                directory.rmdir()
+            system.replace(partial, directory)
+            system.sync_directory(directory.parent)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, HeatsoakError):  # by the name that the user gave
+            raise type(error)(str(error).replace(str(partial), str(directory))) from error
+        raise
 
 
 def reserve(path: Path) -> None:
