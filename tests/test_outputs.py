@@ -174,6 +174,7 @@ BEFORE = {
     "demo": "demo -o m/x",
     "reproduce": "reproduce -o m/x",
     "rack drives": "rack drives --scheduler tcp://127.0.0.1:9 -o m/x",
+    "test file": "run tiny.toml --on m -o x",
 }
 #: What a run and an index may leave where there is no room, and continue from.
 LEFT = {"run": {"reserve", "events.jsonl", "samples.jsonl"}, "history": {".x.parquet.lock"}}
@@ -208,7 +209,7 @@ def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, na
 
 @pytest.mark.parametrize("name", [*WRITERS, *BEFORE])
 def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path, name: str) -> None:
-    with small_disk(ground / "m", "64k") as disk:
+    with small_disk(ground / "m", "80m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         before = state(ground)
         words = (WRITERS | BEFORE)[name].split()
