@@ -165,7 +165,7 @@ def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     words = (sys.executable, "-m", "heatsoak", "run", "quick", "--on", "../place")
     line = as_other_user(*words, sees=[tmp_path])
     done = subprocess.run(line, cwd=tmp_path / "his", capture_output=True, text=True, check=False)
-    assert "no permission to create a test file" in complaint(done, 2)
+    assert "a test file cannot be created: Permission denied" in complaint(done, 2)
 
 
 @pytest.mark.slow

@@ -1,17 +1,27 @@
-"""Whatever is where a command is to write stays as it is, unless it may be replaced."""
+"""Whatever is where a command is to write stays as it is, unless it may be replaced.
+
+What cannot be written, since there is no room or it is cut off, leaves nothing and is made next
+time.
+"""
 
 import ast
 import os
+import random
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import heatsoak
 import pytest
+import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run
 from loop_drive import attached
+from started import fill, small_disk
 
 #: Commands that write a file of their user's, by what they are told before its name.
 COMMANDS = {
@@ -135,6 +145,116 @@ def test_what_may_be_replaced_is(here: Path) -> None:
         assert heatsoak_here(*words, "--force", cwd=here).returncode == 0
         assert path.read_text() != "old"
     assert not [path for path in here.iterdir() if "partial" in path.name]
+
+
+GRID = """
+drives = "samsung-950-pro-512"
+enclosures = ["open-bench"]
+workloads = "read"
+for = "20s"
+ambient_c = [20, 40]
+"""
+#: What each command that writes is told, into the directory `m`.
+WRITERS = {
+    "run": "run tiny.toml --on sim:small.toml -o m/x",
+    "import": "import log.csv -o m/x",
+    "several logs": "import log.csv second.csv --separate -o m/x",
+    **{f"report {kind}": f"report r -o m/x.{kind}" for kind in ("html", "csv", "png", "xml")},
+    **{f"export {kind}": f"export r -o m/x.{kind}" for kind in ("csv", "parquet")},
+    "export logs": "export r -o m/x --as fio-plot",
+    "sweep": "sweep grid.toml --jobs 1 -o m/x",
+    "history": "history . -o m/x.parquet",
+    "fit": "fit r -o m/x.toml",
+    "trace": "trace make light --scale 0.0005 -o m/x",
+    "rack report": "rack report r -o m/x.html",
+    "sensors": "nbd small.toml --socket s --sensors m/x",
+}
+#: These say that a place is read-only before they begin anything.
+BEFORE = {
+    "demo": "demo -o m/x",
+    "reproduce": "reproduce -o m/x",
+    "rack drives": "rack drives --scheduler tcp://127.0.0.1:9 -o m/x",
+    "test file": "run tiny.toml --on m -o x",
+}
+#: What a run and an index may leave where there is no room, and continue from.
+LEFT = {"run": {"reserve", "events.jsonl", "samples.jsonl"}, "history": {".x.parquet.lock"}}
+
+
+@pytest.fixture
+def ground(here: Path, small_drive: Path) -> Path:
+    """What the writers read."""
+    (here / "second.csv").write_text(LOG)
+    (here / "tiny.toml").write_text(tiny.READ)
+    (here / "grid.toml").write_text(GRID)
+    (here / "small.toml").write_bytes(small_drive.read_bytes())
+    return here
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, name: str) -> None:
+    words = WRITERS[name].split()
+    with small_disk(ground / "m", "4m") as disk:
+        taken = fill(disk)
+        said = complaint(heatsoak_here(*words, cwd=ground), 3)
+        assert "m/x" in said
+        assert "No space left on device: free some space there" in said
+        left = {path.name for path in disk.rglob("*") if path.is_file() and path != taken}
+        assert left <= LEFT.get(name, set())
+        taken.unlink()
+        if name != "sensors":  # which are served for ever
+            again = ["--resume"] if name == "run" else []
+            done = heatsoak_here(*words, *again, cwd=ground)
+            assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [*WRITERS, *BEFORE])
+def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path, name: str) -> None:
+    with small_disk(ground / "m", "80m") as disk:
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        before = state(ground)
+        words = (WRITERS | BEFORE)[name].split()
+        code = 3 if name == "sensors" else 2
+        assert "Read-only file system" in complaint(heatsoak_here(*words, cwd=ground), code)
+        assert state(ground) == before
+
+
+#: What is there of an output once it is whole.
+WHOLE = {name: WRITERS[name] for name in WRITERS if name not in ("run", "sensors", "rack report")}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_killed_or_held_up_leaves_nothing_half_written(
+    ground: Path, seed: int, name: str
+) -> None:
+    chance = random.Random(f"{seed} {name}")
+    (ground / "m").mkdir()
+    words = [sys.executable, "-m", "heatsoak", *WHOLE[name].split()]
+    output = ground / words[words.index("-o") + 1]
+    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP):
+        with subprocess.Popen(
+            words, cwd=ground, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            try:
+                process.wait(chance.uniform(0.3, 3.0))
+            except subprocess.TimeoutExpired:
+                process.send_signal(number)
+            if number == signal.SIGSTOP:
+                process.send_signal(signal.SIGCONT)
+                _, said = process.communicate()
+                assert process.returncode == 0 or b"already exists" in said, said
+        if output.exists() and name not in ("sweep", "history"):
+            break  # it was over before, and would not be replaced
+    assert output.exists()
+    # whole: what it is compared with is made in peace
+    again = WHOLE[name].replace("m/x", "n/x").split()
+    assert heatsoak_here(*again, cwd=ground).returncode == 0
+    made, peaceful = (
+        {str(path.relative_to(ground / place)) for path in (ground / place).rglob("*")}
+        for place in ("m", "n")
+    )
+    assert {one for one in made if ".partial" not in one} == peaceful
 
 
 #: Rooms whose modules write what users name, and nothing else.

@@ -25,6 +25,7 @@ from cut_run import (
 from heatsoak.recording import Recording, RecordingWriter, reopen
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
+from started import small_disk
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
@@ -350,3 +351,20 @@ def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_driv
     done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert Recording.open(live).samples().equals(finished.samples())
+
+
+@pytest.mark.slow
+def test_a_test_file_of_all_free_space_is_as_large_again_beside_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(PROTOCOL.replace('file_size = "64MiB"\n', ""))
+    with small_disk(tmp_path / "place", "80m") as place:
+        cut_in(tmp_path, "read")
+        had = Recording.open(tmp_path / "r").meta.drive["size_bytes"]
+        neighbour = place / "neighbour"
+        neighbour.write_bytes(bytes(6 << 20))
+        assert "no longer space for a test file" in complaint(resume_here(tmp_path), 4)
+        neighbour.write_bytes(bytes(2 << 20))
+        done = resume_here(tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert require_whole(tmp_path / "r").meta.drive["size_bytes"] == had
+        assert list(place.iterdir()) == [neighbour]
+    assert "lies in memory: no drive is measured" in (tmp_path / "r" / "events.jsonl").read_text()

@@ -385,3 +385,23 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
     assert middle["throttling"] == 1
     done = heatsoak_here("sweep", "grid.toml", "-o", "x", "--exact", cwd=tmp_path)
     assert "leave it out" in complaint(done, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep.workers"),
+        (("rack", "drives", "-o", "rack.toml"), "heatsoak.rack.hosts"),
+    ],
+)
+def test_a_scheduler_that_strangers_can_use_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], where: str
+) -> None:
+    monkeypatch.setattr(f"{where}.CONNECT_S", 0.1)
+    (tmp_path / "grid.toml").write_text(GRID)
+    for address, warned in (("tcp://0.0.0.0:9", True), ("tcp://127.0.0.1:9", False)):
+        done = heatsoak_here(*words, "--scheduler", address, cwd=tmp_path)
+        assert done.returncode == 3
+        lines = done.stderr.splitlines()
+        assert len(lines) == 1 + warned
+        assert ("can run programs on its hosts: use tls://" in lines[0]) == warned

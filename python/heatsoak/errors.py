@@ -70,7 +70,7 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- not an error
 #: System errors that mean a wrong file name, and so a usage error.
 _WRONG_FILE = {
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
-    errno.EACCES,
+    *(errno.EACCES, errno.EROFS),
 }
 
 

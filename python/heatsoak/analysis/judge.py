@@ -29,7 +29,10 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     opened = [RecordingView(recording) for recording in recordings]
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
-    found = [_judge(one, siblings_of(one, opened), window_s) for one in opened]
+    found = []
+    for one in opened:
+        found.append(_judge(one, siblings_of(one, opened), window_s))
+        one.forget()
     trust = judge_sensors_together(
         [one.recording for one in opened],
         [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],

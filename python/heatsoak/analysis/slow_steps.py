@@ -207,7 +207,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
         return None
     if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
         return None
-    here_c, there_c = (max(each.temp.values.tolist(), default=None) for each in (view, other))
+    here_c, there_c = view.max_temp_c, other.max_temp_c
     is_told = here_c is not None and there_c is not None
     if here_c is not None and here_c < (
         MIN_THROTTLING_C if there_c is None else there_c + HELD_WITHIN_K

@@ -162,7 +162,7 @@ def step_findings(
         duration_s=view.duration_s,
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
-        max_temp_c=max(view.temp.values.tolist(), default=None),
+        max_temp_c=view.max_temp_c,
         verdict=verdict,
         why=[text for text in whys if text],
         why_unknown=uneven or _why_unknown(view),

@@ -237,6 +237,19 @@ class StepView:
             default=self.track(""),
         )
 
+    @cached_property
+    def max_temp_c(self) -> float | None:
+        """The highest temperature of the drive; None without any."""
+        return max(self.temp.values.tolist(), default=None)
+
+    def forget(self) -> None:
+        """Free the series that can be computed again from the samples."""
+        self._tracks.clear()
+        self._columns.clear()
+        for name in ("iops", "temp", "_written_mb"):
+            self.__dict__.pop(name, None)
+        self.throughput.__dict__.pop("sums", None)
+
     def written_gb(self, t_s: float) -> float | None:
         """Return how much was written from the step's start to `t_s`."""
         if not self.step.writes or not self.columns("write_bw_mb_s"):
@@ -314,10 +327,15 @@ class RecordingView:
         self.views = [view for view in loaded if view.step.is_judged]
         self.idle = next((view for view in loaded if view.is_idle), None)
 
-    @property
+    @cached_property
     def drive(self) -> object:
         """A key that is the same for recordings of the same drive."""
         return drive_of(self.recording)
+
+    def forget(self) -> None:
+        """Free what can be computed again: of thousands, only few are looked at once more."""
+        for view in (*self.views, *self.fills):
+            view.forget()
 
 
 def siblings_of(one: RecordingView, opened: Sequence[RecordingView]) -> list[StepView]:
@@ -352,6 +370,8 @@ class OtherCooling:
 def other_cooling(one: StepView, other: StepView) -> OtherCooling | None:
     """Return how `other` was cooled; None if that was the same, or if more than cooling differs."""
     here, there = one.course.conditions, other.course.conditions
+    if here == there:  # as thousands of runs of one drive are
+        return None
     differ = differing(here, there)
     names = differ.get("cooling", [])
     if not names or "load" in differ or "identity" in differ:

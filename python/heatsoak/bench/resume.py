@@ -20,7 +20,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
 from heatsoak.recording import Event, Recording, Reopened, reopen
 from heatsoak.target import Identity
-from heatsoak.units import format_bytes, format_duration
+from heatsoak.units import format_duration
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Past:
         size_bytes = self.recording.meta.drive.get("size_bytes")
         if identity.size_bytes != size_bytes:
             raise UsageError(
-                f"{self.recording.path}: its target had {format_bytes(int(size_bytes or 0))}, and "
-                f"this one has {format_bytes(identity.size_bytes)}: make it as large as it was, or "
+                f"{self.recording.path}: its target had {size_bytes or 0:,} bytes, and this one "
+                f"has {identity.size_bytes:,}: make it as large as it was, or "
                 "start again in a new directory with -o"
             )
 

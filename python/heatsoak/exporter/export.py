@@ -22,7 +22,8 @@ from heatsoak.exporter.table import (
     write_table,
 )
 from heatsoak.recording import Recording, require_creatable
-from heatsoak.recording.outputs import check_free, replacing, reporting_write_errors
+from heatsoak.recording.files import reporting_write_errors
+from heatsoak.recording.outputs import check_free, replacing
 
 _Named = Mapping[str, Recording]
 

@@ -127,8 +127,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
             # one of its own size is no copy
             digest = _digest(source) if sizes[source.size_bytes] > 1 else b""
             if digest in taken:
-                text = f"{source.name} is the same as {taken[digest]}: counted once"
-                left_out.append(Remark(text))
+                no_logs.setdefault(f"the same as {taken[digest]}", []).append(source.name)
                 continue
             logs += [thinned(log) for log in read(source, options)]
             taken |= {digest: source.name} if digest else {}

@@ -1,11 +1,13 @@
 """Which drive is served and how fast, the plugin's configuration, and the sensors as files."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.catalog import Drive, Enclosure
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import UsageError
+from heatsoak.recording.files import write_error
 from heatsoak.units import MB, format_bytes
 
 #: A slower drive would be scaled down to a few blocks of flash, or none.
@@ -97,7 +99,8 @@ def write_tree(directory: Path, export: Export) -> dict[str, Path]:
     try:
         return _write(directory / "sys", export)
     except OSError as error:
-        raise ToolError(f"{directory}: cannot be written: {error.strerror or error}") from error
+        shutil.rmtree(directory / "sys", ignore_errors=True)
+        raise write_error(directory, error) from error
 
 
 def _write(sys: Path, export: Export) -> dict[str, Path]:

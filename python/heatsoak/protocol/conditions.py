@@ -6,6 +6,7 @@ kind it is: a log's other columns of text (hashes, run names, versions) prove no
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal
 
 Label = str | int | float | bool
@@ -52,6 +53,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)")
 
 
+@cache
 def kind_of_condition(name: str) -> ConditionKind:
     """Return the kind of a label by the words of its name."""
     words = _words_in(name)

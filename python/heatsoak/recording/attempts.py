@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak import system
-from heatsoak.recording.files import as_system_error, replace_atomically, reporting_write_errors
+from heatsoak.recording.files import replace_atomically, reporting_write_errors
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
 
@@ -75,11 +75,7 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
         is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
-    with (
-        replace_atomically(recording.path / JOURNAL) as partial,
-        as_system_error(recording.path),
-        partial.open("wb") as file,
-    ):
+    with replace_atomically(recording.path / JOURNAL) as partial, partial.open("wb") as file:
         frame.sink_ndjson(file)
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak import system
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.recording.meta import PARTIAL
 
 #: Hundreds of steps on a machine with hundreds of sensors take half a megabyte.
@@ -24,7 +25,7 @@ MAX_EVENTS_BYTES = 64 << 20
 
 #: Enough for the last events and another `recording.json` when the disk is full.
 RESERVE_BYTES = 64 << 10
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_OS_ERROR = re.compile(r"os error (\d+)")
 
 
 def require_creatable(path: Path) -> None:
@@ -74,19 +75,46 @@ def require_new(directory: Path, otherwise: str = "") -> None:
 
 
 @contextmanager
-def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a path to write to, then sync that file and move it to `path`."""
-    partial = path.with_name(path.name + PARTIAL)
+def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path]:
+    """Yield a path to write to, `partial` if given, then sync that file and move it to `path`.
+
+    Raises OSError also for what polars could not write; nothing is left then.
+    """
+    partial = partial or path.with_name(path.name + PARTIAL)
     try:
-        yield partial
+        with _as_system_error(path.parent):  # a full disk is seen while the file is still there
+            yield partial
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
-    except OSError:
+        system.replace(partial, path)
+    except BaseException:
         with suppress(OSError):
             partial.unlink(missing_ok=True)  # it only takes up space
         raise
-    system.replace(partial, path)
     system.sync_directory(path.parent)
+
+
+@contextmanager
+def making(directory: Path) -> Iterator[Path]:
+    """Yield a directory to fill, which becomes `directory` at the end, or goes with an error.
+
+    `directory` must be new or empty; see :func:`require_new`.
+    """
+    partial = directory.with_name(f".{uuid.uuid4().hex}{PARTIAL}")
+    try:
+        with reporting_write_errors(directory):
+            partial.mkdir(parents=True)
+        yield partial
+        with reporting_write_errors(directory):
+            if directory.exists():
+                directory.rmdir()
+            system.replace(partial, directory)
+            system.sync_directory(directory.parent)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, HeatsoakError):  # by the name that the user gave
+            raise type(error)(str(error).replace(str(partial), str(directory))) from error
+        raise
 
 
 def reserve(path: Path) -> None:
@@ -97,10 +125,11 @@ def reserve(path: Path) -> None:
 
 
 @contextmanager
-def as_system_error(directory: Path) -> Iterator[None]:
-    """Turn polars' errors about writing a file into an OSError as the system would raise it.
+def _as_system_error(directory: Path | None = None) -> Iterator[None]:
+    """Turn polars' errors into an OSError as the system would raise it, without a number else.
 
-    Polars' errors have no errno, and for a full disk may only say that the file is broken.
+    Polars' errors have the system's number in their message, and for a full disk may only say that
+    the file in `directory` is broken.
     """
     try:
         yield
@@ -108,25 +137,38 @@ def as_system_error(directory: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reported = _OS_ERROR.search(str(error))
-        is_full = reported and system.error_number(int(reported[1])) == errno.ENOSPC
-        if is_full or shutil.disk_usage(directory).free < RESERVE_BYTES:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        number = system.error_number(int(reported[1])) if reported else None
+        if directory is not None and shutil.disk_usage(directory).free < RESERVE_BYTES:
+            number = errno.ENOSPC
+        if number is not None:
+            raise OSError(number, os.strerror(number)) from error
         raise OSError(str(error)) from error
 
 
 @contextmanager
-def reporting_write_errors(directory: Path) -> Iterator[None]:
-    """Turn an OSError into a ToolError that names the directory."""
+def reporting_write_errors(place: Path | str) -> Iterator[None]:
+    """Turn errors of the system or polars into one line about what is written.
+
+    Raises what :func:`write_error` returns, and BrokenPipeError if the reader has gone.
+    """
     try:
-        yield
+        with _as_system_error():
+            yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise write_error(directory, error) from error
+        raise write_error(place, error) from error
 
 
-def write_error(directory: Path, error: OSError) -> ToolError:
-    """Return the error for a failed write in `directory`."""
-    message = f"{directory}: cannot be written: {error.strerror or error}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+def write_error(place: Path | str, error: OSError) -> HeatsoakError:
+    """Return the error for a failed write of `place`, or for damaged samples that were its source.
+
+    A ToolError with the system's message, or a UsageError.
+    """
+    if error.errno is None and isinstance(error.__cause__, pl.exceptions.PolarsError):
+        return UsageError(f"the samples for {place} are damaged: {str(error).splitlines()[0]}")
+    message = f"{place}: cannot be written: {error.strerror or error}"
+    if isinstance(place, Path) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         message += ": free some space there"
     return ToolError(message)
 

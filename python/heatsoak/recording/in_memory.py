@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import require_new
+from heatsoak.recording.files import making, require_new
 from heatsoak.recording.meta import Event, RecordingMeta
 from heatsoak.recording.reader import Recording
 from heatsoak.recording.writer import RecordingWriter
@@ -54,7 +54,9 @@ class InMemoryRecording(Recording):
 
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""
-        with RecordingWriter(directory, self.meta.model_copy(update={"status": "running"})) as to:
+        meta = self.meta.model_copy(update={"status": "running"})
+        require_new(directory)
+        with making(directory) as partial, RecordingWriter(partial, meta) as to:
             to.append(self._samples)
             for event in self._events:
                 to.event(event)
@@ -71,10 +73,11 @@ def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recordi
     if len(held) == 1:
         return [held[0].save(directory)]
     width = len(str(len(held)))
-    return [
-        recording.save(directory / f"{number:0{width}d}-{_slug(recording)}")
-        for number, recording in enumerate(held, 1)
-    ]
+    names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
+    with making(directory) as partial:
+        for recording, name in zip(held, names, strict=True):
+            recording.save(partial / name)
+    return [Recording.open(directory / name) for name in names]
 
 
 def _slug(recording: InMemoryRecording) -> str:

@@ -5,24 +5,23 @@ asked to: never a device or a pipe, what a link points at, what the command read
 own file.
 """
 
-import errno
 import os
-import re
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
-
-from heatsoak import system
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import UsageError
 from heatsoak.files import wrong_kind
-from heatsoak.recording.files import require_creatable, require_writable
+from heatsoak.recording.files import (
+    replace_atomically,
+    reporting_write_errors,
+    require_creatable,
+    require_writable,
+)
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RAW
 
 _OWN = {META, JOURNAL, PARQUET, EVENTS}
-_OS_ERROR = re.compile(r"os error (\d+)")
 
 
 def check_free(paths: Iterable[Path], *, force: bool, inputs: Iterable[Path] = ()) -> None:
@@ -76,41 +75,11 @@ def replacing(path: Path) -> Iterator[Path]:
     with reporting_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{uuid.uuid4().hex}.partial")
-        try:
+        with replace_atomically(path, partial):
             yield partial
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
-            system.replace(partial, path)
-        finally:
-            with suppress(OSError):
-                partial.unlink()
 
 
 def write_output(path: Path, text: str) -> None:
     """Write a text file; raises as :func:`replacing` does."""
     with replacing(path) as partial:
         partial.write_text(text, "utf-8", newline="\n")
-
-
-@contextmanager
-def reporting_write_errors(place: Path | str) -> Iterator[None]:
-    """Turn errors of the system or polars into one line.
-
-    Raises ToolError with the system's message, BrokenPipeError if the reader has gone, and
-    UsageError if not the writing failed, but reading the recording's damaged Parquet file.
-    """
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        # polars only has the system's error in its message
-        match = _OS_ERROR.search(str(error))
-        number = getattr(error, "errno", None) or (
-            system.error_number(int(match.group(1))) if match else None
-        )
-        if number == errno.EPIPE:
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
-        if isinstance(error, pl.exceptions.PolarsError) and number is None:
-            text = str(error).splitlines()[0]
-            raise UsageError(f"the samples for {place} are damaged: {text}") from error
-        reason = os.strerror(number) if number else str(error)
-        raise ToolError(f"{place}: cannot be written: {reason}") from error

@@ -17,7 +17,6 @@ from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
-    as_system_error,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
@@ -240,9 +239,5 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with (
-        replace_atomically(directory / PARQUET) as partial,
-        as_system_error(directory),
-        partial.open("wb") as file,
-    ):
+    with replace_atomically(directory / PARQUET) as partial, partial.open("wb") as file:
         frame.sink_parquet(file, compression="zstd")

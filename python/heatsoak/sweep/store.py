@@ -15,7 +15,6 @@ import polars as pl
 from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.files import (
-    as_system_error,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
@@ -111,7 +110,7 @@ class Table:
             frame = pl.concat([self._kept.filter(pl.col("point").is_in(list(part.names))), frame])
         with reporting_write_errors(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
-            with replace_atomically(part.path) as path, as_system_error(self.directory):
+            with replace_atomically(part.path) as path:
                 self._in_order(frame).write_parquet(path, compression="zstd")
 
     def finish(self) -> pl.DataFrame:

@@ -66,7 +66,7 @@ class Place:
         """Return the target, not yet open, with the size that `protocol` wants.
 
         `raw_dir` is the directory for the tool's raw output. A real target's clock starts at
-        `start_s`; `file_bytes` is the size of a test file if that is fixed. A simulated drive has
+        `start_s`; `file_bytes` is the size of a test file that is made again. A simulated drive has
         `thresholds` from the start; those of a real one are set for a run.
         """
         if self.kind == "simulated":
@@ -98,6 +98,7 @@ class Place:
                 "'unwritten'"
             )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
+        again = file_bytes is not None
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
@@ -115,7 +116,7 @@ class Place:
             )
         if self.kind == "file":
             return FileTarget(path, settings=settings, clock=clock)
-        return DirectoryTarget(path, file_size, settings=settings, clock=clock)
+        return DirectoryTarget(path, file_size, again=again, settings=settings, clock=clock)
 
     def refuse_unsafe(
         self,

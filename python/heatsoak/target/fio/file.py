@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
@@ -28,8 +28,11 @@ from heatsoak.units import Size, format_bytes
 
 #: A smaller file says nothing about a drive, and a file system that full is better left alone.
 MIN_SPACE = 64 << 20
-#: Share of the file system that stays free.
-KEPT_FREE = 0.10
+#: Share of the file system that stays free; and where a file is made again, since others wrote
+#: meanwhile.
+KEPT_FREE, KEPT_FREE_AGAIN = 0.10, 0.05
+#: File systems that lie in memory.
+_MEMORY = ("tmpfs", "ramfs")
 
 _PROGRESS_S = 5.0
 _WHOLE = Size(percent=100.0)
@@ -47,18 +50,21 @@ class DirectoryTarget(FioTarget):
         directory: Path,
         file_size: Size = _WHOLE,
         *,
+        again: bool = False,
         settings: Settings | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
         `file_size` can be a share of the usable space, which is the free space minus 10 % of the
-        file system.
+        file system. `again` is for a file that was here before: it is as large as it was, and 5 %
+        are enough.
 
         Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
         """
         super().__init__(settings, clock)
         self._directory = directory
+        self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
         self._fd: int | None = None
         self._name: Path | None = None
         self._direct = False
@@ -67,8 +73,10 @@ class DirectoryTarget(FioTarget):
         self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
-        space = _Space.of(directory)
-        if space.usable < MIN_SPACE:
+        space = _Space.of(directory, self._kept_free)
+        if again:
+            self._require_space(file_size.of(space.usable))
+        elif space.usable < MIN_SPACE:
             raise RefusedError(
                 f"{directory}: {format_bytes(space.free)} are free, but "
                 f"{format_bytes(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
@@ -91,14 +99,8 @@ class DirectoryTarget(FioTarget):
         )
 
     def _claim(self, writes: bool) -> Iterator[Note]:  # noqa: ARG002 -- the file is ours
-        if not os.access(self._directory, os.W_OK | os.X_OK):
-            raise UsageError(f"{self._directory}: no permission to create a test file there")
         size = self.identity.size_bytes
-        if size > _Space.of(self._directory).usable:
-            raise RefusedError(
-                f"{self._directory}: there is no longer space for a test file of "
-                f"{format_bytes(size)}; 10 % of the file system is kept free"
-            )
+        self._require_space(size)
         try:
             yield from self._make()
             assert self._fd is not None
@@ -107,20 +109,30 @@ class DirectoryTarget(FioTarget):
             os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
             os.ftruncate(self._fd, size)
         except OSError as error:
-            raise ToolError(
+            raise type(of_os_error(error))(
                 f"{self._directory}: a test file cannot be created: {error.strerror}"
             ) from error
         yield from self._reserve()
         # not every file system reports holes, or distinguishes reserved blocks from data
         self._sees_holes = os.lseek(self._fd, 0, os.SEEK_HOLE) == 0
         self._direct = takes_direct(self._fio_path())
-        if not self._direct:
+        if self.identity.details.get("file_system") in _MEMORY:
+            yield Note("warning", f"{self._directory}: lies in memory: no drive is measured")
+        elif not self._direct:
             yield _page_cache_note(self._directory)
         if self._wanted is not None:
             yield Note(
                 "warning",
                 f"the test file is {format_bytes(size)} instead of {format_bytes(self._wanted)}: "
                 "10 % of the file system is kept free",
+            )
+
+    def _require_space(self, size: int) -> None:
+        if size > _Space.of(self._directory, self._kept_free).usable:
+            raise RefusedError(
+                f"{self._directory}: there is no longer space for a test file of "
+                f"{format_bytes(size)}: {100 * self._kept_free:.0f} % of the file system is kept "
+                "free"
             )
 
     def _make(self) -> Iterator[Note]:
@@ -349,18 +361,18 @@ class FileTarget(DirectoryTarget):
 class _Space:
     """The free space of a file system."""
 
-    def __init__(self, free: int, total: int) -> None:
+    def __init__(self, free: int, total: int, kept_share: float) -> None:
         self.free = free
-        self.kept = int(total * KEPT_FREE)
+        self.kept = int(total * kept_share)
         self.usable = max(free - self.kept, 0)
 
     @classmethod
-    def of(cls, directory: Path) -> "_Space":
+    def of(cls, directory: Path, kept_share: float) -> "_Space":
         try:
             state = os.statvfs(directory)
         except OSError as error:
             raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
-        return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize)
+        return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize, kept_share)
 
 
 def _written(fd: int, offset: int, length: int) -> bytes:
