@@ -88,9 +88,11 @@ def write_openmetrics(
 def check_clocks(recordings: Mapping[str, Recording]) -> None:
     """Raise UsageError for a recording without a known start time."""
     for recording in recordings.values():
-        if recording.meta.started_unix_s is None:
+        started_s = recording.meta.started_unix_s
+        if started_s is None or started_s < 0:
+            has = "no wall clock" if started_s is None else "a date before 1970"
             raise UsageError(
-                f"{recording.path}: OpenMetrics needs dates, but this recording has no wall clock: "
+                f"{recording.path}: OpenMetrics needs dates, but this recording has {has}: "
                 "export it as csv or parquet"
             )
 

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from heatsoak.catalog.loader import toml_tables, validated
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
-from heatsoak.files import require_file
+from heatsoak.toml import toml_file, validated
 from heatsoak.twin import Cooling
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of, rate_of
@@ -163,16 +162,7 @@ class Grid(Strict):
 
 def load_grid(path: Path) -> Grid:
     """Return the grid in a TOML file; UsageError with file and key for what is wrong."""
-    require_file(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not a text file in UTF-8") from error
-    grid = validated(Grid, toml_tables(text, str(path)), str(path))
+    grid = validated(Grid, toml_file(path), str(path))
     if grid.size > _MOST_POINTS:
         raise UsageError(
             f"{path}: has {grid.size:,} points, and {_MOST_POINTS:,} are the most: "
