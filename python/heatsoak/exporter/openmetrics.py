@@ -53,11 +53,11 @@ def labels_of(column: str) -> dict[str, str]:
 
 
 def write_openmetrics(
-    recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool, visible: bool = False
+    recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool
 ) -> int:
     """Write all quantities of `recordings` (name -> recording), and return the number of values.
 
-    With `visible`, control characters in labels are escaped, since it may go to a terminal.
+    Control characters in labels are escaped, since somebody may look at it in a terminal.
 
     Raises UsageError for a recording without a wall clock.
     """
@@ -74,8 +74,7 @@ def write_openmetrics(
                     labels = {**shared[name], **labels_of(column)}
                     if step is not None:
                         labels["step"] = step
-                    if visible:
-                        labels = {key: printable(value) for key, value in labels.items()}
+                    labels = {key: printable(value) for key, value in labels.items()}
                     if head is not None:
                         file.write(head)
                         head = None
