@@ -57,11 +57,10 @@ name = "fill"
 rw = "write"
 bs = "1m"
 span = "128MiB"
-loops = 2
 [[steps]]
 name = "read"
 rw = "randrw"
-read_pct = 70
+rwmixread = 70
 bs = "128k"
 iodepth = 32
 rate = "200MB"
@@ -99,12 +98,14 @@ labels = { slot = "top", bay = 1 }
 [[drive]]
 on = "/dev/nvme0n1"
 """
+#: Heat does not show in less than 10 s.
+LONG_IOLOG = IOLOG.replace("9 /dev/x", "20000000000 /dev/x read 8192 4096\n20000000001 /dev/x")
 MSR = "".join(
-    f"{128166372003061629 + 1000 * n},usr,0,{('Read', 'Write')[n % 2]},{4096 * n},4096,{50 + n}\n"
+    f"{10**17 + 5_000_000 * n},usr,0,{('Read', 'Write')[n % 2]},{4096 * n},4096,{50 + n}\n"
     for n in range(30)
 )
 BLKPARSE = "".join(
-    f"  8,0    1 {n + 1:8} {n / 100:14.9f}  7 {'DC'[n % 2]}   R {8 * (n // 2)} + 8 [fio]\n"
+    f"  8,0    1 {n + 1:8} {n / 2:14.9f}  7 {'DC'[n % 2]}   R {8 * (n // 2)} + 8 [fio]\n"
     for n in range(30)
 )
 LOG = "t_s,write_mb_s,temp_c\n" + "".join(
@@ -123,7 +124,7 @@ _TEXTS = {
     "jobs.fio": f"[global]\nbs=4k\nsize=64m\n{JOB}stonewall\n[b]\nrw=write\nnumjobs=2\n",
     **{"grid.toml": GRID, "listed.toml": LISTED},
     **{
-        "io.log": IOLOG,
+        "io.log": LONG_IOLOG,
         "msr.csv": MSR,
         "blkparse.txt": BLKPARSE,
         "log.csv": LOG,
@@ -192,7 +193,7 @@ KINDS = {
         _toml,
         (
             *("predict {} --for 20s", "predict {} --for 20s --format json --holds 500MB/s"),
-            *(f"{_RUN} sim:{{}} --dry-run", f"{_RUN} small.toml@{{}} --dry-run"),
+            *(f"{_RUN} sim:{{}} --dry-run", f"{_RUN} sim:small.toml@{{}} --dry-run"),
             "advise {} --for 20s",
         ),
     ),
@@ -202,7 +203,7 @@ KINDS = {
         (
             *("run {} --on sim:small.toml --dry-run",) * 3,
             *("run {} --on sim:small.toml --dry-run --scale 0.01",),
-            "predict small.toml --workload {} --for 5s",
+            "predict pcie4-tlc-1tb --workload {} --for 5s",
         ),
     ),
     "fio job": Kind(("job.fio", "jobs.fio"), _text, ("run {} --on sim:small.toml --dry-run",)),
@@ -210,7 +211,7 @@ KINDS = {
     "trace's shape": Kind(
         ("shapes/*.toml",),
         _toml,
-        ("trace stats {} --scale 1e-6", "trace make {} -o out --scale 1e-6"),
+        ("trace stats {} --scale 1e-5", "trace make {} -o out --scale 1e-5"),
     ),
     "trace": Kind(
         ("io.log", "msr.csv", "blkparse.txt"),
@@ -225,7 +226,7 @@ KINDS = {
         _text,
         (
             *("analyze {} --format json", "analyze {}", "report {} -o out.csv"),
-            *("export {} -o out.om", "export {} -o out.csv", "report {} -o out.html"),
+            *("import {} -o out", "report {} -o out.html"),
         ),
     ),
     "power log": Kind(("meter.csv",), _text, ("analyze log.csv --power {} --shift 0",)),
@@ -270,27 +271,37 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
 def _case(kind: str, number: int, place: Path) -> str | None:
     """Take a case; return what is wrong with how it ended."""
     chance = random.Random(f"{kind} {number}")
-    own = KINDS[kind]
-    seeds = sorted(path for pattern in own.seeds for path in place.glob(pattern))
-    seed = chance.choice(seeds)
+    seeds = _seeds(kind, place)
+    seed, words = chance.choice(seeds), chance.choice(KINDS[kind].asked)
+    damaged = KINDS[kind].damage(seed.read_bytes(), chance, [chance.choice(seeds).read_bytes()])
+    with within(LONGEST_S):
+        wrong = _asked(words, seed, damaged, place)
+    return wrong and f"{kind} {number}: {seed.name}: heatsoak {words}: {wrong}"
+
+
+def _seeds(kind: str, place: Path) -> list[Path]:
+    return sorted(path for pattern in KINDS[kind].seeds for path in place.glob(pattern))
+
+
+def _asked(
+    words: str, seed: Path, data: bytes, place: Path, *, is_whole: bool = False
+) -> str | None:
+    """Give a file to a command; return what is wrong with how it ended."""
+    file = place / f"input-{seed.name}" if "{}" in words else seed
     whole = seed.read_bytes()
-    words = chance.choice(own.asked)
-    file = place / f"input{seed.suffix}" if "{}" in words else seed
-    file.write_bytes(own.damage(whole, chance, [chance.choice(seeds).read_bytes()]))
+    file.write_bytes(data)
     try:
-        with within(LONGEST_S):
-            if words == "rack {}":
-                wrong = _raised_by(lambda: load_listed(file))
-            else:
-                done = heatsoak_here(*words.format(file.name).split(), cwd=place)
-                wrong = breach(done) or _talkative(done)
+        if words == "rack {}":
+            return _raised_by(lambda: load_listed(file))
+        done = heatsoak_here(*words.format(file.name).split(), cwd=place)
+        return done.stderr if is_whole and done.returncode else breach(done) or _talkative(done)
     finally:
         if os.environ.get("HEATSOAK_FUZZ_CASE"):
             shutil.copy(file, place.parent)
+        file.unlink()
         seed.write_bytes(whole)
         for left in place.glob("out*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return wrong and f"{kind} {number}: {seed.name}: heatsoak {words}: {wrong}"
 
 
 def _raised_by(call: Callable[[], object]) -> str | None:
@@ -333,3 +344,13 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
     numbers = range(at, at + count) if one is None else [int(one)]
     wrong = [told for number in numbers if (told := _case(kind, number, place)) is not None]
     assert not wrong, f"{len(wrong)} of {len(numbers)} cases:\n" + "\n".join(wrong)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_file_is_read(kind: str, ground: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    shutil.copytree(ground, place)
+    seed = _seeds(kind, place)[0]
+    for words in dict.fromkeys(KINDS[kind].asked):
+        assert _asked(words, seed, seed.read_bytes(), place, is_whole=True) is None

@@ -52,9 +52,7 @@ def labels_of(column: str) -> dict[str, str]:
     return {key: value or column.partition(".")[2]}
 
 
-def write_openmetrics(
-    recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool
-) -> int:
+def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool) -> int:
     """Write all quantities of `recordings` (name -> recording), and return the number of values.
 
     Control characters in labels are escaped, since somebody may look at it in a terminal.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,9 +57,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < inf
 
 
 def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
