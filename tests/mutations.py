@@ -38,7 +38,15 @@ JSON_VALUES = (
     '{"a":1}',
     '{"index":"x"}',
 )
-TOML_VALUES = (*VALUES, "nan", "inf", "-inf", "{ a = 1 }", "{ value = 0, assumed = 'x' }", "0x7f")
+TOML_VALUES: tuple[str, ...] = (
+    *VALUES,
+    "nan",
+    "inf",
+    "-inf",
+    "{ a = 1 }",
+    "{ value = 0, assumed = 'x' }",
+    "0x7f",
+)
 TOML_VALUES += ("{ value = nan, assumed = 'x' }", "{ value = -1e300, assumed = 'x' }", "2026-01-01")
 TOML_VALUES += (f"{{ value = {'9' * 30}, assumed = 'x' }}",)
 _HERE = "the value that is damaged"

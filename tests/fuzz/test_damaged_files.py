@@ -44,8 +44,10 @@ exclude = [{ slot = "top", load = "idle" }]
 [matrix.axes]
 slot = ["top", "bottom"]
 load = ["idle", "loaded"]
-[heat]
-gpus = "1"
+[[heat]]
+source = "gpu"
+when = { load = "loaded" }
+warm_up = "30s"
 [[scores]]
 name = "Reads"
 metric = "mb_s"

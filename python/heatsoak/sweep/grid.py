@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,8 @@ NONE = "none"
 _MOST_POINTS = 1_000_000
 #: As `predict --for` takes them.
 _LEAST_S, _LONGEST_S = 1.0, 6 * 3600.0
+#: More than any quantity of a sweep, and a float without loss.
+_LARGEST = 1e15
 #: Values of a range are round to this many places, so that they read as they were meant.
 _PLACES = 6
 
@@ -53,11 +54,13 @@ def _listed(given: Any) -> list[Any]:
         raise ValueError("a range goes from a number to a number")
     if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= _MOST_POINTS:
         raise ValueError("a range has at least 2 steps, both ends included")
-    return [round(float(value), _PLACES) for value in np.linspace(*ends, steps)]
+    return [
+        round(float(value), _PLACES) for value in np.linspace(float(ends[0]), float(ends[1]), steps)
+    ]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
