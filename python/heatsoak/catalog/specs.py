@@ -66,16 +66,26 @@ class Figure(Strict):
         return self
 
 
+#: More than any rate, count or volume of a drive, and without loss in all that follows from it.
+_MOST = 1e15
+
+
 def _positive(figure: Figure) -> Figure:
     if figure.value <= 0:
         raise ValueError(f"must be more than 0 (is {figure.value:g})")
+    return _sane(figure)
+
+
+def _sane(figure: Figure) -> Figure:
+    if figure.value > _MOST:
+        raise ValueError(f"must be {_MOST:g} at most (is {figure.value:g})")
     return figure
 
 
 def _count(figure: Figure) -> Figure:
     if figure.value < 0 or figure.value != int(figure.value):
         raise ValueError(f"must be a whole number, 0 or more (is {figure.value:g})")
-    return figure
+    return _sane(figure)
 
 
 def _percentage(figure: Figure) -> Figure:
@@ -87,6 +97,7 @@ def _percentage(figure: Figure) -> Figure:
 Count = Annotated[Figure, AfterValidator(_count)]
 Percentage = Annotated[Figure, AfterValidator(_percentage)]
 Positive = Annotated[Figure, AfterValidator(_positive)]
+Volume = Annotated[Figure, AfterValidator(_sane)]
 
 
 def plain(model: Strict) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict
+from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume
 from heatsoak.units import GB, format_block, parse_size
 
 DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
@@ -93,8 +93,8 @@ class TraceTotals(Strict):
 
     reads: Count
     writes: Count
-    read_gb: Figure
-    write_gb: Figure
+    read_gb: Volume
+    write_gb: Volume
     gb_bytes: Positive | None = None
 
     @property
