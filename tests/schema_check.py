@@ -1,6 +1,7 @@
 """A document against its JSON Schema: the keywords that heatsoak's own schemas use."""
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -16,7 +17,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _WORDS = {"$schema", "$defs", "title", "description", "default", "properties", "required", "format"}
 _KNOWN = _WORDS | {
     *("$ref", "anyOf", "const", "enum", "type", "items", "prefixItems", "minItems", "maxItems"),
-    *("additionalProperties",),
+    *("additionalProperties", "minimum", "maximum", "exclusiveMinimum"),
 }
 
 
@@ -49,6 +50,11 @@ def _check(
         if is_flag or not isinstance(value, _TYPES[kind]):
             yield f"{at}: is {value!r}, not of type {kind}"
             return
+    if isinstance(value, int | float) and not (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        and schema.get("exclusiveMinimum", -inf) < value
+    ):
+        yield f"{at}: is {value!r}, outside its limits"
     if isinstance(value, dict):
         yield from _check_keys(value, schema, root, at)
     elif isinstance(value, list):

@@ -130,6 +130,8 @@ def test_more_arguments_are_words_with_quotes_and_nothing_else(
         ({"target": "; touch owned"}, 2),
         ({"target": "sim:samsung-950-pro-512", "protocol": "$(touch owned)"}, 2),
         ({"target": "sim:samsung-950-pro-512", "arguments": "; touch owned"}, 2),
+        ({"target": "sim:samsung-950-pro-512", "protocol": "--help"}, 2),
+        ({"target": "--help", "output": "--version"}, 2),
     ],
 )
 def test_what_is_wrong_fails_with_its_own_exit_code_and_is_never_run_as_a_script(

@@ -296,6 +296,11 @@ def test_a_file_of_ones_own_is_taken(tmp_path: Path) -> None:
         ("fitted = true", "value2 = true", "unknown key 'value2'"),
         ("bounds = [77, 82]", "bounds = [90, 91]", "engage_c"),
         ("[energy]", "[energy", "not valid TOML"),
+        ("[energy]", f"x = {'[' * 5000}\n[energy]", "nested too deeply"),
+        ("value = 2500", f"value = {'9' * 5000}", "has a number or date that is none"),
+        ("value = 2500", "value = 0", "rated.seq_read_mb_s: must be more than 0 (is 0)"),
+        ("value = 2500", "value = -1", "rated.seq_read_mb_s: must be more than 0 (is -1)"),
+        ("value = 512110190592", f"value = {'9' * 30}", "capacity.user_bytes is 1e+30"),
     ],
 )
 def test_a_bad_file_is_answered_with_its_name_and_key(
@@ -470,3 +475,24 @@ def test_places_of_a_catalog_may_not_go_round_in_a_circle() -> None:
         catalog.parse_enclosures({"one": 'base = "two"', "two": 'base = "one"'})
     with pytest.raises(UsageError, match=r"one: base: there is no enclosure 'three'"):
         catalog.parse_enclosures({"one": 'base = "three"'})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[rated]\nread_w = 5", "a number needs its provenance"),
+        ("[rated.read_w]\nvalue = '5'\nassumed = 'x'", "rated.read_w.value"),
+        ("energy = 5\n[rated.read_w]\nvalue = 5\nassumed = 'x'", "energy"),
+        ("capacity = 5", "capacity"),
+        ("[rated.seq_read_mb_s]\nvalue = 0\nassumed = 'x'", "must be more than 0"),
+    ],
+)
+def test_a_bad_file_over_a_base_is_answered_with_its_key(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"base = '{DRIVE}'\nmodel = 'x'\n{text}\n", "utf-8")
+    with pytest.raises(UsageError) as caught:
+        catalog.load_drive(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+    assert named in str(caught.value)

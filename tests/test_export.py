@@ -520,3 +520,16 @@ def test_a_reader_that_goes_away_is_not_an_error(make: Make, tmp_path: Path) -> 
         )
         assert done.stderr == ""
         assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "openmetrics"])
+def test_a_file_holds_nothing_that_controls_a_terminal(
+    make: Make, tmp_path: Path, kind: str
+) -> None:
+    make("a", conditions={"slot": "\x1b[31mtop\x07"})
+    make("b", conditions={"slot": "\x1b]0;x\x9b"})
+    done = heatsoak_here("export", "recordings", "-o", "out.txt", "--as", kind, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out.txt").read_text("utf-8")
+    assert "x1b[31mtop" in text
+    assert all(line.isprintable() for line in text.splitlines())

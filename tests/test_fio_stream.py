@@ -253,3 +253,14 @@ def test_coarse_bins_hold_each_latency_where_it_belongs(bins: dict[str, int]) ->
 def test_bins_that_are_no_counts_are_our_error() -> None:
     with pytest.raises(ToolError, match="not counts"):
         coarse_bins({"100": "many"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("year", [1931, 2311])
+def test_a_machine_whose_clock_is_set_to_another_century_is_measured(year: int) -> None:
+    begin_ms = (year - 1970) * 365 * 86_400_000
+    differencer = Differencer(begin_ms, reads=True, writes=False)
+    used = direction(10, 40960, 250, {500: 10})
+    differencer.row(FioStatus.of(document(begin_ms, {"read": direction(0, 0, 0, {})})))
+    row = differencer.row(FioStatus.of(document(begin_ms + 250, {"read": used})))
+    assert row is not None
+    assert row["interval_s"] == 0.25

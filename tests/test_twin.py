@@ -1,13 +1,16 @@
 """Twins: what a fit finds of drives whose truth is known, and what it says of poor recordings."""
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import heatsoak
 import numpy as np
 import polars as pl
 import pytest
+import tomlkit
 from command import complaint, heatsoak_here
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
@@ -272,7 +275,7 @@ def test_the_json_is_as_its_schema_says(runs: Path, tmp_path: Path) -> None:
 def test_a_twin_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "twin.toml").write_text("schema_version = 1\n")
     with pytest.raises(
-        UsageError, match=r"twin.toml: is no twin that heatsoak fit wrote: answer: is missing"
+        UsageError, match=r"twin.toml: is no twin that heatsoak fit wrote: answer is missing"
     ):
         Twin.load(tmp_path / "twin.toml")
 
@@ -280,3 +283,48 @@ def test_a_twin_that_is_none_is_named(tmp_path: Path) -> None:
 def test_an_unknown_base_is_named(runs: Path, tmp_path: Path) -> None:
     done = heatsoak_here("fit", str(runs / "bench"), "--base", "pcie4-tlc-3tb", cwd=tmp_path)
     assert "there is no simulated drive 'pcie4-tlc-3tb'" in complaint(done, 2)
+
+
+def _set(*path: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
+    def change(tables: dict[str, Any]) -> None:
+        *above, last = path
+        here: Any = tables
+        for key in above:
+            here = here[key]
+        here[last] = to(here[last]) if callable(to) else to
+
+    return change
+
+
+COVARIANCE = ("uncertainty", "covariance")
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (_set(*COVARIANCE, to=lambda rows: [rows[0][:-1], *rows[1:]]), "as many columns"),
+        (_set(*COVARIANCE, to=[]), "as many columns"),
+        (_set(*COVARIANCE, to=lambda rows: [row[:-1] for row in rows[:-1]]), "a row for each of"),
+        (_set(*COVARIANCE, 0, 1, to=0.7), "must be symmetric"),
+        (_set(*COVARIANCE, 0, 0, to=-1.0), "not positive definite"),
+        (_set(*COVARIANCE, 0, 0, to=1e308), "with numbers of 900 at most"),
+        (_set(*COVARIANCE, 0, 0, to=float("nan")), "finite number"),
+        (_set("parameters", to=lambda rows: rows[1:]), "there is no 'die_k_per_w'"),
+        (_set("parameters", 0, "name", to="die_k"), "there is no 'die_k_per_w'"),
+        (_set("parameters", to=lambda rows: [*rows, rows[0]]), "is there twice"),
+        (_set("parameters", to=lambda rows: [*rows, {**rows[0], "name": "x"}]), "has a 'x'"),
+        (_set("parameters", 0, "value", to=1e6), "u, expected and spread make it"),
+        (_set("parameters", 0, "u", to=1e6), "less than or equal to 30"),
+        (_set("parameters", 0, "spread", to=0.0), "greater than 0"),
+        (_set("recordings", to=[]), "at least 1 item"),
+        (_set("base", to="pcie4-tlc-3tb"), "no simulated drive 'pcie4-tlc-3tb'"),
+        (_set("rooms_c", to={"attic": 20.0}), "the place 'attic'"),
+    ],
+)
+def test_a_twin_whose_numbers_do_not_go_together_is_refused(
+    change: Callable[[dict[str, Any]], None], what: str, twin: Twin, tmp_path: Path
+) -> None:
+    tables = tomllib.loads(twin.to_toml())
+    change(tables)
+    (tmp_path / "twin.toml").write_text(tomlkit.dumps(tables), "utf-8")
+    assert what in complaint(heatsoak_here("predict", "twin.toml", cwd=tmp_path), 2)

@@ -58,9 +58,7 @@ class FioStatus:
         jobs = document.get("jobs")
         if not isinstance(jobs, list) or not jobs:
             raise ToolError("fio's status document has no jobs")
-        status = cls(
-            _count(document, "timestamp_ms"), 0, DirectionTotals(), DirectionTotals(), 0.0, 0.0
-        )
+        status = cls(_stamp_ms(document), 0, DirectionTotals(), DirectionTotals(), 0.0, 0.0)
         for job in jobs:
             if not isinstance(job, dict):
                 raise ToolError("fio's status document has a job that is not an object")
@@ -129,6 +127,14 @@ def _count(parent: dict[str, Any], key: str) -> int:
     value = parent.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise ToolError(f"fio's status document has no count '{key}'")
+    return value
+
+
+def _stamp_ms(document: dict[str, Any]) -> int:
+    """By the machine's clock, which may be set to any year: one before 1970 is less than 0."""
+    value = document.get("timestamp_ms")
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 64:
+        raise ToolError("fio's status document has no time 'timestamp_ms'")
     return value
 
 

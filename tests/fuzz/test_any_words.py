@@ -22,35 +22,13 @@ from command import heatsoak_here
 from heatsoak.cli.app import app
 from rest_long import rest_soak
 from streams import InAscii, Streams, breach_on
+from tiny import BOTH, IOLOG, JOB
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 CALLS, CHUNKS, FEW = 2_000, 10, 20
 LONGEST_S = 60
-
-TINY = """
-schema = 1
-name = "tiny"
-file_size = "64MiB"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-span = "64MiB"
-runtime = "2s"
-[[steps]]
-kind = "pause"
-duration = "1s"
-[[steps]]
-name = "write"
-rw = "write"
-bs = "128k"
-span = "64MiB"
-runtime = "2s"
-"""
-JOB = "[a]\nrw=randread\nbs=4k\nsize=64m\nruntime=2\ntime_based\nioengine=libaio\n"
-IOLOG = "fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n1 /dev/x read 0 4096\n2 /dev/x write 4096 4096\n9 /dev/x close\n"  # noqa: E501
 
 #: Texts and numbers that options stumble over.
 WORDS = (
@@ -169,7 +147,7 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
     """A directory with a file of each kind."""
     root = tmp_path_factory.mktemp("ground")
     for name, text in (
-        *(("tiny.toml", TINY), ("small.toml", small_drive_text), ("job.fio", JOB)),
+        *(("tiny.toml", BOTH), ("small.toml", small_drive_text), ("job.fio", JOB)),
         *(("io.log", IOLOG), ("empty", ""), ("é ü.csv", "a;b\n1;2\n")),
         ("log.csv", "t_s,write_mb_s\n0,1\n1,2\n2,3\n"),
     ):  # fmt: skip

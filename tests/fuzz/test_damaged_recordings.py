@@ -9,9 +9,8 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -21,6 +20,7 @@ from heatsoak.serve.library import Library
 from heatsoak.serve.listing import listing
 from heatsoak.serve.shelf import Shelf
 from law import breach, within
+from mutations import JSON_VALUES, with_damaged_json
 from rest_long import rest_soak
 
 #: A warning of numpy's would be more on standard error than the one line.
@@ -77,16 +77,6 @@ name = "copy"
 size = "2GB"
 """
 
-#: Values that readers stumble over, as JSON.
-NASTY = (
-    *("null", "true", "false", "0", "-1", "1", "0.5", "1e309", "-1e309", "1e308", "-1e308"),
-    *("NaN", "Infinity", "9223372036854775808", "-9223372036854775809", "18446744073709551616"),
-    *("1e12", "1e15", "4294967296", '""', '"x"', '"1"', '"\\ud800"', '"\\u0000"', '"../.."'),
-    *('"/etc/passwd"', '"NaN"', "[]", "{}", "[1]", '[null]', '{"a":1}', '{"index":"x"}', "[[[]]]"),
-    *('"' + "x" * 5000 + '"', "9" * 400, "[" * 100_000, '"\\u202e\\u001b[31m"', '"a\\nb"'),
-)  # fmt: skip
-_NUMBER_AT = object()
-
 
 @pytest.fixture(scope="module")
 def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -113,44 +103,8 @@ def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[P
     return made
 
 
-def _json_paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield at
-    if isinstance(value, dict):
-        for key, below in value.items():
-            yield from _json_paths(below, (*at, key))
-    elif isinstance(value, list):
-        for index, below in enumerate(value):
-            yield from _json_paths(below, (*at, index))
-
-
-def _with_damaged_value(text: str, chance: random.Random) -> str:
-    """Put one value in a JSON document out of order."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    *above, last = chance.choice([path for path in _json_paths(document) if path] or [(None,)])
-    if last is None:
-        return chance.choice(NASTY)
-    holder = document
-    for key in above:
-        holder = holder[key]
-    what = chance.randrange(8)
-    if what == 0:
-        del holder[last]
-    elif what == 1 and isinstance(holder, dict):
-        holder[str(chance.choice([*holder, "t_s", "", "x"]))] = holder.pop(last)
-    elif what == 2 and isinstance(holder[last], int | float):
-        factor = chance.choice((-1, 0, 2, 1e3, 1e9, 1e300, 1e-9))
-        holder[last] = holder[last] * factor
-    else:
-        holder[last] = "\ue000"
-        return json.dumps(document).replace('"\\ue000"', chance.choice(NASTY), 1)
-    return json.dumps(document)
-
-
 def _damage_document(file: Path, chance: random.Random) -> str:
-    file.write_text(_with_damaged_value(file.read_text("utf-8", "replace"), chance))
+    file.write_text(with_damaged_json(file.read_text("utf-8", "replace"), chance))
     return "a value"
 
 
@@ -163,7 +117,7 @@ def _damage_line(file: Path, chance: random.Random) -> str:
         ("value", "value", "value", "drop", "twice", "swap", "half", "nasty", "key")
     )
     if what == "value":
-        lines[at] = _with_damaged_value(lines[at], chance)
+        lines[at] = with_damaged_json(lines[at], chance)
     elif what == "drop":
         del lines[at : at + chance.choice((1, 1, 5, 1000))]
     elif what == "twice":
@@ -174,10 +128,10 @@ def _damage_line(file: Path, chance: random.Random) -> str:
     elif what == "half":
         lines[at] = lines[at][: len(lines[at]) // 2]
     elif what == "nasty":
-        lines.insert(at, chance.choice(NASTY))
+        lines.insert(at, chance.choice(JSON_VALUES))
     else:
         key = chance.choice(("t_s", "step", "kind", "read_bw_mb_s", "data"))
-        lines[at] = f'{{"{key}":{chance.choice(NASTY)},{lines[at].lstrip("{")}'
+        lines[at] = f'{{"{key}":{chance.choice(JSON_VALUES)},{lines[at].lstrip("{")}'
     file.write_text("\n".join(lines) + chance.choice(("\n", "\n", "\n", "")))
     return f"line {at + 1}: {what}"
 

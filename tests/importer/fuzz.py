@@ -29,6 +29,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from mutations import NASTY, mutated
+
 if TYPE_CHECKING:
     from heatsoak.importer.format import Format
     from heatsoak.importer.log import Log
@@ -45,18 +48,6 @@ _WARM_UP_RUNS = 1000
 #: CPU time that one input may take in each of the importer's doors.
 SLOWEST_S = 2.0
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
-
-#: What readers have stumbled over.
-NASTY = (
-    b"nan", b"inf", b"-inf", b"1e400", b"-1e308", b"1e308", b"9" * 400, b"18446744073709551616",
-    b"9223372036854775808", b"-1", b"0", b"-0.0", b"0.0000001", b"1,5", b"1.234,5", b"1_000",
-    "٣".encode(), "½".encode(), b"0x1F", b"1e", b"null", b"true", b"[]", b"{}", b'""', b"'",
-    b'"', b"\\ud800", b"\xed\xa0\x80", b"\xff\xfe", b"\xef\xbb\xbf", b"\x00", b"\r", b"\r\n",
-    b"\t", b";", b",", b"|", b":", b"[" * 300, b"{" * 300, b'{"a":' * 200, b"(" * 100, b" " * 500,
-    b"0000-00-00 00:00:00", b"9999-12-31 23:59:59", b"31.02.2021", b"99:99:99", b"24:00:00",
-    b"1970-01-01T00:00:00Z", b"1e18", b"4294967295", b"2147483647", b"N/A", b"-", b"%", b"\xb0C",
-)  # fmt: skip
-_NUMBER = re.compile(rb"-?\d+(?:[.,]\d+)?")
 
 
 class BrokenError(AssertionError):
@@ -173,68 +164,6 @@ def _check_log(log: "Log", size: int | None) -> None:
         _one_line(what, text)
     if size is not None and samples.estimated_size() > FRAME_RATIO * size + FRAME_BYTES:
         raise BrokenError(f"{size} bytes became a frame of {samples.estimated_size()}")
-
-
-def mutated(data: bytes, chance: random.Random, others: list[bytes], most: int) -> bytes:
-    """Return `data` with a few changes as damage, other locales and other tools make them."""
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        data = _changed(data, chance, others)
-    return data[:most]
-
-
-def _changed(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
-    kind = chance.randrange(10)
-    if kind < 4:
-        return _with_another_number(data, chance)
-    if kind < 7:
-        return _with_other_lines(data, chance, others)
-    at = chance.randrange(len(data) + 1)
-    if kind == 7:
-        return data[:at] + chance.choice(NASTY) + data[at + chance.choice((0, 0, 1, 8)) :]
-    if kind == 8:
-        return data[:at] if chance.random() < 0.5 else data[at:]
-    flipped = bytearray(data)
-    for _ in range(chance.choice((1, 3, 30))):
-        if flipped:
-            flipped[chance.randrange(len(flipped))] = chance.randrange(256)
-    return bytes(flipped)
-
-
-def _with_another_number(data: bytes, chance: random.Random) -> bytes:
-    begin = chance.randrange(len(data) + 1)
-    match = _NUMBER.search(data, begin) or _NUMBER.search(data)
-    if match is None:
-        return data + chance.choice(NASTY)
-    number = chance.choice(NASTY) if chance.random() < 0.6 else b"%d" % chance.getrandbits(40)
-    return data[: match.start()] + number + data[match.end() :]
-
-
-def _with_other_lines(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
-    lines = data.splitlines(keepends=True)
-    if not lines:
-        return chance.choice(others) if others else data
-    first = chance.randrange(len(lines))
-    last = min(len(lines), first + chance.choice((1, 1, 2, 10)))
-    piece = lines[first:last]
-    kind = chance.randrange(6)
-    if kind == 0:
-        return b"".join(lines[:first] + lines[last:])
-    if kind == 1:
-        return b"".join(lines[:last] + piece * chance.choice((1, 2, 20)) + lines[last:])
-    if kind == 2:
-        at = chance.randrange(len(lines) + 1)
-        return b"".join([*lines[:at], *piece, *lines[at:]])
-    if kind == 3 and others:
-        more = chance.choice(others).splitlines(keepends=True)
-        cut = chance.randrange(len(more) + 1)
-        return b"".join(lines[:first] + more[cut:])
-    if kind == 4:
-        other = chance.choice((b";", b"\t", b" ", b"|", b","))
-        mark = chance.choice((b",", b";", b":", b"."))
-        return b"".join([*lines[:first], *(x.replace(mark, other) for x in piece), *lines[last:]])
-    cells = re.split(rb"([,;\t|])", lines[first])
-    chance.shuffle(cells)
-    return b"".join([*lines[:first], *cells, *lines[last:]])
 
 
 def dictionary_of(seeds: list[bytes]) -> list[bytes]:

@@ -1,5 +1,6 @@
 """What a log is once it is a recording."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.errors import UsageError
+from heatsoak.importer import import_files
 from heatsoak.importer.frames import build
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
@@ -95,3 +97,36 @@ def test_a_recording_starts_with_its_first_reading() -> None:
     held = to_recording(early, {})
     assert held.samples()["t_s"][0] == pytest.approx(1.0)
     assert held.meta.started_unix_s == pytest.approx(1e9 - 60)
+
+
+def table(*moments: str) -> str:
+    rows = [f"{moment}:{second:02},500" for moment in moments for second in range(30)]
+    return "\n".join(["time,write_mb_s", *rows, ""])
+
+
+def test_a_clock_that_was_set_by_years_begins_another_run(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(table("1970-01-01 00:00", "2026-11-20 14:00"))
+    one, two = import_files([log])
+    assert [len(each.samples()) for each in (one, two)] == [30, 30]
+    assert two.meta.load["imported"]["began_local"].startswith("2026-11-20T")
+
+
+@pytest.mark.parametrize("year", [1931, 2311])
+def test_a_log_of_a_machine_whose_clock_is_wrong_is_read(tmp_path: Path, year: int) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(table(f"{year}-11-20 14:00"))
+    (one,) = import_files([log])
+    assert len(one.samples()) == 30
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "start_unix_s", "what"),
+    [(2e9, 1e9, "over 63 years"), (None, 1e18, "only dates of the years 1 to 9999")],
+)
+def test_times_that_no_recording_has_are_refused(
+    duration_s: float | None, start_unix_s: float, what: str
+) -> None:
+    log = replace(a_log(), duration_s=duration_s, start_unix_s=start_unix_s)
+    with pytest.raises(UsageError, match=f"a/mine.csv: .*{what}"):
+        to_recording(log, {})

@@ -38,9 +38,14 @@ def drive_over(base: Tables, own: Tables, name: str) -> Tables:
     """
     merged = over(base, own)
     try:
-        scaled = _scaled(base, merged, own)
-    except (KeyError, TypeError, ZeroDivisionError):
-        return merged  # the schema says what is wrong with it
+        return _derived(base, merged, own, name)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return over(base, own)  # the schema says what is wrong with it
+
+
+def _derived(base: Tables, merged: Tables, own: Tables, name: str) -> Tables:
+    """The merged tables, with what follows from the drive's own capacity and ratings."""
+    scaled = _scaled(base, merged, own)
     for path, value in scaled.items():
         table, key = path
         if key not in own.get(table, {}):

@@ -1,23 +1,19 @@
 """Reads the catalog's files, and the user's own in the same format."""
 
-import tomllib
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from heatsoak.catalog.bases import drive_over, over
 from heatsoak.catalog.places import Enclosure, PlaceFamily
-from heatsoak.catalog.specs import Drive, Strict
+from heatsoak.catalog.specs import Drive
 from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.files import require_file
+from heatsoak.toml import toml_file, toml_tables, validated
 
 _CATALOG = files("heatsoak.catalog")
-_Model = TypeVar("_Model", bound=Strict)
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
 _TWIN = {"drive", "places", "parameters"}
@@ -66,8 +62,7 @@ def load_trace(name: str) -> TraceShape:
     """
     if name in _traces():
         return _traces()[name]
-    text = _own_file(name, "trace", trace_ids())
-    shape = validated(TraceShape, toml_tables(text, name), name)
+    shape = validated(TraceShape, _own_file(name, "trace", trace_ids()), name)
     return shape.model_copy(update={"id": name})
 
 
@@ -137,7 +132,7 @@ def _enclosures() -> dict[str, Enclosure]:
 def _own_drive(name: str, path: tuple[str, ...]) -> Drive:
     """A user's own drive; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
-    tables = toml_tables(_own_file(name, "drive", drive_ids()), name)
+    tables = _own_file(name, "drive", drive_ids())
     if tables.keys() >= _TWIN:
         return _drive_of_twin(tables, name)
 
@@ -157,7 +152,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     """A user's own enclosure; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
     file, _, place_of_twin = name.partition("#") if not Path(name).is_file() else (name, "", "")
-    data = toml_tables(_own_file(file, "enclosure", enclosure_ids()), file)
+    data = _own_file(file, "enclosure", enclosure_ids())
     if data.keys() >= _TWIN:
         return _enclosure_of_twin(data, name, place_of_twin)
     if "places" in data:
@@ -188,19 +183,26 @@ def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -
 
 def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
     """A twin's drive: fitted tables in place of its base's, at home in its first place."""
-    own = dict(tables["drive"])
+    own = dict(_table(tables, "drive", name))
     base = load_drive(str(own.pop("base", "")))
     whole = {**base.model_dump(exclude_none=True), **own, "id": name, "enclosure": name}
     return validated(Drive, whole, name)
 
 
 def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosure:
-    places = dict(tables["places"])
+    places = _table(tables, "places", name)
     chosen = place or next(iter(places), "")
     if chosen not in places:
         known = ", ".join(places)
         raise UsageError(f"{name}: the twin has no place '{chosen}': it has {known}")
-    return validated(Enclosure, {**places[chosen], "id": name}, name)
+    return validated(Enclosure, {**_table(places, chosen, name), "id": name}, name)
+
+
+def _table(tables: dict[str, Any], key: str, name: str) -> dict[str, Any]:
+    found = tables[key]
+    if not isinstance(found, dict):
+        raise UsageError(f"{name}: {key}: must be a table, as heatsoak fit writes it")
+    return found
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -237,66 +239,11 @@ def _texts(folder: str) -> list[tuple[str, str]]:
     ]
 
 
-def _own_file(name: str, what: str, known: list[str]) -> str:
-    path = Path(name)
-    if not name.endswith(".toml") and not path.is_file():
+def _own_file(name: str, what: str, known: list[str]) -> dict[str, Any]:
+    if not name.endswith(".toml") and not Path(name).is_file():
         shown = _SHOWN_BY.get(what, f"known are {', '.join(known)}")
         raise UsageError(
             f"there is no simulated {what} '{name}'{suggestion(name, known)}: {shown}; the path of "
             "a TOML file works too"
         )
-    require_file(path)
-    try:
-        return path.read_text("utf-8-sig")  # editors of Windows put a mark in front
-    except FileNotFoundError:
-        raise UsageError(f"{name}: there is no such file") from None
-    except OSError as error:
-        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: is not a text file in UTF-8") from error
-
-
-def toml_tables(text: str, name: str) -> dict[str, Any]:
-    """Return the tables of a TOML text; UsageError, beginning with `name`, if it is none."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: is not valid TOML: {error}") from error
-
-
-def validated(model: type[_Model], data: dict[str, Any], name: str) -> _Model:
-    """Return tables as a model; UsageError, beginning with `name`, for the first that is wrong."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise UsageError(f"{name}: {_explain(error, model)}") from error
-
-
-def _explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Describe the first error in one line: the key, and what would be right."""
-    # a misspelt key is reported as missing too: prefer the unknown key
-    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-    keys = [str(part) for part in first["loc"]]
-    if first["type"] == "extra_forbidden":
-        known = _keys_at(model, keys[:-1])
-        where = f" in {'.'.join(keys[:-1])}" if keys[:-1] else ""
-        return f"unknown key '{keys[-1]}'{where}{suggestion(keys[-1], known)}"
-    if first["type"] == "missing":
-        return f"{'.'.join(keys)} is missing"
-    message = str(first["msg"]).removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    value = first.get("input")
-    shown = f" (is {value!r})" if isinstance(value, str | float) else ""
-    return f"{'.'.join(keys)}: {message}{shown}" if keys else message
-
-
-def _keys_at(model: type[BaseModel], path: list[str]) -> set[str]:
-    """The keys of the table at `path`, skipping the levels with free names."""
-    here: Any = model
-    for part in path:
-        field = getattr(here, "model_fields", {}).get(part)
-        if field is None:
-            continue
-        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
-        here = next((kind for kind in kinds if hasattr(kind, "model_fields")), here)
-    return {field.alias or name for name, field in getattr(here, "model_fields", {}).items()}
+    return toml_file(name)

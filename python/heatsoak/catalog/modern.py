@@ -5,9 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from heatsoak.catalog.loader import read_catalog, validated
+from heatsoak.catalog.loader import read_catalog
 from heatsoak.catalog.published import FigureRole, RangeOrStatement
 from heatsoak.catalog.specs import Strict
+from heatsoak.toml import validated
 
 
 class Allowance(Strict):

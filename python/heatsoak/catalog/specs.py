@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 
 class Strict(BaseModel):
@@ -66,6 +66,40 @@ class Figure(Strict):
         return self
 
 
+#: More than any rate, count or volume of a drive, and without loss in all that follows from it.
+_MOST = 1e15
+
+
+def _positive(figure: Figure) -> Figure:
+    if figure.value <= 0:
+        raise ValueError(f"must be more than 0 (is {figure.value:g})")
+    return _sane(figure)
+
+
+def _sane(figure: Figure) -> Figure:
+    if figure.value > _MOST:
+        raise ValueError(f"must be {_MOST:g} at most (is {figure.value:g})")
+    return figure
+
+
+def _count(figure: Figure) -> Figure:
+    if figure.value < 0 or figure.value != int(figure.value):
+        raise ValueError(f"must be a whole number, 0 or more (is {figure.value:g})")
+    return _sane(figure)
+
+
+def _percentage(figure: Figure) -> Figure:
+    if not 0 <= figure.value <= 100:
+        raise ValueError(f"must be 0 to 100 (is {figure.value:g})")
+    return figure
+
+
+Count = Annotated[Figure, AfterValidator(_count)]
+Percentage = Annotated[Figure, AfterValidator(_percentage)]
+Positive = Annotated[Figure, AfterValidator(_positive)]
+Volume = Annotated[Figure, AfterValidator(_sane)]
+
+
 def plain(model: Strict) -> dict[str, Any]:
     """Return a table with its figures as plain numbers, leaving out those not given."""
     return {
@@ -98,13 +132,13 @@ class Rated(Strict):
     `read_w` and `write_w` are mean powers of sequential reads and writes at full speed.
     """
 
-    seq_read_mb_s: Figure
-    seq_write_mb_s: Figure
-    rand_read_iops: Figure
-    rand_write_iops: Figure
-    endurance_tb: Figure
-    read_w: Figure | None = None
-    write_w: Figure | None = None
+    seq_read_mb_s: Positive
+    seq_write_mb_s: Positive
+    rand_read_iops: Positive
+    rand_write_iops: Positive
+    endurance_tb: Positive
+    read_w: Positive | None = None
+    write_w: Positive | None = None
 
 
 class Capacity(Strict):
@@ -327,6 +361,10 @@ _WHOLE = {
 }
 
 
+#: Of bytes: nine petabytes. Larger whole numbers are not exact in every part of the simulation.
+_LARGEST = 2**53
+
+
 def _table(spec: dict[str, Any], path: str) -> dict[str, Any]:
     """The table at a path of names with dots; empty where it is left out."""
     for name in path.split("."):
@@ -374,10 +412,10 @@ class Drive(Strict):
                 if value is None:
                     continue
                 minimum = 0 if key == "reserve_bytes" else 1
-                if value != int(value) or value < minimum:
+                if value != int(value) or not minimum <= value <= _LARGEST:
                     raise ValueError(
-                        f"{table}.{key} is {value:g}: it must be a whole number"
-                        f"{' of 1 or more' if minimum else ''}"
+                        f"{table}.{key} is {value:g}: it must be a whole number from {minimum} to "
+                        f"{_LARGEST:.0e}"
                     )
         return self
 

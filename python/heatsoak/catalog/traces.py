@@ -4,35 +4,13 @@ import json
 import math
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Figure, Strict
+from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume
 from heatsoak.units import GB, format_block, parse_size
 
 DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
 
-
-def _positive(figure: Figure) -> Figure:
-    if figure.value <= 0:
-        raise ValueError(f"must be more than 0 (is {figure.value:g})")
-    return figure
-
-
-def _count(figure: Figure) -> Figure:
-    if figure.value < 0 or figure.value != int(figure.value):
-        raise ValueError(f"must be a whole number, 0 or more (is {figure.value:g})")
-    return figure
-
-
-def _percentage(figure: Figure) -> Figure:
-    if not 0 <= figure.value <= 100:
-        raise ValueError(f"must be 0 to 100 (is {figure.value:g})")
-    return figure
-
-
-Count = Annotated[Figure, AfterValidator(_count)]
-Percentage = Annotated[Figure, AfterValidator(_percentage)]
-Positive = Annotated[Figure, AfterValidator(_positive)]
 Share = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -115,8 +93,8 @@ class TraceTotals(Strict):
 
     reads: Count
     writes: Count
-    read_gb: Figure
-    write_gb: Figure
+    read_gb: Volume
+    write_gb: Volume
     gb_bytes: Positive | None = None
 
     @property

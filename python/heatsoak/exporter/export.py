@@ -90,9 +90,7 @@ def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> W
             if kind is ExportFormat.OPENMETRICS:
                 rows = write_openmetrics(named, file, truth=truth)
             else:
-                write_table(
-                    _table(named, truth=truth), file, kind, parquet_metadata(named), visible=False
-                )
+                write_table(_table(named, truth=truth), file, kind, parquet_metadata(named))
                 rows = count_rows(list(named.values()))
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 
@@ -101,10 +99,10 @@ def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Wr
     out = sys.stdout.buffer
     with reporting_write_errors("standard output"):
         if kind is ExportFormat.CSV:
-            write_table(_table(named, truth=truth), out, kind, {}, visible=True)
+            write_table(_table(named, truth=truth), out, kind, {})
             rows = count_rows(list(named.values()))
         elif kind is ExportFormat.OPENMETRICS:
-            rows = write_openmetrics(named, out, truth=truth, visible=True)
+            rows = write_openmetrics(named, out, truth=truth)
         else:
             raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
         out.flush()

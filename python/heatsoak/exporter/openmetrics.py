@@ -52,12 +52,10 @@ def labels_of(column: str) -> dict[str, str]:
     return {key: value or column.partition(".")[2]}
 
 
-def write_openmetrics(
-    recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool, visible: bool = False
-) -> int:
+def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool) -> int:
     """Write all quantities of `recordings` (name -> recording), and return the number of values.
 
-    With `visible`, control characters in labels are escaped, since it may go to a terminal.
+    Control characters in labels are escaped, since somebody may look at it in a terminal.
 
     Raises UsageError for a recording without a wall clock.
     """
@@ -74,8 +72,7 @@ def write_openmetrics(
                     labels = {**shared[name], **labels_of(column)}
                     if step is not None:
                         labels["step"] = step
-                    if visible:
-                        labels = {key: printable(value) for key, value in labels.items()}
+                    labels = {key: printable(value) for key, value in labels.items()}
                     if head is not None:
                         file.write(head)
                         head = None
@@ -88,9 +85,11 @@ def write_openmetrics(
 def check_clocks(recordings: Mapping[str, Recording]) -> None:
     """Raise UsageError for a recording without a known start time."""
     for recording in recordings.values():
-        if recording.meta.started_unix_s is None:
+        started_s = recording.meta.started_unix_s
+        if started_s is None or started_s < 0:
+            has = "no wall clock" if started_s is None else "a date before 1970"
             raise UsageError(
-                f"{recording.path}: OpenMetrics needs dates, but this recording has no wall clock: "
+                f"{recording.path}: OpenMetrics needs dates, but this recording has {has}: "
                 "export it as csv or parquet"
             )
 

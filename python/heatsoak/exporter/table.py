@@ -60,17 +60,12 @@ def write_table(
     to: IO[bytes],
     kind: ExportFormat,
     about: Mapping[str, str],
-    *,
-    visible: bool,
 ) -> None:
-    """Write `frame`, in streaming; `about` becomes the Parquet file's metadata.
-
-    With `visible`, control characters in CSV are escaped, since it may go to a terminal.
-    """
+    """Write `frame`, in streaming; `about` becomes the Parquet file's metadata."""
     if kind is ExportFormat.PARQUET:
         frame.sink_parquet(to, compression="zstd", metadata=dict(about))
     else:
-        for_spreadsheets(frame, visible=visible).sink_csv(to)
+        for_spreadsheets(frame).sink_csv(to)
 
 
 def parquet_metadata(recordings: Mapping[str, Recording]) -> dict[str, str]:
@@ -127,19 +122,19 @@ def count_rows(recordings: Sequence[Recording]) -> int:
 
 def write_spreadsheet(table: pl.DataFrame, partial: Path) -> None:
     """Write a table as CSV: commas, UTF-8, empty cells for missing values, text as text."""
-    shown = for_spreadsheets(table.lazy(), visible=False).collect()
+    shown = for_spreadsheets(table.lazy()).collect()
     with partial.open("wb") as file:  # polars takes a path that looks like a URL for one
         shown.write_csv(file)
 
 
-def for_spreadsheets(frame: pl.LazyFrame, *, visible: bool) -> pl.LazyFrame:
+def for_spreadsheets(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Return `frame` with :func:`spreadsheet_text` applied to every text and header.
 
-    With `visible`, control characters are escaped too: the output is for people, not programs.
+    Control characters are escaped too, since somebody may look at it in a terminal.
     """
 
     def shown(text: str) -> str:
-        return spreadsheet_text(printable(text) if visible else text)
+        return spreadsheet_text(printable(text))
 
     def each_once(column: pl.Series) -> pl.Series:
         found = column.drop_nulls().unique()

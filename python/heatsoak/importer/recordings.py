@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 import heatsoak
+from heatsoak.errors import UsageError
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
@@ -23,12 +24,15 @@ from heatsoak.recording import (
     schema_of,
 )
 from heatsoak.recording.columns import Average, column_of
+from heatsoak.recording.meta import LONGEST_S
 
 #: The name of a step that a log does not name.
 LOAD = "load"
 #: Over a day at 10 Hz is judged as it is; beyond that, means of at least `_MIN_BIN_S` are taken.
 MAX_SAMPLES = 4_000_000
 _MIN_BIN_S = 0.1
+_YEAR_S = 365.2425 * 86400
+_YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> InMemoryRecording:
@@ -48,6 +52,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     columns = schema_of(samples.columns)
     began = None if log.start_unix_s is None else log.start_unix_s + start_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
+    _require_years(log.source, began, duration_s)
     meta = RecordingMeta(
         status="finished",
         protocol=Observation(name=log.format, title="taken elsewhere", steps=steps),
@@ -70,6 +75,21 @@ def event_of(remark: Remark) -> Event:
         return Event(t_s=0.0, kind="info", text=remark.text)
     data = {"touches": list(remark.touches)}
     return Event(t_s=0.0, kind="warning", text=remark.text, data=data)
+
+
+def _require_years(source: str, began: float | None, duration_s: float) -> None:
+    """Raise UsageError for times that no recording has."""
+    if duration_s > LONGEST_S:
+        raise UsageError(
+            f"{source}: its times go over {duration_s / _YEAR_S:,.0f} years, and a recording over "
+            f"{LONGEST_S / _YEAR_S:.0f} at most: split it where its clock was set, or leave out "
+            "the lines whose times are wrong"
+        )
+    if began is not None and not _YEAR_1_S <= began < _YEAR_10000_S:
+        raise UsageError(
+            f"{source}: begins {began / _YEAR_S:+,.0f} years from 1970, and only dates of the "
+            "years 1 to 9999 are read: correct them, or make them seconds from its start"
+        )
 
 
 def _with_step(log: Log) -> Log:

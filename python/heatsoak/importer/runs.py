@@ -24,6 +24,7 @@ from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording.columns import status_columns
+from heatsoak.recording.meta import LONGEST_S
 
 #: A gap lasts at least this many usual intervals, and this many seconds.
 _GAP_INTERVALS = 4.0
@@ -207,8 +208,14 @@ def grouped(words: Sequence[str]) -> dict[str, Indices]:
 
 
 def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
-    """Where time jumps back by more than rows may be out of order, or the header stood again."""
-    ends = set((np.flatnonzero(np.diff(t_s) < -2.0 * _usual_s(t_s)) + 1).tolist())
+    """Where a new run begins.
+
+    That is where the header stood again, and where the clock was set: time jumps back by more than
+    rows may be out of order, or ahead by more than a recording lasts, as from 1970.
+    """
+    between = np.diff(t_s)
+    was_set = (between < -2.0 * _usual_s(t_s)) | (between > LONGEST_S)
+    ends = set((np.flatnonzero(was_set) + 1).tolist())
     ends |= {int(np.searchsorted(indices, mark)) for mark in marks}
     bounds = sorted({0, len(t_s), *(end for end in ends if 0 < end < len(t_s))})
     return [slice(a, b) for a, b in pairwise(bounds)]

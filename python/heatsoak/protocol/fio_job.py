@@ -110,7 +110,7 @@ class _Section:
         match = _SIZE.match(value.lower())
         if match is None or "." in value:
             raise self.wrong(option, f"is '{value}': it must be a whole number")
-        return _bytes_of(match)
+        return self._number(option, match)
 
     def one(self, option: str) -> str:
         """A limit that holds for reads and writes alike."""
@@ -126,7 +126,16 @@ class _Section:
         if match is None:
             what = f"is '{value}': a size is a number with an optional suffix, such as 128k"
             raise self.wrong(option, what)
-        return _bytes_of(match)
+        return self._number(option, match)
+
+    def _number(self, option: str, match: re.Match[str]) -> int:
+        number, power, unit = match.groups()
+        value = float(int(number[:40], 16)) if number.startswith("0x") else float(number)
+        base = 1000.0 if unit == "ib" else 1024.0
+        value *= base ** _POWER.get(power or "", 0)
+        if value >= 2**63:
+            raise self.wrong(option, f"is '{match.group()}': is too large")
+        return round(value)
 
     def size(self, option: str) -> Size | None:
         value = self.options.get(option)
@@ -411,10 +420,3 @@ def _file_size(steps: list[WorkloadStep]) -> Size:
                 return Size(percent=100.0)
             ends.append(load.offset.bytes + load.span.bytes)
     return Size(bytes=max(ends))
-
-
-def _bytes_of(match: re.Match[str]) -> int:
-    number, power, unit = match.groups()
-    value = float(int(number, 16)) if number.startswith("0x") else float(number)
-    base = 1000 if unit == "ib" else 1024
-    return round(value * float(base) ** _POWER.get(power or "", 0))

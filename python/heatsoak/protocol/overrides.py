@@ -10,8 +10,8 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol.conditions import Conditions, Label
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Step
-from heatsoak.protocol.source import explain
 from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy
+from heatsoak.toml import explain
 
 #: Keys of one kind of step, which no setting changes in all of them.
 _OF_ONE_STEP = ("end_after_drop", "duration", "until_temp_c")
@@ -37,7 +37,7 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
         try:
             protocol = _apply(protocol, key, value)
         except ValidationError as error:
-            raise UsageError(f"--set {setting}: {explain(error)}") from error
+            raise UsageError(f"--set {setting}: {explain(error, Protocol)}") from error
     return protocol
 
 

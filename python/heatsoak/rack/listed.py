@@ -6,13 +6,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from heatsoak.catalog.loader import toml_tables, validated
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
-from heatsoak.files import require_file
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack.host import Host
 from heatsoak.target.device import DriveRow
+from heatsoak.toml import toml_file, validated
 
 
 class NotThereError(UsageError):
@@ -43,14 +42,7 @@ class Listed(Strict):
 
 def load_listed(path: Path) -> list[ListedDrive]:
     """Return the drives that a TOML file names; UsageError with file and key for what is wrong."""
-    require_file(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    return list(validated(Listed, toml_tables(text, str(path)), str(path)).drive)
+    return list(validated(Listed, toml_file(path), str(path)).drive)
 
 
 def require_hosts(listed: list[ListedDrive], hosts: dict[str, Host]) -> None:

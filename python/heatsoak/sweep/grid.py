@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from heatsoak.catalog.loader import toml_tables, validated
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
-from heatsoak.files import require_file
+from heatsoak.toml import toml_file, validated
 from heatsoak.twin import Cooling
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of, rate_of
@@ -23,6 +22,8 @@ NONE = "none"
 _MOST_POINTS = 1_000_000
 #: As `predict --for` takes them.
 _LEAST_S, _LONGEST_S = 1.0, 6 * 3600.0
+#: More than any quantity of a sweep, and a float without loss.
+_LARGEST = 1e15
 #: Values of a range are round to this many places, so that they read as they were meant.
 _PLACES = 6
 
@@ -53,13 +54,13 @@ def _listed(given: Any) -> list[Any]:
         raise ValueError("a range goes from a number to a number")
     if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= _MOST_POINTS:
         raise ValueError("a range has at least 2 steps, both ends included")
-    return [round(float(value), _PLACES) for value in np.linspace(*ends, steps)]
+    return [
+        round(float(value), _PLACES) for value in np.linspace(float(ends[0]), float(ends[1]), steps)
+    ]
 
 
 def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
-    )
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
@@ -163,16 +164,7 @@ class Grid(Strict):
 
 def load_grid(path: Path) -> Grid:
     """Return the grid in a TOML file; UsageError with file and key for what is wrong."""
-    require_file(path)
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not a text file in UTF-8") from error
-    grid = validated(Grid, toml_tables(text, str(path)), str(path))
+    grid = validated(Grid, toml_file(path), str(path))
     if grid.size > _MOST_POINTS:
         raise UsageError(
             f"{path}: has {grid.size:,} points, and {_MOST_POINTS:,} are the most: "

@@ -194,6 +194,21 @@ def start_prior(above_lowest_k: float) -> Prior:
     return Prior("linear", 0.0, max(3.0, above_lowest_k), "K", "hardly anybody waits for an hour")
 
 
+def required_parameters(base: Drive, nodes: "Nodes", places: Iterable[str]) -> set[str]:
+    """Return the names of the parameters that every twin has, but for each recording's own."""
+    of_place = place_priors(None, has_mount=nodes == 3)
+    names = {f"{name}@{place}" for place in places for name in of_place}
+    return names | drive_priors(base, (0.0, 0.0)).keys() - fixed_parameters(nodes).keys()
+
+
+def is_optional(name: str, places: Iterable[str]) -> bool:
+    """Return whether some twins have a parameter of this name, by what was recorded."""
+    own, at, place = name.partition("@")
+    if not at:
+        return own in (METER, TMT_OFFSET)
+    return place in places and (own == NEIGHBOUR_LAG or own.endswith("_share"))
+
+
 #: Which network: the drive in one piece, packages on a board, or those on a mount that warms.
 Nodes = Literal[1, 2, 3]
 

@@ -1,11 +1,11 @@
 """Twins, drives and loads by the words that people use for them."""
 
-import tomllib
 from pathlib import Path, PureWindowsPath
 
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Pause, Protocol, WorkloadStep, bundled, load
+from heatsoak.toml import toml_file
 from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.twin.twin import Experiment, Load, Twin
 from heatsoak.units import MB, parse_size
@@ -21,13 +21,8 @@ USUAL_S = 600.0
 def subject_of(text: str) -> Twin | Drive:
     """A twin's file, or a drive of the catalog or of the user's own."""
     path = Path(text)
-    if path.suffix == ".toml" and path.is_file():
-        try:
-            is_twin = "uncertainty" in tomllib.loads(path.read_text("utf-8-sig"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            is_twin = True  # what is wrong is said there
-        if is_twin:
-            return Twin.load(path)
+    if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
+        return Twin.load(path)
     return load_drive(text)
 
 

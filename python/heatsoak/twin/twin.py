@@ -1,22 +1,22 @@
 """The twin: what a fit found of one drive in its places, to be kept, loaded and asked."""
 
-import tomllib
 from collections.abc import Iterator
 from functools import cached_property
+from math import isclose
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import polars as pl
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
-from heatsoak.errors import UsageError, of_os_error, suggestion
-from heatsoak.files import require_file
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
+from heatsoak.toml import toml_file, validated
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
     Course,
@@ -27,6 +27,8 @@ from heatsoak.twin.model import (
     as_enclosure,
     figures,
     fixed_parameters,
+    is_optional,
+    required_parameters,
     room_name,
 )
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
@@ -36,6 +38,9 @@ Z90 = 1.6449
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
 _DRAWS = 60
+#: No fit ends as many spreads from what was expected; and beyond this spread of a logarithm, the
+#: expectation would be none.
+_MOST_U, _MOST_SPREAD = 30.0, 10.0
 #: Three hours: several time constants of the slowest heatsinks.
 _SETTLES_S = 10_800
 
@@ -68,12 +73,28 @@ class FittedParameter(_Row):
     high: float
     unit: str
     how: Literal["profile", "laplace"]
-    u: float
-    learned: float
+    u: float = Field(ge=-_MOST_U, le=_MOST_U)
+    learned: float = Field(ge=0, le=1)
     scale: Literal["log", "linear", "logit"]
     expected: float
-    spread: float
+    spread: float = Field(gt=0)
     why: str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.scale != "linear" and (self.expected <= 0 or self.spread > _MOST_SPREAD):
+            raise ValueError(
+                f"{self.name}: on a scale '{self.scale}' the expected value is more than 0 and the "
+                f"spread {_MOST_SPREAD:g} at most"
+            )
+        if self.scale == "logit" and self.expected >= 1:
+            raise ValueError(f"{self.name}: the expected value of a share is less than 1")
+        if not isclose(self.value, self.prior.value(self.u), rel_tol=1e-6, abs_tol=1e-9):
+            raise ValueError(
+                f"{self.name}: the value is {self.value:g}, but u, expected and spread make it "
+                f"{self.prior.value(self.u):g}"
+            )
+        return self
 
     @property
     def prior(self) -> Prior:
@@ -95,10 +116,10 @@ class Estimate(_Row):
 class Load(_Row):
     """What a drive does under a load that nothing holds back."""
 
-    read_mb_s: float = 0.0
-    write_mb_s: float = 0.0
-    read_iops: float = 0.0
-    write_iops: float = 0.0
+    read_mb_s: float = Field(0.0, ge=0)
+    write_mb_s: float = Field(0.0, ge=0)
+    read_iops: float = Field(0.0, ge=0)
+    write_iops: float = Field(0.0, ge=0)
 
     def scaled(self, factor: float) -> "Load":
         """Return a share of it."""
@@ -124,9 +145,9 @@ class FittedRecording(_Row):
 class FittedNoise(_Row):
     """What the readings have beside the model; :class:`heatsoak.twin.likelihood.Noise`."""
 
-    own_k: float
-    lasting_k: float
-    lasting_s: float
+    own_k: float = Field(ge=0)
+    lasting_k: float = Field(ge=0)
+    lasting_s: float = Field(gt=0)
 
 
 class Part(_Row):
@@ -171,6 +192,22 @@ class Uncertainty(_Row):
 
     covariance: list[list[float]]
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        rows = {len(row) for row in self.covariance}
+        if rows != {len(self.covariance)}:
+            raise ValueError("covariance: must have as many columns in each row as it has rows")
+        covariance = np.asarray(self.covariance)
+        if np.abs(covariance).max() > _MOST_U**2 or not np.allclose(covariance, covariance.T):
+            raise ValueError(
+                f"covariance: must be symmetric, with numbers of {_MOST_U**2:g} at most"
+            )
+        try:
+            np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            raise ValueError("covariance: is of no distribution: not positive definite") from None
+        return self
+
 
 class Twin(_Row):
     """A drive in its places, as a fit found it.
@@ -202,11 +239,39 @@ class Twin(_Row):
     full_load: Load
     noise: FittedNoise
     estimates: list[Estimate]
-    recordings: list[FittedRecording]
+    recordings: list[FittedRecording] = Field(min_length=1)
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
     rooms_c: dict[str, float] = Field(default_factory=dict)
     experiments: list[Experiment] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """See that it is a drive in places, as far as its fields say so only together."""
+        names = [parameter.name for parameter in self.parameters]
+        try:
+            required = required_parameters(self._model.base, self.nodes, self.places)
+        except UsageError as error:
+            raise ValueError(f"base: {error}") from error
+        required |= {f"start_k@{index}" for index in range(len(self.recordings))}
+        if missing := sorted(required - {*names}):
+            raise ValueError(f"parameters: there is no '{missing[0]}'")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"parameters: '{name}' is there twice")
+            if name not in required and not is_optional(name, self.places):
+                raise ValueError(f"parameters: no twin has a '{name}'")
+        if len(self.uncertainty.covariance) != len(names):
+            raise ValueError(
+                f"uncertainty.covariance: must have a row for each of the {len(names)} parameters "
+                f"(has {len(self.uncertainty.covariance)})"
+            )
+        if unknown := sorted(self.rooms_c.keys() - {*self.places}):
+            raise ValueError(f"rooms_c: no recording is of the place '{unknown[0]}'")
+        values = self.values()
+        for place in self.places:
+            self._model.lumped(values, place)  # ValueError for impossible numbers
+        return self
 
     @property
     def places(self) -> list[str]:
@@ -427,23 +492,8 @@ class Twin(_Row):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read one from a TOML file; raises UsageError that says what is wrong in it."""
-        require_file(path)
-        try:
-            data: dict[str, Any] = tomllib.loads(path.read_text("utf-8-sig"))
-            return cls.model_validate(_without_simulated(data))
-        except OSError as error:
-            raise of_os_error(error) from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{path}: is not valid TOML: {error}") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            what = "is missing" if first["type"] == "missing" else first["msg"]
-            raise UsageError(
-                f"{path}: is no twin that heatsoak fit wrote: {key}: {what}"
-            ) from error
+        data = _without_simulated(toml_file(path))
+        return validated(cls, data, f"{path}: is no twin that heatsoak fit wrote")
 
 
 def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:

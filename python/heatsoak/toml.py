@@ -1,0 +1,115 @@
+"""TOML that somebody wrote: read, checked against a model, and refused in one line."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.files import require_file
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def toml_text(path: Path | str) -> str:
+    """Return a user's file as text; UsageError, beginning with its name, if it is none."""
+    require_file(Path(path))
+    try:
+        return Path(path).read_text("utf-8-sig")  # editors of Windows put a mark in front
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not a text file in UTF-8") from error
+
+
+def toml_tables(text: str, name: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; UsageError, beginning with `name`, if it is none."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{name}: is not read: its brackets are nested too deeply") from error
+    except (ValueError, OverflowError) as error:  # thousands of digits, a year 0
+        raise UsageError(f"{name}: has a number or date that is none: {error}") from error
+
+
+def toml_file(path: Path | str) -> dict[str, Any]:
+    """Return the tables of a user's file; UsageError, beginning with its name, if it has none."""
+    return toml_tables(toml_text(path), str(path))
+
+
+def validated(
+    model: type[_Model], data: dict[str, Any], name: str, context: Mapping[str, Any] | None = None
+) -> _Model:
+    """Return tables as a model; UsageError, beginning with `name`, for what is wrong in them."""
+    try:
+        return model.model_validate(data, context=dict(context or {}))
+    except ValidationError as error:
+        raise UsageError(f"{name}: {explain(error, model)}") from error
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return what is wrong in one line: the key, what is wrong, and what would be right."""
+    # a misspelt key is reported as missing too: prefer the unknown key
+    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    is_unknown = first["type"] == "extra_forbidden"
+    place, known = _place(first["loc"][:-1] if is_unknown else first["loc"], model)
+    if is_unknown:
+        key = str(first["loc"][-1])
+        where = f" in {place}" if place else ""
+        return f"unknown key '{key}'{where}{suggestion(key, known)}"
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    value = first.get("input")
+    shown = f" (is {value!r})" if isinstance(value, str | int | float) else ""
+    return f"{place}: {message}{shown}" if place else message
+
+
+def _place(path: Iterable[str | int], model: type[BaseModel]) -> tuple[str, set[str]]:
+    """The place of an error as its reader would say it, and the keys of the table there."""
+    place = ""
+    models = [model]
+    for part in path:
+        fields = [
+            field
+            for one in models
+            for name, field in one.model_fields.items()
+            if part in _names_of(name, field)
+        ]
+        chosen = [one for one in models if part in _kinds_of(one)]
+        if isinstance(part, int):
+            place += f"[{part + 1}]"
+        elif not fields and chosen:
+            models = chosen  # of several that a table may be: no key of the file's
+            continue
+        else:
+            place += f".{part}" if place else part
+        models = [one for field in fields for one in _models_in(field.annotation)] or models
+    keys = {
+        key for one in models for name, f in one.model_fields.items() for key in _names_of(name, f)
+    }
+    return place, keys - {"schema_version"}
+
+
+def _names_of(name: str, field: Any) -> set[str]:
+    """The keys that a field is read from."""
+    choices = getattr(field.validation_alias, "choices", [field.validation_alias or name])
+    return {str(choice) for choice in choices}
+
+
+def _kinds_of(model: type[BaseModel]) -> tuple[Any, ...]:
+    kind = model.model_fields.get("kind")
+    return () if kind is None else get_args(kind.annotation)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [one for inner in get_args(annotation) for one in _models_in(inner)]
