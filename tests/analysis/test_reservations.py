@@ -1,6 +1,7 @@
 """What was not read for certain stands against "does not throttle" and "was not loaded"."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def judged(directory: Path, text: str) -> RecordingFindings:
     return found
 
 
-def table(rows: list[tuple[float, ...]], header: str = "time_s,write_mib_s,temp_c") -> str:
+def table(rows: Sequence[Sequence[float]], header: str = "time_s,write_mib_s,temp_c") -> str:
     text = io.StringIO(f"{header}\n")
     text.seek(0, io.SEEK_END)
     text.writelines(",".join(f"{value:g}" for value in row) + "\n" for row in rows)

@@ -87,6 +87,7 @@ export interface PageRecording {
  *     power: where power figures come from; None if nothing is known.
  *     no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
  *         is among the notes.
+ *     reservations: what was not read for certain; they are among the notes.
  */
 export interface RecordingFindings {
   path: string;
@@ -106,6 +107,7 @@ export interface RecordingFindings {
   rounds?: RoundsFindings[];
   power?: Power | null;
   no_temp?: string | null;
+  reservations?: Reservation[];
 }
 /**
  * What one judged step shows.
@@ -361,6 +363,8 @@ export interface OwnCount {
  *     busy_pct: the mean share of the time that it was busy; None if not logged.
  *     max_mb_s: the highest throughput; None if not logged.
  *     max_temp_c: its highest temperature; None if not logged.
+ *     longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
+ *     bursts_gb: what was moved in all of them.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
  *     follows_column: the column of that sensor; None for its own work.
  *     time_constant_s: how slowly it followed.
@@ -371,6 +375,8 @@ export interface Unloaded {
   busy_pct?: number | null;
   max_mb_s?: number | null;
   max_temp_c?: number | null;
+  longest_burst_s?: number | null;
+  bursts_gb?: number;
   follows?: string | null;
   follows_column?: string | null;
   time_constant_s?: number | null;
@@ -463,6 +469,16 @@ export interface Power {
   text?: string;
   rated_max_w?: number | null;
   rated_states?: number[];
+}
+/**
+ * Something that was not read for certain from a log.
+ *
+ * Attributes:
+ *     touches: what it leaves open.
+ */
+export interface Reservation {
+  text: string;
+  touches: ("rate" | "unit" | "identity" | "time" | "temperature")[];
 }
 /**
  * An entry of a list: a name and its value.

@@ -151,9 +151,9 @@ def _high(rate: Array) -> float:
 def _quiet(total: Array, busy_pct: Array, least: float) -> NDArray[np.bool_]:
     """Whether nothing happened in a sample, or hardly anything while the drive was idle."""
     high = _high(total)
-    nothing = (total == 0) | (total < min(IDLE_SHARE * high, least))
-    nothing &= ~(busy_pct >= BUSY_PCT)
-    return nothing | ((total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT))
+    hardly = (total == 0) | (total < min(IDLE_SHARE * high, least))
+    background = (total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT)
+    return np.asarray((hardly & ~(busy_pct >= BUSY_PCT)) | background)
 
 
 def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
