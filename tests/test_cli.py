@@ -106,7 +106,7 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
-        (("analyze", "empty"), "neither a recording nor a log"),
+        (("analyze", "empty"), "nothing can be imported: there is no file in it"),
         (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
         (("demo", "-o", "broken"), "broken: already exists"),
         (("demo", "-o", "mine.toml/x"), "mine.toml is a file, not a directory"),

@@ -16,7 +16,7 @@ import pytest
 from command import heatsoak, heatsoak_here
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter import ExportFormat, export
-from heatsoak.output import from_spreadsheet
+from heatsoak.output import from_spreadsheet, printable
 from heatsoak.protocol import Observation, Observed, Protocol
 from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, RecordingWriter
 from heatsoak.recording.columns import FAMILIES, FIXED, schema_of
@@ -112,7 +112,7 @@ def test_any_number_and_any_name_comes_back_from_csv(
     export([held], str(path))
     back = pl.read_csv(path, schema=dict(samples.schema))
     finite = pl.when(pl.col("power_w").is_finite()).then("power_w")
-    assert {from_spreadsheet(text) for text in back["step"]} == {step}
+    assert {from_spreadsheet(text) for text in back["step"]} == {printable(step)}
     assert back.drop("step").equals(samples.select("t_s", finite.alias("power_w")))
     with path.open(newline="", encoding="utf-8") as file:
         assert len(list(csv.reader(file))) == len(values) + 1
@@ -327,8 +327,7 @@ def test_any_condition_becomes_a_label_that_the_parser_takes(
     (family,) = parsed(path.read_bytes().decode()).values()
     own = {"recording", "model", "serial", "step"}
     texts = sorted(
-        (str(v).lower() if isinstance(v, bool) else str(v)).encode(errors="replace").decode()
-        for v in conditions.values()
+        printable(str(v).lower() if isinstance(v, bool) else str(v)) for v in conditions.values()
     )
     for sample in family.samples:
         assert sorted(v for k, v in sample.labels.items() if k not in own) == texts

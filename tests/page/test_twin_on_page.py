@@ -151,7 +151,7 @@ def test_the_command_writes_the_page(twinned: "Twinned", tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("recording", "twin", "output", "said"),
     [
-        ("bench", "gone.toml", "x.html", "gone.toml: No such file or directory"),
+        ("bench", "gone.toml", "x.html", "gone.toml: there is no such file"),
         ("bench", "bench/recording.json", "x.html", "is not valid TOML"),
         ("bench", "twin.toml", "x.png", "only a page shows a twin"),
         ("bench", "twin.toml", "x.csv", "only a page shows a twin"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.findings import Unloaded
-from heatsoak.analysis.series import TIME_CONSTANTS_S, Series, lagged
+from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.units import format_duration, format_number
 
@@ -33,6 +33,8 @@ _NEIGHBOURS = {
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS"}
 #: A spell at this much and more, in which this much is moved, is work: a burst of it.
 _BURST_MB_S, _BURST_GB = 20.0, 0.5
+#: Where the drive was less busy, it had time to rest.
+_BUSY_PCT = 20.0
 
 
 def unloaded_of(view: StepView) -> Unloaded:
@@ -47,7 +49,7 @@ def unloaded_of(view: StepView) -> Unloaded:
     if busy_pct is not None:
         seen.append(f"busy {busy_pct:.0f} % of the time")
     found = _followed(view)
-    bursts = _bursts(rate) if rate.unit == "mb_s" else []
+    bursts = _bursts(view) if rate.unit == "mb_s" else []
     reasons = []
     if max_c is not None:
         reasons.append(f"it was at {max_c:.0f} C at most")
@@ -75,14 +77,18 @@ class _Burst:
     moved_gb: float
 
 
-def _bursts(rate: Series) -> list[_Burst]:
+def _bursts(view: StepView) -> list[_Burst]:
     """The spells of work, each too short to be a load that is judged."""
+    rate, busy = view.throughput, view.track("busy_pct")
     if len(rate.values) == 0:
         return []
     working = rate.values >= max(_BURST_MB_S, 0.1 * float(np.max(rate.values)))
     edges = np.flatnonzero(np.diff(working, prepend=False, append=False))
     found = []
     for begin, end in edges.reshape(-1, 2).tolist():
+        busy_pct = busy.between(rate.t_s[begin], rate.t_s[end - 1])
+        if len(busy_pct) and float(np.mean(busy_pct)) < _BUSY_PCT:
+            continue
         interval_s = rate.interval_s[begin:end]
         moved_gb = float(np.sum(rate.values[begin:end] * interval_s)) / 1000
         found.append(_Burst(float(np.sum(interval_s)), moved_gb))

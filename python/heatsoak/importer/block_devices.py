@@ -29,6 +29,8 @@ _SAME_BYTES = 0.8
 _MAX_DEVICES = 32
 #: The most names that a remark lists.
 _MAX_NAMED = 8
+#: Discards of this much on average are a load of their own.
+_DISCARDS_MB_S = 20.0
 #: No drive has larger values: these are counters that wrapped or were reset.
 _MAX_VALUES = {"bw_mb_s": 1e6, "iops": 1e9, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5}
 
@@ -282,8 +284,9 @@ class Devices:
         columns.pop("discard_iops", None)
         if discarded is not None and np.nan_to_num(discarded).any():
             most = format_number(float(np.nanmax(discarded)))
-            text = f"discards of up to {most} MB/s, beside its reads and writes, kept it busy too"
-            remarks.append(Remark(text, True))
+            text = f"it was asked for discards too, of up to {most} MB/s"
+            is_load = float(np.nanmean(discarded)) >= _DISCARDS_MB_S
+            remarks.append(Remark(text, True, ("rate",) if is_load else ()))
         if name == "" and _moves(columns):
             remarks.append(Remark("all drives of the machine together: one may hide another", True))
         if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
