@@ -1,12 +1,15 @@
-"""Recordings of samples that a test makes up."""
+"""Recordings of samples that a test makes up, and recordings as if they had been made otherwise."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording import META, Event, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording.integrity import checksums, write_meta
 
 
 def make_recording(
@@ -44,4 +47,15 @@ def make_recording(
         writer.event(Event(t_s=start_s, kind="step-begin", step=name))
     writer.append(samples)
     writer.finish("finished", float(samples["t_s"].to_list()[-1]))
+    return Recording.open(path)
+
+
+def remake(path: Path, **changes: Any) -> Recording:
+    """Let a recording have been made with the files that a test left in it, and open it.
+
+    `changes` are to `recording.json`.
+    """
+    meta = RecordingMeta.model_validate(json.loads((path / META).read_text()) | changes)
+    sums = {} if meta.status == "running" else checksums(path)
+    write_meta(path, meta.model_copy(update={"sha256": sums}))
     return Recording.open(path)

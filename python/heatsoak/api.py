@@ -42,26 +42,28 @@ PathText = str | PathLike[str]
 Source = Recording | PathText
 
 
-def open_recording(path: PathText) -> Recording:
+def open_recording(path: PathText, *, damaged: bool = False) -> Recording:
     """Return the recording in directory `path`; nothing is read but its ``recording.json``.
 
+    Only with `damaged` does one that was changed after it was made give its samples and events.
     Raises UsageError if there is none, if there are several below `path` (:func:`open_all` opens
     those), or if it cannot be read.
     """
     with _our_errors():
-        found = find_recordings(Path(path))
+        found = find_recordings(Path(path), damaged=damaged)
     if len(found) > 1:
         raise UsageError(f"{path}: has {len(found)} recordings in it: heatsoak.open_all opens them")
     return found[0]
 
 
-def open_recordings(*paths: PathText) -> list[Recording]:
+def open_recordings(*paths: PathText, damaged: bool = False) -> list[Recording]:
     """Return the recordings at or below `paths`, and those that other tools' logs there are.
 
-    Raises UsageError for what is neither, or cannot be read.
+    `damaged` is that of :func:`open_recording`. Raises UsageError for what is neither, or cannot be
+    read.
     """
     with _our_errors():
-        return open_all([Path(path) for path in paths])
+        return open_all([Path(path) for path in paths], damaged=damaged)
 
 
 def read_log(

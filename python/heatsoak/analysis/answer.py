@@ -11,8 +11,9 @@ from heatsoak.analysis.findings import (
     Throttles,
     Verdict,
 )
-from heatsoak.analysis.names import Names
+from heatsoak.analysis.names import Named, Names
 from heatsoak.protocol.phrases import phrase
+from heatsoak.recording import CHANGED
 from heatsoak.units import format_duration, format_number
 
 _MAX_REASONS = 3
@@ -39,8 +40,21 @@ _ADVICE: dict[Verdict, str] = {
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
+_RESTORE = "take it from a copy, or make it again; --damaged reads what can be read"
+
+
 def answer_of(recording: RecordingFindings) -> Answer:
     """Return the answer of one recording."""
+    start = said_of_changes([recording])
+    if start is None:
+        return _of_contents(recording)
+    if not recording.steps:
+        return Answer(throttles="cannot-tell", sentence=start, next=_RESTORE)
+    told = _of_contents(recording)
+    return told.model_copy(update={"sentence": f"{start} As it is now: {told.sentence}"})
+
+
+def _of_contents(recording: RecordingFindings) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if _leaves_heat_open(step)]
     if not (judged or open_):
@@ -57,19 +71,45 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     """Return the answer of several recordings together, which have these names."""
     if len(recordings) == 1:
         return recordings[0].answer
+    named = list(zip(recordings, names.recordings, strict=True))
+    start = said_of_changes(recordings)
+    if start is None:
+        return _of_several(named, names.keys)
+    whole = [(one, name) for one, name in named if one.steps or one.changes is None]
+    if not whole:
+        return Answer(throttles="cannot-tell", sentence=start, next=_RESTORE)
+    told = _of_several(whole, names.keys) if len(whole) > 1 else whole[0][0].answer
+    throttles = told.throttles
+    if len(whole) < len(recordings) and throttles != "yes":
+        throttles = "cannot-tell"
+    sentence = f"{start} {told.sentence}"
+    return told.model_copy(update={"sentence": sentence, "throttles": throttles})
+
+
+def said_of_changes(recordings: Sequence[RecordingFindings]) -> str | None:
+    """Return which recordings were changed after they were made, and what; None if none was."""
+    changed = [f"{one.path}: {one.changes}" for one in recordings if one.changes is not None]
+    if not changed:
+        return None
+    if len(recordings) == 1:
+        return f"{CHANGED[:1].upper()}{CHANGED[1:]}: {recordings[0].changes}."
+    were = "was changed after it was" if len(changed) == 1 else "were changed after they were"
+    return f"{len(changed)} of {len(recordings)} recordings {were} made: {'; '.join(changed)}."
+
+
+def _of_several(named: Sequence[tuple[RecordingFindings, Named]], keys: Sequence[str]) -> Answer:
     order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
-    throttles = min((one.answer.throttles for one in recordings), key=order.index)
-    named = zip(recordings, names.recordings, strict=True)
+    throttles = min((one.answer.throttles for one, _ in named), key=order.index)
     hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
-    of = f"{len(hit)} of {len(recordings)} recordings"
+    of = f"{len(hit)} of {len(named)} recordings"
     worst, name = max(hit, key=lambda one: _badness(one[0]))
     start = {
         "yes": f"Heat slows the drive in {of}",
         "cannot-tell": f"In {of} it is open whether the drive throttles",
-        "no": f"The drive does not throttle in any of {len(recordings)} recordings",
-        "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
+        "no": f"The drive does not throttle in any of {len(named)} recordings",
+        "not-loaded": f"The drive was not loaded in any of {len(named)} recordings",
     }[throttles]
-    where = phrase(name.conditions, names.keys) or f"in {name.label}"
+    where = phrase(name.conditions, keys) or f"in {name.label}"
     has_falls = any(step.episodes for one, _ in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]

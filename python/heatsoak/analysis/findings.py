@@ -422,6 +422,8 @@ class RecordingFindings(_Findings):
     """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
+        changes: what was changed after the recording was made; it is then not judged, unless it
+            was opened as damaged.
         answer: whether the drive throttles, in a sentence.
         unloaded: what is known of the time without a load; None if there was hardly any.
         scores: the scores that its protocol defines.
@@ -437,6 +439,7 @@ class RecordingFindings(_Findings):
     steps: list[StepFindings]
     sensors: list[SensorTrust]
     notes: list[str]
+    changes: str | None = None
     answer: Answer = Answer(throttles="cannot-tell", sentence="")
     unloaded: Unloaded | None = None
     scores: list[ScoreFindings] = []

@@ -23,9 +23,11 @@ from heatsoak.recording import Recording
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
 
-    Recordings of the same drive are evidence for each other.
+    Recordings of the same drive are evidence for each other. Those that were changed after they
+    were made are none, and not judged, unless they were opened as damaged.
     """
-    opened = [RecordingView(recording) for recording in recordings]
+    given = list(recordings)
+    opened = [RecordingView(one) for one in given if one.is_readable]
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     found = [_judge(one, siblings_of(one, opened), window_s) for one in opened]
@@ -37,8 +39,10 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         findings.sensors = sensors
         findings.answer = answer_of(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
+    judged = {id(one.recording): findings for one, findings in zip(opened, found, strict=True)}
+    found = [judged.get(id(one)) or _unjudged(one) for one in given]
     return Findings(
-        answer=answer_of_all(found, names_of([one.recording for one in opened])),
+        answer=answer_of_all(found, names_of(given)),
         recordings=found,
         copies=copies,
     )
@@ -61,6 +65,20 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
     """Return what one recording shows on its own."""
     return analyze([recording], window_s).recordings[0]
+
+
+def _unjudged(recording: Recording) -> RecordingFindings:
+    findings = RecordingFindings(
+        path=recording.path_text,
+        drive=recording.meta.drive,
+        conditions=dict(recording.meta.conditions),
+        steps=[],
+        sensors=[],
+        notes=[],
+        changes=recording.changes,
+    )
+    findings.answer = answer_of(findings)
+    return findings
 
 
 def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> RecordingFindings:
@@ -98,6 +116,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
             *notes_for(recording, views, [v for v in views if v.step.name not in places]),
             *([] if no_temp is None else [no_temp]),
         ],
+        changes=recording.changes,
         no_temp=no_temp,
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,

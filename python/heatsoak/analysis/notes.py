@@ -134,8 +134,6 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
         notes.append("the recording was cut short, or is still running")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
-    if recording.was_changed:
-        notes.append("samples.parquet was changed or damaged after it was recorded")
     for view in views:
         if not view.has_rates:
             notes += [f"'{view.step.name}': {text}" for text in temperature_notes(view)]

@@ -101,6 +101,12 @@ PowerOption = Annotated[
         help="Take power from this power meter's log; --shift then shifts the meter.",
     ),
 ]
+DamagedOption = Annotated[
+    bool,
+    typer.Option(
+        "--damaged", help="Also read what was changed after it was made, as far as it can be."
+    ),
+]
 SeparateOption = Annotated[
     bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
 ]
@@ -189,14 +195,24 @@ class Opened:
     recordings: Sequence[Recording] = ()
     broken: int = 0
 
+    def require_unchanged(self) -> None:
+        """Name recordings opened as damaged that were changed; raise ChangedError for others."""
+        from heatsoak.recording import CHANGED
+
+        for one in self.recordings:
+            one.require_unchanged()
+            if one.changes is not None:
+                announce(f"{one.path}: {CHANGED}: {one.changes}")
+
     def leave_out(self, error: UsageError) -> None:
         """Name a recording that cannot be read."""
         announce(f"left out: {error}")
         self.broken += 1
 
     def exit_code(self, code: int = 0) -> int:
-        """Return the command's exit code, which is an error's where a recording was left out."""
-        return ToolError.exit_code if self.broken else code
+        """Return the command's exit code, which is an error's where a recording was not read."""
+        is_whole = self.broken == 0 and all(one.is_readable for one in self.recordings)
+        return code if is_whole else ToolError.exit_code
 
 
 def open_recordings(
@@ -207,10 +223,14 @@ def open_recordings(
     *,
     separate: bool,
     power: Path | None = None,
+    damaged: bool = False,
+    with_changed: bool = False,
 ) -> Opened:
     """Open recordings and logs of other tools, as the shared options say.
 
-    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it.
+    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it. Recordings that
+    were changed after they were made are kept `with_changed`, to say so of them; else they are left
+    out, or refused with ChangedError, unless `damaged` is true.
     """
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, open_all, with_meter
@@ -225,11 +245,15 @@ def open_recordings(
             joins=not separate,
             progress=progress,
             on_broken=opened.leave_out,
+            damaged=damaged,
+            with_changed=with_changed,
         )
     if power is not None:
         opened.recordings = with_meter(
             opened.recordings, power, replace(options, device=None), shift_s=shift_s
         )
+    if not with_changed:
+        opened.require_unchanged()
     return opened
 
 

@@ -7,6 +7,7 @@ import typer
 
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    DamagedOption,
     DeviceOption,
     FormatOption,
     MapOption,
@@ -68,6 +69,7 @@ def compare_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    damaged: DamagedOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Compare recordings that differ in one condition."""
@@ -76,7 +78,7 @@ def compare_command(
     from heatsoak.analysis.comparison import NotAlikeError, compare
     from heatsoak.report.comparison import print_comparison
 
-    opened = open_recordings(paths, mapping, device, shift_s, separate=separate)
+    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, damaged=damaged)
     try:
         comparison = compare(
             opened.recordings,

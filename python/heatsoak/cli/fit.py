@@ -8,6 +8,7 @@ import typer
 from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    DamagedOption,
     DeviceOption,
     FormatOption,
     MapOption,
@@ -60,6 +61,7 @@ def fit_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    damaged: DamagedOption = False,
     power: PowerOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
@@ -70,7 +72,9 @@ def fit_command(
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
     check_free(outputs, force=force, inputs=[*paths, *filter(None, (power,))])
-    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    opened = open_recordings(
+        paths, mapping, device, shift_s, separate=separate, power=power, damaged=damaged
+    )
     twin = fit(opened.recordings, chosen)
     if output is not None:
         twin.save(output)

@@ -188,9 +188,10 @@ def _with_power(
     if had_power:
         text = "the power that it was recorded with was set aside for the meter's"
         events.append(Event(t_s=0.0, kind="info", text=text))
-    return InMemoryRecording(recording.path, meta, samples, events)
+    return InMemoryRecording(recording.path, meta, samples, events, recording.changes)
 
 
 def _with_warning(recording: Recording, text: str) -> InMemoryRecording:
     events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
-    return InMemoryRecording(recording.path, recording.meta, recording.samples(), events)
+    samples = recording.samples()
+    return InMemoryRecording(recording.path, recording.meta, samples, events, recording.changes)

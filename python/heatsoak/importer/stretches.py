@@ -249,7 +249,7 @@ def is_undivided(recording: Recording) -> bool:
 
 def divided(recording: Recording) -> Recording:
     """Return a watch with a step for each stretch of load; any other recording as it is."""
-    if not is_undivided(recording):
+    if not (is_undivided(recording) and recording.is_readable):
         return recording
     samples = recording.samples()
     if samples.is_empty():
@@ -280,4 +280,6 @@ def divided(recording: Recording) -> Recording:
     )
     own = [event.model_copy(update={"t_s": event.t_s + moved_s}) for event in recording.events]
     events = sorted([*own, *found.events], key=lambda event: event.t_s)
-    return InMemoryRecording(recording.path, meta_of_log, found.samples(), events)
+    return InMemoryRecording(
+        recording.path, meta_of_log, found.samples(), events, recording.changes
+    )

@@ -8,11 +8,13 @@ from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.in_memory import InMemoryRecording, save_all
+from heatsoak.recording.integrity import CHANGED
 from heatsoak.recording.meta import META, Boot, CopyPart, Event, RecordingMeta, SensorMeta, Status
 from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [
+    "CHANGED",
     "META",
     "Boot",
     "CopyPart",

@@ -21,10 +21,16 @@ class InMemoryRecording(Recording):
     """
 
     def __init__(
-        self, path: Path, meta: RecordingMeta, samples: pl.DataFrame, events: list[Event]
+        self,
+        path: Path,
+        meta: RecordingMeta,
+        samples: pl.DataFrame,
+        events: list[Event],
+        changes: str | None = None,
     ) -> None:
-        """`samples` must have the columns that `meta` lists."""
-        super().__init__(path, meta)
+        """`samples` must have the columns that `meta` lists; `changes` are those of its source."""
+        super().__init__(path, meta, damaged=True)
+        object.__setattr__(self, "changes", changes)
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
         object.__setattr__(self, "_samples", typed)

@@ -4,7 +4,15 @@ import math
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, with_config
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    model_validator,
+    with_config,
+)
 from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
@@ -14,6 +22,8 @@ JOURNAL = "samples.jsonl"
 PARQUET = "samples.parquet"
 EVENTS = "events.jsonl"
 RAW = "raw"
+#: The key of the checksum of `PARQUET` in recordings that have none of the other files.
+OLDER_CHECKSUM = "samples_sha256"
 #: Disk space reserved during recording, for the final status when the disk is full.
 RESERVE = "reserve"
 #: Suffix of a file while it is written, before it replaces the final one.
@@ -184,8 +194,9 @@ class RecordingMeta(_Finite):
         tools: versions of the programs used.
         load: how the load was made, with the command lines.
         part_of_copy: which of a copy's two drives it is; None if it is not a copy.
-        samples_sha256: of `samples.parquet`, in hexadecimal; None until it exists, and in
-            recordings of older versions.
+        sha256: checksums of the files, in hexadecimal, by name; that of `recording.json` is of
+            the file without itself. Empty until the end, and of older versions' files only that of
+            `samples.parquet`, if any.
     """
 
     schema_version: Literal[1] = 1
@@ -203,7 +214,14 @@ class RecordingMeta(_Finite):
     started_boot: Boot | None = None
     duration_s: Duration | None = None
     part_of_copy: CopyPart | None = None
-    samples_sha256: str | None = None
+    sha256: dict[str, str] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_version(cls, given: Any) -> Any:
+        if isinstance(given, dict) and (older := given.get(OLDER_CHECKSUM)) is not None:
+            return {"sha256": {PARQUET: older}} | given
+        return given
 
 
 class Event(_Finite):

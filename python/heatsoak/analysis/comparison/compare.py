@@ -135,10 +135,13 @@ def compare(
     models are compared separately, unless `pool_models` is true. `findings` are those of the
     recordings, in the same order; without them, headlines do not say what throttles.
     Recordings are compared if all other conditions are the same and both were run alike. Raises
-    UsageError if there is nothing to compare, and NotAlikeError, with a line for each pair of
-    recordings, if none were run alike, unless `anyway` is true.
+    UsageError if there is nothing to compare, ChangedError if a recording was changed after it was
+    made, and NotAlikeError, with a line for each pair of recordings, if none were run alike, unless
+    `anyway` is true.
     """
     _refuse_unknown(rank_by)
+    for one in recordings:
+        one.require_unchanged()
     runs, notes = group_runs(recordings, by)
     chosen, said = choose_baseline(runs, by, baseline)
     notes += said

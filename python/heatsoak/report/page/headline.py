@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.answer import said_of_changes
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Named, Names
@@ -37,6 +38,19 @@ def headline(
     comparisons: Sequence[Comparison] = (),
 ) -> Headline:
     """Return what the recordings show overall; if they were compared, what differs."""
+    told = _told(names, found, workloads, comparisons)
+    changed = said_of_changes(found.recordings)
+    if changed is None or told.text.startswith(changed):
+        return told
+    return told.model_copy(update={"text": f"{changed} {told.text}"})
+
+
+def _told(
+    names: Names,
+    found: Findings,
+    workloads: Sequence[WorkloadSection],
+    comparisons: Sequence[Comparison],
+) -> Headline:
     whole = _of_all(names, found, workloads)
     compared = next((one for one in comparisons if one.headlines), None)
     if compared is None:
