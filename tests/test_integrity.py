@@ -37,6 +37,7 @@ def recorded(path: Path, slot: str, *, falls: float = 0.5) -> Recording:
                 for second, temp_c in zip(t_s, hot, strict=True)
             ],
             "temp_c.composite": hot,
+            "throttle_count.tmt1": [max(second // 10 - 16, 0.0) for second in t_s],
         }
     )
     return make_recording(path, samples, rw="write", bs="128k", conditions={"slot": slot})
@@ -277,7 +278,7 @@ def test_the_list_of_a_server_says_it_and_no_page_shows_it(copied: Path) -> None
     for entry in entries:
         shelf.judge(entry)
     assert shelf.answers(entries)["r"].sentence == f"T{CHANGED}."  # type: ignore[union-attr]
-    assert "r" not in [one.name for one in shelf.show(entries).page.recordings]
+    assert "r" not in [one.findings.path for one in shelf.show(entries).page.recordings]
     with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
         shelf.show([entry for entry in entries if entry.name == "r"])
 

@@ -144,11 +144,8 @@ def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
     elif "-o" in line:
         assert [said.startswith(f"heatsoak: left out: {changed}") for said in told] == [True]
     else:
-        assert told == []
-        start = (
-            "1 of 3 recordings was changed after it was made: all/b: samples.parquet is not what"
-        )
-        assert start in done.stdout
+        assert [said.startswith(f"heatsoak: {changed}") for said in told] == [True]
+        assert "1 of 3 recordings was changed after it was made: all/b: samples" in done.stdout
         return
     if "-o" in line:
         written = (tmp_path / line.split()[-1]).read_text()

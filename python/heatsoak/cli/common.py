@@ -197,10 +197,15 @@ class Opened:
 
     def require_unchanged(self) -> None:
         """Name recordings opened as damaged that were changed; raise ChangedError for others."""
+        for one in self.recordings:
+            one.require_unchanged()
+        self.name_changed()
+
+    def name_changed(self) -> None:
+        """Name recordings that were changed after they were made."""
         from heatsoak.recording import CHANGED
 
         for one in self.recordings:
-            one.require_unchanged()
             if one.changes is not None:
                 announce(f"{one.path}: {CHANGED}: {one.changes}")
 
@@ -252,7 +257,9 @@ def open_recordings(
         opened.recordings = with_meter(
             opened.recordings, power, replace(options, device=None), shift_s=shift_s
         )
-    if not with_changed:
+    if with_changed:
+        opened.name_changed()
+    else:
         opened.require_unchanged()
     return opened
 
