@@ -79,7 +79,7 @@ ANY: dict[str, Damage] = {
     "its second half": lambda data, _: data[len(data) // 2 :],
     "its last byte gone": lambda data, _: data[:-1],
     "its first byte gone": lambda data, _: data[1:],
-    "a byte gone within": lambda data, _: data[:99] + data[100:],
+    "a byte gone within": lambda data, _: data[:60] + data[61:],
     "a byte more at the end": lambda data, _: data + b"x",
     "zeroes": lambda data, _: bytes(len(data)),
     "zeroes at the end": lambda data, _: data[:-200] + bytes(200),
