@@ -275,7 +275,7 @@ def test_the_json_is_as_its_schema_says(runs: Path, tmp_path: Path) -> None:
 def test_a_twin_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "twin.toml").write_text("schema_version = 1\n")
     with pytest.raises(
-        UsageError, match=r"twin.toml: is no twin that heatsoak fit wrote: answer is missing"
+        UsageError, match=r"twin.toml: is not a twin written by heatsoak fit: answer is missing"
     ):
         Twin.load(tmp_path / "twin.toml")
 

@@ -55,9 +55,9 @@ def rates(counter: Array, t_s: Array) -> Array:
         return np.where(valid, moved / seconds, np.nan)
 
 
-def run_slices(t_s: Array, least_jump_s: float = 0.0) -> list[slice]:
-    """Return the stretches in which time does not jump back by more than `least_jump_s`."""
-    ends = np.flatnonzero(np.diff(t_s) < -least_jump_s) + 1
+def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:
+    """Return the stretches in which time does not jump back by more than `min_jump_s`."""
+    ends = np.flatnonzero(np.diff(t_s) < -min_jump_s) + 1
     bounds = [0, *ends.tolist(), len(t_s)]
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 

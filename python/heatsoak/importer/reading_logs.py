@@ -155,7 +155,7 @@ def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Readin
     logs = []
     for hours, which in drives_h.items():
         own_t_s = t_s[which]
-        runs = run_slices(own_t_s, least_jump_s=1.0)
+        runs = run_slices(own_t_s, min_jump_s=1.0)
         if len(runs) > MAX_RUNS:
             raise source.error(f"has a clock that goes back {len(runs) - 1} times")
         label = " ".join(["" if drives.is_alone else device, hours])

@@ -493,7 +493,7 @@ class Twin(_Row):
     def load(cls, path: Path) -> Self:
         """Read one from a TOML file; raises UsageError that says what is wrong in it."""
         data = _without_simulated(toml_file(path))
-        return validated(cls, data, f"{path}: is no twin that heatsoak fit wrote")
+        return validated(cls, data, f"{path}: is not a twin written by heatsoak fit")
 
 
 def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:

@@ -181,7 +181,7 @@ class _Table:
     def _owners(
         self, section: Section, times: Times, by_role: dict[str, ReadColumn]
     ) -> Sequence[str] | None:
-        """Whose each row is, by the fewest columns that tell rows of one time apart."""
+        """Which drive or host each row is of, by as few columns as tell rows of one time apart."""
         owner = by_role.get("device")
         self._identity = _identity(owner.header) if owner is not None else "path"
         told: dict[int, Sequence[str]] = {}
