@@ -10,7 +10,7 @@ from pydantic import Field
 
 from heatsoak.errors import HeatsoakError
 from heatsoak.fio import Differencer, FioStatus
-from heatsoak.importer.formats.results import DIRECTIONS
+from heatsoak.importer.formats.results.core import DIRECTIONS
 from heatsoak.importer.lenient import AnObject, Count, JsonObject, Lenient, Positive, Text
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.counters import CounterRows, Job, StepCounters
-from heatsoak.importer.formats.results import DIRECTIONS, numbered
+from heatsoak.importer.formats.results.core import DIRECTIONS, numbered
 from heatsoak.importer.frames import build
 from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark

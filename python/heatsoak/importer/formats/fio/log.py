@@ -18,7 +18,7 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.hist import histogram, is_histogram
 from heatsoak.importer.formats.fio.parts import DirectionRows, LogKind, Part, Quantity, samples_of
-from heatsoak.importer.formats.results import numbered
+from heatsoak.importer.formats.results.core import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
