@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,6 +26,12 @@ _MAX_NAME = 120
 _MAX_AT_ONCE = 1 << 20
 #: Files of one run tell its times within this, and its bytes within this share.
 _SAME_S, _SAME_BYTES = 3.0, 0.1
+#: What names of files of one run may end in.
+_ENDS = re.compile(
+    r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
+)
+#: What is asked for in a step, which one file of a run may not know.
+_ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread")
 
 Row = dict[str, float]
 Lines = Mapping[str, re.Pattern[str]]
@@ -251,3 +258,97 @@ def numbered(logs: Sequence[Log], marks: Sequence[str] = ()) -> list[Log]:
         replace(log, label=f"run {index}{', ' * bool(mark)}{mark}")
         for index, (log, mark) in enumerate(zip(logs, marks, strict=True), 1)
     ]
+
+
+# --- the files of one run ---
+
+
+def join_results(logs: Sequence[Log]) -> list[Log]:
+    """Return `logs`, those of one run of a benchmark as one.
+
+    What has a series leads, with what the others know of its load and its time.
+    """
+    found: list[Log] = []
+    for log in logs:
+        same = next((n for n, known in enumerate(found) if _are_of_one_run(known, log)), None)
+        if same is None:
+            found.append(log)
+        else:
+            found[same] = _as_one(*sorted((found[same], log), key=lambda one: -one.samples.height))
+    return found
+
+
+def _are_of_one_run(one: Log, other: Log) -> bool:
+    """Whether two files of the same benchmark tell of the same tests; one of them has means."""
+    has_means = any(log.samples.height == len(log.steps) for log in (one, other))
+    is_alike = one.format == other.format and len(one.steps) == len(other.steps)
+    if one.logs_on or not has_means or not is_alike or one.source == other.source:
+        return False
+    if one.start_unix_s is not None and other.start_unix_s is not None:
+        if abs(one.start_unix_s - other.start_unix_s) > _SAME_S:
+            return False
+    elif _ENDS.sub("", one.source) != _ENDS.sub("", other.source):
+        return False
+    shared = [name for name in ("bw_mb_s", "iops") if one.has_any(name) and other.has_any(name)]
+    spans = [_spans(log, shared[0]) if shared else [] for log in (one, other)]
+    if any(len(own) != len(one.steps) for own in spans):
+        return False
+    for (_, lasted_s, usual_s, moved), (_, its_s, its_usual_s, its_moved) in zip(
+        *spans, strict=True
+    ):
+        usual_s = max(usual_s, its_usual_s)  # a series may lack its last interval
+        share = max(_SAME_BYTES, usual_s / lasted_s)
+        if abs(lasted_s - its_s) > _SAME_S + usual_s:
+            return False
+        if abs(moved - its_moved) > share * max(moved, its_moved):
+            return False
+    return True
+
+
+def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
+    """Return when each step began, how long it and its longest interval were, what was moved."""
+    if not {"step", "interval_s"} <= set(log.samples.columns):
+        return []
+    rates = [name for name in log.samples.columns if name.endswith(quantity)]
+    found = []
+    for own in log.samples.partition_by("step", maintain_order=True):
+        interval_s = own["interval_s"].fill_null(0.0).to_numpy()
+        begin_s = own["t_s"][0] - interval_s[0]
+        usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
+        moved = own.select(pl.sum_horizontal(rates)).to_series().fill_null(0.0).to_numpy()
+        lasted_s = own["t_s"][-1] - begin_s
+        if lasted_s > 0:
+            found.append((float(begin_s), lasted_s, usual_s, float((moved * interval_s).sum())))
+    return found
+
+
+def _as_one(leader: Log, other: Log) -> Log:
+    """Return the leader with what another file of the same run knows besides."""
+    steps = [
+        own.model_copy(
+            update={name: getattr(more, name) for name in _ASKED if getattr(own, name) is None}
+        )
+        for own, more in zip(leader.steps, other.steps, strict=True)
+    ]
+    said = Remark(f"{Path(other.source).name} tells of the same run: its means are not shown")
+    found = replace(
+        leader,
+        steps=tuple(steps),
+        drive={**other.drive, **leader.drive},
+        tools={**other.tools, **leader.tools},
+    )
+    if leader.start_unix_s is not None or other.start_unix_s is None:
+        return found.with_remarks(said)
+    # each step is where the other file dates it
+    begins = [[begin for begin, *_ in _spans(log, "interval_s")] for log in (leader, other)]
+    late_s = {
+        step.name: dated - own for step, own, dated in zip(leader.steps, *begins, strict=True)
+    }
+    late = pl.col("step").replace_strict(late_s, return_dtype=pl.Float64)
+    return replace(
+        found,
+        samples=found.samples.with_columns(pl.col("t_s") + late),
+        clock=other.clock,
+        start_unix_s=other.start_unix_s,
+        remarks=(*(one for one in leader.remarks if one.touches != ("time",)), said),
+    )
