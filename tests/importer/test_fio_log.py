@@ -164,7 +164,7 @@ def test_damage_is_said_and_the_rest_read() -> None:
     text += rows(*((500 * i, 8000, 0, 0) for i in range(2, 6))) + "3000, 80"
     log = one("x_bw.1.log", text)
     assert log.samples.height == 5
-    assert doubts(log) == ["x_bw.1.log: could not read 2 lines, the first is line 2"]
+    assert doubts(log) == ["x_bw.1.log: 2 lines could not be read, the first is line 2"]
 
 
 def test_other_encodings_and_line_ends_say_the_same() -> None:

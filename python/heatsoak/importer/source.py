@@ -128,9 +128,9 @@ class Source:
         """Note damage that does not keep the rest from being read."""
         self.remarks[text] = Remark(f"{self.name}: {text}", True, touches)
 
-    def skip(self, line: int) -> None:
-        """Count a line that could not be read: a remark says how many there were."""
-        self._skipped, self._first_skipped = self._skipped + 1, self._first_skipped or line
+    def skip(self, line: int, count: int = 1) -> None:
+        """Count lines that could not be read, from `line` on: a remark says how many there were."""
+        self._skipped, self._first_skipped = self._skipped + count, self._first_skipped or line
         text = f"line {line} could not be read"
         if self._skipped > 1:
             first = self._first_skipped

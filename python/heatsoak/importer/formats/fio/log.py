@@ -192,8 +192,7 @@ def _fed(source: Source) -> FioLog:
         raise source.error("its times go backwards repeatedly: is it sorted by another column?")
     count, first = log.skipped
     if count:
-        lines = f"line {first}" if count == 1 else f"{count} lines, the first is line {first}"
-        source.remark(f"could not read {lines}")
+        source.skip(first, count)
     return log
 
 
