@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Source, import_files, read
 
 DATA = Path(__file__).parent / "data" / "elbencho"
@@ -79,18 +78,6 @@ def test_results_give_each_phase_s_mean_and_its_parameters(name: str) -> None:
     assert log.samples["read_bw_mb_s"][2] == pytest.approx(17.4, rel=0.06)
     assert log.samples["read_lat_us"][2] == pytest.approx(2149, rel=0.01)
     assert any("--livecsv" in remark.text for remark in log.remarks)
-
-
-def test_phases_that_moved_nothing_are_refused() -> None:
-    header = (DATA / "v2.csv").read_text().split("\n")[0]
-    with pytest.raises(UsageError, match="no phase that read or wrote"):
-        read(Source.of_bytes("log", f"{header}\n,SYNC,1000,Total,,0,0,0,0,0,0,4,1,,\n".encode()))
-
-
-def test_damaged_lines_are_counted() -> None:
-    text = (DATA / "live.csv").read_text().replace(",4000,Total", ",x,Total", 1)
-    (log,) = read(Source.of_bytes("log", text.encode()))
-    assert any("line 5 could not be read" in r.text for r in log.remarks if r.doubt)
 
 
 def test_the_files_of_one_run_are_one_recording(tmp_path: Path) -> None:
