@@ -172,8 +172,8 @@ def _logs_of(
             start_unix_s=part.first_ms / 1000 if part.absolute else None,
             steps=(observed_of(name.prefix, [part]),),
             family=name.prefix,
-            remarks=(*remarks, *several, *remarks_on(source.name, part)),
-            details={"fio_part": part},
+            remarks=(*remarks, *several, *(alone := tuple(remarks_on(source.name, part)))),
+            details={"fio_part": part, "fio_alone": alone},
         )
         for part, remarks in parts
     ]

@@ -115,7 +115,7 @@ def observed_load(
         name=name,
         reads=reads,
         writes=writes,
-        rw=f"{'rand' * bool(random)}{direction}" if known else None,  # type: ignore[arg-type]
+        rw=f"{'rand' * bool(random)}{direction}" if known else None,
         bs=_whole(block, 1 << 34),
         iodepth=_whole(depth, _MAX_AT_ONCE),
         numjobs=_whole(jobs, _MAX_AT_ONCE),

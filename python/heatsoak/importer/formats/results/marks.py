@@ -135,11 +135,12 @@ def _as_ssd_runs(source: Source) -> Iterator[_Run]:
                 source.skip(line)
             elif value > 0:
                 way, (name, random, block, jobs) = found["way"].lower(), test
-                values = {
+                units: dict[str, dict[str, float | None]] = {
                     "mb/s": {"bw_mb_s": value * MIB / MB},
                     "ms": {"lat_us": value * 1000},
                     "iops": {"iops": value, "bw_mb_s": value * block / MB if block else None},
-                }[found["unit"].lower()]
+                }
+                values = units[found["unit"].lower()]
                 load = {"random": random, "block": block, "depth": 1, "jobs": jobs}
                 rows = mean(None, {f"{way}_{key}": each for key, each in values.items()})
                 run.tests.append(Test(f"{name}, {way}", rows, {"direction": way, **load}))

@@ -156,7 +156,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     )
 
 
-def _step(load: _Load, asked: dict[str, float]) -> Observed:
+def _step(load: _Load, asked: dict[str, Any]) -> Observed:
     name, pattern, block, reads_pct = load
     direction = pattern and pattern.removeprefix("rand")
     return observed_load(
@@ -179,6 +179,7 @@ def _drive(info: Any) -> dict[str, Any]:
 
 def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
     """Yield the runs of fio in the order in which they were."""
+    load: _Load
     if tag == "writesat":
         latencies = _list(_at(matrix, 1))
         for index, value in enumerate(_list(_at(matrix, 0))):
