@@ -92,7 +92,6 @@ def observed_load(
     depth: float | None = None,
     jobs: float | None = None,
     reads_pct: float | None = None,
-    did: tuple[bool, bool] | None = None,
     about: str = "",
 ) -> Observed:
     """Return a step.
@@ -105,16 +104,14 @@ def observed_load(
         depth: I/Os in flight.
         jobs: threads or processes.
         reads_pct: how much of a mix was reading; what was not mixed takes none.
-        did: whether it read and whether it wrote, where that is told by `direction` alone.
         about: what else the file says of it.
     """
-    reads, writes = did or (direction != "write", direction != "read")
     known = direction is not None and random is not None
     mixed = reads_pct is not None and 0 <= reads_pct <= 100 and direction == "rw"
     return Observed(
         name=name,
-        reads=reads,
-        writes=writes,
+        reads=direction != "write",
+        writes=direction != "read",
         rw=f"{'rand' * bool(random)}{direction}" if known else None,
         bs=_whole(block, 1 << 34),
         iodepth=_whole(depth, _MAX_AT_ONCE),
@@ -163,7 +160,7 @@ class Test:
         return self.rows[-1]["t_s"]
 
     @property
-    def did(self) -> tuple[bool, bool]:
+    def did(self) -> dict[str, bool]:
         """Whether its samples tell of reads, and of writes; both where of neither."""
         did = {
             column.partition("_")[0]
@@ -171,7 +168,13 @@ class Test:
             for column, value in row.items()
             if column.endswith(("_iops", "_bw_mb_s")) and value > 0
         }
-        return "read" in did or "write" not in did, "write" in did or "read" not in did
+        reads, writes = "read" in did, "write" in did
+        return {"reads": reads or not writes, "writes": writes or not reads}
+
+    def step(self) -> Observed:
+        """Return its load; whether it read and wrote is told by what was asked, or was done."""
+        step = observed_load(self.name, **self.load)
+        return step.model_copy(update=self.did) if step.reads and step.writes else step
 
 
 def mean(seconds: float | None, values: Mapping[str, float | None]) -> list[Row]:
@@ -197,7 +200,7 @@ def log_of(
         spans = [test.wait_s + test.lasted_s for test in tests]
         ends_s = accumulate(spans)
         starts_s = [end_s - test.lasted_s for end_s, test in zip(ends_s, tests, strict=True)]
-    steps = distinct([observed_load(test.name, **test.load) for test in tests])
+    steps = distinct([test.step() for test in tests])
     rows = [
         {**row, "t_s": start_s + row["t_s"], "step": step.name}
         for test, step, start_s in zip(tests, steps, starts_s, strict=True)

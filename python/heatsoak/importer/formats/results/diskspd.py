@@ -387,9 +387,7 @@ def _test(span: _Span) -> Test | None:
         or sum(target.get("threads") or 0.0 for target in span.targets)
         or None,
     }
-    test = Test(" ".join(words) or "test", rows, load | asked, span.asked.get("warmup_s") or 0.0)
-    test.load["did"] = test.did
-    return test
+    return Test(" ".join(words) or "test", rows, load | asked, span.asked.get("warmup_s") or 0.0)
 
 
 def _samples(span: _Span) -> list[Row]:

@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import MIB, Row, Test, lines_of, log_of, told
+from heatsoak.importer.formats.results.core import (
+    DIRECTIONS,
+    MIB,
+    Row,
+    Test,
+    lines_of,
+    log_of,
+    told,
+)
 from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
@@ -80,13 +88,9 @@ def _log(source: Source, phases: Sequence[_Phase], overlap_s: float, remark: Rem
     """Return the log of phases, at their dates where these rise as the phases last."""
     for phase in phases:
         name = phase.name[:_MAX_NAME].strip()
-        did = {column.partition("bw")[0] for row in phase.rows for column in row if "bw_" in column}
-        reads, writes = (bool(did & {"", f"{way}_"}) for way in ("read", "write"))
-        phase.load |= {
-            "direction": "rw" if reads == writes else "read" if reads else "write",
-            "did": (reads, writes),
-            "about": "" if phase.name in _DIRECTIONS else name,
-        }
+        ways = [way for way in DIRECTIONS if phase.did[f"{way}s"]]
+        phase.load["direction"] = ways[0] if len(ways) == 1 else "rw"
+        phase.load["about"] = "" if phase.name in _DIRECTIONS else name
         phase.name = name or "phase"
     more: dict[str, Any] = {}
     if all(_DATE.match(phase.stamp) for phase in phases):

@@ -439,13 +439,12 @@ def _of_block(test: _Test, block: _Block, samples: list[Row], device: str | None
         names = {row.specification for row in rows} - {""} or set(test.specifications) - {""}
     name = names.pop() if len(names) == 1 else "mixed specifications" if names else "test"
     depths = [row.values.get("queue_depth") for row in (*results[:1], *block.series[:1])]
-    found = Test(name, samples, _load(test.specifications.get(name) or _from_name(name)))
-    found.load |= {
+    asked = {
         "depth": next((depth for depth in depths if depth is not None), None),
         "jobs": _sum(results, "disks") if device is None else float(len(results)),
-        "did": found.did,
     }
-    return found
+    known = _load(test.specifications.get(name) or _from_name(name))
+    return Test(name, samples, known | asked)
 
 
 def _from_name(name: str) -> list[tuple[float, ...]]:
