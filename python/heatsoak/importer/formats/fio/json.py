@@ -30,6 +30,8 @@ _BLOCK = re.compile(r"(\d{1,12})([kmg]?)b?", re.IGNORECASE | re.ASCII)
 #: Options that hold the load back, and have to be known by whoever looks for throttling.
 _LIMITS = ("rate", "rate_iops", "rate_min", "thinktime", "flow")
 _MAX_DEPTH = 1 << 20
+#: Where jobs stand in a document; those of several machines in the second.
+_JOBS = ("jobs", "client_stats")
 #: How fio's output for people begins, or its results do.
 _TEXT = re.compile(r"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE)
 
@@ -311,22 +313,18 @@ def _logs(source: Source, runs: list[FioRun]) -> list[Log]:
 
 def _documents(source: Source) -> Iterator[_Document]:
     """Yield fio's documents, with the jobs of all clients."""
-    broken: list[int] = []
     for found in source.documents():
         value = found.value
-        listed = (
-            [value.get(key) for key in ("jobs", "client_stats")] if isinstance(value, dict) else []
-        )
-        jobs = next((each for each in listed if isinstance(each, list)), [])
-        version = text_of(value.get("fio version")) if listed else ""
-        every = [Job.of(job, version) for job in jobs if isinstance(job, dict)]
+        if not isinstance(value, dict):
+            continue
+        jobs = next((value[k] for k in _JOBS if isinstance(value.get(k), list)), None)
+        version = text_of(value.get("fio version"))
+        every = [Job.of(job, version) for job in jobs or () if isinstance(job, dict)]
         single = [job for job in every if job.name != "All clients"]
         if every:
             yield _Document(value, single or every)
-        elif listed and ("fio version" in value or any(isinstance(each, list) for each in listed)):
-            broken.append(found.line)
-    if broken:
-        source.remark(f"{len(broken)} documents have no jobs, the first is in line {broken[0]}")
+        elif jobs is not None or "fio version" in value:
+            source.skip(found.line)
 
 
 #: The version of the format, fio's own since version 3, the job, its group, its error.
