@@ -94,3 +94,14 @@ def test_the_files_of_one_run_are_one_recording(tmp_path: Path) -> None:
     times = recording.samples()["t_s"].to_list()
     assert times == pytest.approx([2, 4, 6, 8.127, 10.127, 12.127], abs=1e-3)
     assert recording.meta.started_unix_s == pytest.approx(1795257106.714)
+
+
+def test_two_drives_that_were_tested_at_once_are_two_recordings(tmp_path: Path) -> None:
+    text = (DATA / "res.csv").read_text()
+    for drive, wrote_ms in (("a", "6052"), ("b", "6031")):
+        (tmp_path / drive).mkdir()
+        (tmp_path / drive / "res.csv").write_text(text.replace("6052", wrote_ms))
+        (tmp_path / drive / "other.json").write_text(
+            (DATA / "res.json").read_text().replace("6052", wrote_ms)
+        )
+    assert len(import_files([tmp_path])) == 2

@@ -24,8 +24,9 @@ _MAX_NUMBER = 1e15
 _MAX_NAME = 120
 #: Limits of a queue depth and of a number of threads.
 _MAX_AT_ONCE = 1 << 20
-#: Files of one run tell its times within this, and its bytes within this share.
-_SAME_S, _SAME_BYTES = 3.0, 0.1
+#: Files of one run tell its times within this, and its bytes within this share; where their names
+#: differ they may be of two drives, unless times are the same to the millisecond.
+_SAME_S, _SAME_TO_THE_MS_S, _SAME_BYTES = 3.0, 0.002, 0.1
 #: What names of files of one run may end in.
 _ENDS = re.compile(
     r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
@@ -287,10 +288,14 @@ def _are_of_one_run(one: Log, other: Log) -> bool:
     is_alike = one.format == other.format and len(one.steps) == len(other.steps)
     if one.logs_on or not has_means or not is_alike or one.source == other.source:
         return False
-    if one.start_unix_s is not None and other.start_unix_s is not None:
-        if abs(one.start_unix_s - other.start_unix_s) > _SAME_S:
+    if one.format.startswith("fio-"):  # see `join_fio`
+        return False
+    is_named_alike = _ENDS.sub("", one.source) == _ENDS.sub("", other.source)
+    same_s = _SAME_S if is_named_alike else _SAME_TO_THE_MS_S
+    if one.start_unix_s is None or other.start_unix_s is None:
+        if not is_named_alike:
             return False
-    elif _ENDS.sub("", one.source) != _ENDS.sub("", other.source):
+    elif abs(one.start_unix_s - other.start_unix_s) > same_s:
         return False
     shared = [name for name in ("bw_mb_s", "iops") if one.has_any(name) and other.has_any(name)]
     spans = [_spans(log, shared[0]) if shared else [] for log in (one, other)]
@@ -301,7 +306,7 @@ def _are_of_one_run(one: Log, other: Log) -> bool:
     ):
         usual_s = max(usual_s, its_usual_s)  # a series may lack its last interval
         share = max(_SAME_BYTES, usual_s / lasted_s)
-        if abs(lasted_s - its_s) > _SAME_S + usual_s:
+        if abs(lasted_s - its_s) > same_s + usual_s * is_named_alike:
             return False
         if abs(moved - its_moved) > share * max(moved, its_moved):
             return False
