@@ -33,7 +33,7 @@ def test_without_times_the_command_line_has_the_interval() -> None:
     assert log.samples["cpu_pct"][0] == pytest.approx(100 - 77.010 - 13.065)
     doubts = "; ".join(remark.text for remark in log.remarks if remark.doubt)
     assert "every 5 s" in doubts
-    assert "line 11 could not be read" in doubts
+    assert "1 lines could not be read, the first is line 11" in doubts
     assert not log.steps[0].reads
 
 

@@ -134,7 +134,7 @@ class Devices:
         self.headers: dict[str, None] = {}
         #: Whether rates are given as what was moved in a report's interval.
         self.are_totals = False
-        self.unread = source.skip
+        self._unread = self._first_unread = 0
 
     def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a device in a report."""
@@ -149,6 +149,11 @@ class Devices:
         """Add a value of the host in a report."""
         self.host.setdefault(column, DeviceRows()).add(report, [(column, value)])
 
+    def unread(self, line: int) -> None:
+        """Count a line that could not be read."""
+        self._unread += 1
+        self._first_unread = self._first_unread or line
+
     def logs(
         self, format: str, options: Options, runs: Sequence[Reports], *remarks: Remark
     ) -> list[Log]:
@@ -157,6 +162,10 @@ class Devices:
         Those that carried load, busiest first, or the one that `options` names. Raises UsageError
         where that is not in the log.
         """
+        if self._unread:
+            self._source.remark(
+                f"{self._unread} lines could not be read, the first is line {self._first_unread}"
+            )
         names, about = self._chosen(options, runs)
         if units := sysstat.unit_remark(self.headers):
             about.append(Remark(units))
