@@ -97,11 +97,8 @@ def test_the_files_of_one_run_are_one_recording(tmp_path: Path) -> None:
 
 
 def test_two_drives_that_were_tested_at_once_are_two_recordings(tmp_path: Path) -> None:
-    text = (DATA / "res.csv").read_text()
     for drive, wrote_ms in (("a", "6052"), ("b", "6031")):
-        (tmp_path / drive).mkdir()
-        (tmp_path / drive / "res.csv").write_text(text.replace("6052", wrote_ms))
-        (tmp_path / drive / "other.json").write_text(
-            (DATA / "res.json").read_text().replace("6052", wrote_ms)
-        )
+        for name in ("res.csv", "res.json"):
+            text = (DATA / name).read_text().replace("6052", wrote_ms)
+            (tmp_path / f"{name[4]}-of-{drive}.{name[4:]}").write_text(text)
     assert len(import_files([tmp_path])) == 2

@@ -106,9 +106,8 @@ def test_each_line_is_a_step_with_one_sample_and_a_mix_is_of_both_directions() -
     (log,) = results_of("crystaldiskmark/8.0.4-mix.txt")
     assert len(log.steps) == log.samples.height == 12
     first, mix = log.steps[0], log.steps[8]
-    assert (first.name, first.rw, first.bs, first.iodepth, first.numjobs) == (
-        ("sequential read 1MiB Q8T1", "read", 1 << 20, 8, 1)
-    )
+    assert first.name == "sequential read 1MiB Q8T1"
+    assert (first.rw, first.bs, first.iodepth, first.numjobs) == ("read", 1 << 20, 8, 1)
     assert (first.reads, first.writes) == (True, False)
     row = log.samples.row(0, named=True)
     assert (row["read_bw_mb_s"], row["read_iops"], row["read_lat_us"]) == (
@@ -145,19 +144,15 @@ def test_lines_before_version_7_name_their_direction_and_tests_not_run_are_left_
     assert "tests without a result, left out: 1" in remarks_of(log)
 
 
-def test_version_3_means_kib_by_kb() -> None:
+def test_version_3_means_kib_by_kb_and_zero_fill_is_noted() -> None:
     (log,) = results_of("crystaldiskmark/3.0.1.txt")
+    for filled in (log, *results_of("crystaldiskmark/8.0.4-utf16.txt")):
+        assert any("0Fill" in text for text in remarks_of(filled))
     blocks = [(step.bs, step.iodepth) for step in log.steps]
     assert blocks[2:6] == [(524288, None), (524288, None), (4096, 1), (4096, 1)]
     assert log.steps[6].iodepth == 32
     assert log.drive == {"path": "C:"}
     assert log.tools == {"crystaldiskmark": "3.0.1"}
-
-
-@pytest.mark.parametrize("name", ["8.0.4-utf16.txt", "3.0.1.txt"])
-def test_zero_fill_is_noted(name: str) -> None:
-    (log,) = results_of(f"crystaldiskmark/{name}")
-    assert any("0Fill" in text for text in remarks_of(log))
 
 
 def test_results_pasted_one_behind_the_other_are_runs() -> None:
