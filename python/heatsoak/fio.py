@@ -1,29 +1,74 @@
-"""fio's JSON status: counters since its start, and the rates between two documents.
+"""fio's JSON: counters since its start, and the rates between two documents.
 
 :class:`FioStatus` is what we read from a document, :class:`Differencer` makes sample rows from
-consecutive ones.
-
-fio's output is not trusted: anything that does not make sense raises ToolError.
+consecutive ones. The output of the fio that we run is not trusted: anything that does not make
+sense raises ToolError. Documents that others kept may be of any version, and damaged: what is
+missing or absurd there is 0 (:class:`Part`).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from heatsoak.errors import ToolError
 
-_DIRECTIONS = ("read", "write")
+DIRECTIONS = ("read", "write")
 #: Latency limits in ns above which I/Os are counted, by the suffix of their columns.
 OVER_NS = {"over_10ms": 10_000_000, "over_100ms": 100_000_000}
+#: Latencies, the best first: the object, ns of its unit, whether of completion alone.
+_LATENCIES = (
+    ("lat_ns", 1, False),
+    ("lat", 1000, False),
+    ("clat_ns", 1, True),
+    ("clat", 1000, True),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object in a document; where it `is_ours` something missing or absurd is an error."""
+
+    value: Mapping[str, Any]
+    is_ours: bool = False
+
+    def part(self, key: str) -> "Part":
+        """Return the object that stands at `key`."""
+        value = self.value.get(key)
+        if isinstance(value, dict):
+            return Part(value, self.is_ours)
+        if self.is_ours:
+            raise ToolError(f"fio's status document has no object '{key}': is fio older than 3.20?")
+        return Part({})
+
+    def count(self, key: str) -> int:
+        """Return a whole number from 0 on."""
+        value = self.value.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+            return value
+        if self.is_ours:
+            raise ToolError(f"fio's status document has no count '{key}'")
+        return int(value) if isinstance(value, float) and 0 <= value < 1 << 53 else 0
+
+    def number(self, key: str) -> float:
+        """Return a number; 0 for what is not finite, and for less where it is not ours."""
+        value = self.value.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            known = float(value) if abs(value) < 1e300 else 0.0
+            return known if self.is_ours else max(known, 0.0)
+        if self.is_ours:
+            raise ToolError(f"fio's status document has no number '{key}'")
+        return 0.0
 
 
 @dataclass
 class DirectionTotals:
-    """Totals of one direction since fio's start, over all jobs.
+    """Totals of one direction since fio's start.
 
     Attributes:
         bins: I/Os by latency in ns, as fio's histogram has them.
         lat_sum_ns: the sum of all latencies.
+        is_completion: whether latencies are those of completion alone.
     """
 
     bytes: int = 0
@@ -32,6 +77,68 @@ class DirectionTotals:
     lat_count: int = 0
     lat_sum_ns: float = 0.0
     bins: dict[str, int] = field(default_factory=dict)
+    is_completion: bool = False
+
+    @classmethod
+    def of(cls, done: Part, version: str = "") -> "DirectionTotals":
+        """Read what a job did in a direction; raises ToolError as :class:`Part` does."""
+        runtime_ms = done.count("runtime")
+        totals = cls(done.count("io_bytes"), done.count("total_ios"), runtime_ms)
+        if done.is_ours:
+            totals._take(done.part("lat_ns"), 1, is_completion=False)
+            return totals
+        totals.bytes *= 1024 if _in_kib(done, version) else 1
+        totals.ios = totals.ios or round(done.number("iops") * runtime_ms / 1000)
+        for key, unit_ns, is_completion in _LATENCIES:
+            if key in done.value:
+                totals._take(done.part(key), unit_ns, is_completion=is_completion)
+        return totals
+
+    def _take(self, latency: Part, unit_ns: int, *, is_completion: bool) -> None:
+        """Take latencies, as far as no better ones were there."""
+        count = latency.count("N") if latency.is_ours or "N" in latency.value else self.ios
+        mean = latency.number("mean")
+        if not self.lat_count and count and mean:
+            self.lat_count, self.lat_sum_ns = count, count * mean * unit_ns
+            self.is_completion |= is_completion
+        bins = latency.value.get("bins", {})
+        if latency.is_ours:
+            if not isinstance(bins, dict):
+                raise ToolError("fio's status document has latency bins that are not an object")
+            self.bins = bins
+        elif not self.bins and isinstance(bins, dict):
+            self.bins = {
+                str(int(ns) * unit_ns): ios
+                for ns, ios in bins.items()
+                if ns.isascii() and ns.isdigit() and len(ns) < 16
+                if isinstance(ios, int) and not isinstance(ios, bool) and 0 <= ios < 1 << 53
+            }
+            self.is_completion |= bool(self.bins) and is_completion
+
+    def add(self, other: "DirectionTotals") -> None:
+        """Add what another job did meanwhile."""
+        self.bytes += other.bytes
+        self.ios += other.ios
+        self.runtime_ms = max(self.runtime_ms, other.runtime_ms)
+        self.lat_count += other.lat_count
+        self.lat_sum_ns += other.lat_sum_ns
+        self.is_completion |= other.is_completion
+        if not self.bins:
+            self.bins = other.bins
+            return
+        self.bins = dict(self.bins)
+        for latency_ns, ios in other.bins.items():
+            self.bins[latency_ns] = _add_bins(self.bins.get(latency_ns, 0), ios)
+
+
+def _in_kib(done: Part, version: str) -> bool:
+    """Whether `io_bytes` is in KiB, as before version 3 of fio."""
+    if "io_kbytes" in done.value:
+        return False
+    kib_s, runtime_ms = done.number("bw"), done.count("runtime")
+    if kib_s > 8 and runtime_ms > 0:
+        return done.count("io_bytes") < 32 * kib_s * runtime_ms / 1000
+    return version.startswith(("fio-2", "fio-1"))
 
 
 @dataclass
@@ -44,31 +151,32 @@ class FioStatus:
     """
 
     timestamp_ms: int
-    error: int
-    read: DirectionTotals
-    write: DirectionTotals
-    usr_cpu_pct: float
-    sys_cpu_pct: float
+    error: int = 0
+    read: DirectionTotals = field(default_factory=DirectionTotals)
+    write: DirectionTotals = field(default_factory=DirectionTotals)
+    usr_cpu_pct: float = 0.0
+    sys_cpu_pct: float = 0.0
     trims: int = 0
     cpu_s: float = 0.0
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> "FioStatus":
-        """Read a document; raises ToolError if something is missing or absurd."""
+        """Read a document of ours; raises ToolError if something is missing or absurd."""
         jobs = document.get("jobs")
         if not isinstance(jobs, list) or not jobs:
             raise ToolError("fio's status document has no jobs")
-        status = cls(_stamp_ms(document), 0, DirectionTotals(), DirectionTotals(), 0.0, 0.0)
-        for job in jobs:
-            if not isinstance(job, dict):
+        status = cls(_stamp_ms(document))
+        for value in jobs:
+            if not isinstance(value, dict):
                 raise ToolError("fio's status document has a job that is not an object")
-            status.error = status.error or _count(job, "error")
-            status.usr_cpu_pct += _number(job, "usr_cpu")
-            status.sys_cpu_pct += _number(job, "sys_cpu")
-            status.trims += _count(_table(job, "trim"), "total_ios") if "trim" in job else 0
+            job = Part(value, is_ours=True)
+            status.error = status.error or job.count("error")
+            status.usr_cpu_pct += job.number("usr_cpu")
+            status.sys_cpu_pct += job.number("sys_cpu")
+            status.trims += job.part("trim").count("total_ios") if "trim" in value else 0
             status.cpu_s += _cpu_s(job)
-            for name in _DIRECTIONS:
-                _add(getattr(status, name), _table(job, name))
+            for name in DIRECTIONS:
+                getattr(status, name).add(DirectionTotals.of(job.part(name)))
         return status
 
     @property
@@ -82,32 +190,13 @@ class FioStatus:
         return self.read.bytes + self.write.bytes
 
 
-def _cpu_s(job: dict[str, Any]) -> float:
+def _cpu_s(job: Part) -> float:
     """Processor time of a job, which fio reports as a share of all its threads' run time."""
-    pct = _number(job, "usr_cpu") + _number(job, "sys_cpu")
+    pct = job.number("usr_cpu") + job.number("sys_cpu")
     # a job that waits for another has shares of 0 and a time that makes no sense
-    if pct <= 0 or "job_runtime" not in job:
+    if pct <= 0 or "job_runtime" not in job.value:
         return 0.0
-    return pct / 100 * _count(job, "job_runtime") / 1000
-
-
-def _add(totals: DirectionTotals, part: dict[str, Any]) -> None:
-    totals.bytes += _count(part, "io_bytes")
-    totals.ios += _count(part, "total_ios")
-    totals.runtime_ms = max(totals.runtime_ms, _count(part, "runtime"))
-    latency = _table(part, "lat_ns")
-    count = _count(latency, "N")
-    totals.lat_count += count
-    totals.lat_sum_ns += count * _number(latency, "mean")
-    bins = latency.get("bins", {})
-    if not isinstance(bins, dict):
-        raise ToolError("fio's status document has latency bins that are not an object")
-    if not totals.bins:
-        totals.bins = bins
-        return
-    totals.bins = dict(totals.bins)
-    for latency_ns, ios in bins.items():
-        totals.bins[latency_ns] = _add_bins(totals.bins.get(latency_ns, 0), ios)
+    return pct / 100 * job.count("job_runtime") / 1000
 
 
 def _add_bins(one: Any, other: Any) -> int:
@@ -116,33 +205,12 @@ def _add_bins(one: Any, other: Any) -> int:
     return one + other
 
 
-def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
-    value = parent.get(key)
-    if not isinstance(value, dict):
-        raise ToolError(f"fio's status document has no object '{key}': is fio older than 3.20?")
-    return value
-
-
-def _count(parent: dict[str, Any], key: str) -> int:
-    value = parent.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise ToolError(f"fio's status document has no count '{key}'")
-    return value
-
-
 def _stamp_ms(document: dict[str, Any]) -> int:
     """By the machine's clock, which may be set to any year: one before 1970 is less than 0."""
     value = document.get("timestamp_ms")
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 64:
         raise ToolError("fio's status document has no time 'timestamp_ms'")
     return value
-
-
-def _number(parent: dict[str, Any], key: str) -> float:
-    value = parent.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ToolError(f"fio's status document has no number '{key}'")
-    return float(value) if math.isfinite(value) else 0.0
 
 
 class Differencer:
@@ -189,8 +257,7 @@ class Differencer:
             return status.runtime_ms
         wall_ms = status.timestamp_ms - last.timestamp_ms
         moved_ms = [
-            getattr(status, name).runtime_ms - getattr(last, name).runtime_ms
-            for name in _DIRECTIONS
+            getattr(status, name).runtime_ms - getattr(last, name).runtime_ms for name in DIRECTIONS
         ]
         io_ms = max(moved_ms)
         # time stamps are wall clock, which can be set while fio is running

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from heatsoak.errors import UsageError
-from heatsoak.importer import Log, Source, read
+from heatsoak.importer import Log, Source, import_files, read
 
 DATA = Path(__file__).parent / "data" / "elbencho"
 
@@ -81,13 +80,25 @@ def test_results_give_each_phase_s_mean_and_its_parameters(name: str) -> None:
     assert any("--livecsv" in remark.text for remark in log.remarks)
 
 
-def test_phases_that_moved_nothing_are_refused() -> None:
-    header = (DATA / "v2.csv").read_text().split("\n")[0]
-    with pytest.raises(UsageError, match="no phase that read or wrote"):
-        read(Source.of_bytes("log", f"{header}\n,SYNC,1000,Total,,0,0,0,0,0,0,4,1,,\n".encode()))
+def test_the_files_of_one_run_are_one_recording(tmp_path: Path) -> None:
+    for end in ("csv", "json", "txt"):  # the live file has no mix
+        kept = (DATA / f"res.{end}").read_text().partition("RWMIX50     ")[0]
+        lines = [line for line in kept.splitlines() if "RWMIX50" not in line]
+        (tmp_path / f"a.{end}").write_text("\n".join(lines))
+    # an older version: without dates
+    rows = [line.split(",") for line in (DATA / "live.csv").read_text().splitlines()]
+    (tmp_path / "a.live.csv").write_text("\n".join(",".join(row[1:]) for row in rows))
+    (recording,) = import_files([tmp_path])
+    write, _ = recording.meta.protocol.workload_steps
+    assert write.describe() == "sequential write, 1m, QD4, 2 jobs"
+    times = recording.samples()["t_s"].to_list()
+    assert times == pytest.approx([2, 4, 6, 8.127, 10.127, 12.127], abs=1e-3)
+    assert recording.meta.started_unix_s == pytest.approx(1795257106.714)
 
 
-def test_damaged_lines_are_counted() -> None:
-    text = (DATA / "live.csv").read_text().replace(",4000,Total", ",x,Total", 1)
-    (log,) = read(Source.of_bytes("log", text.encode()))
-    assert any("line 5 could not be read" in r.text for r in log.remarks if r.doubt)
+def test_two_drives_that_were_tested_at_once_are_two_recordings(tmp_path: Path) -> None:
+    for drive, wrote_ms in (("a", "6052"), ("b", "6031")):
+        for name in ("res.csv", "res.json"):
+            text = (DATA / name).read_text().replace("6052", wrote_ms)
+            (tmp_path / f"{name[4]}-of-{drive}.{name[4:]}").write_text(text)
+    assert len(import_files([tmp_path])) == 2

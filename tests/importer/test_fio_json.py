@@ -112,18 +112,10 @@ def test_results_written_behind_each_other_are_runs_of_their_own() -> None:
 
 
 def test_fio_2_counts_in_kib_and_us() -> None:
-    job = {
-        "jobname": "old",
-        "groupid": 0,
-        "read": {
-            "io_bytes": 102_400,
-            "bw": 10_240,
-            "iops": 2560.0,
-            "runtime": 10_000,
-            "lat": {"min": 10, "max": 900, "mean": 120.5, "stddev": 1.0},
-            "clat": {"mean": 110.0, "percentile": {"99.000000": 300, "50.000000": 100}},
-        },
-    }
+    lat = {"min": 10, "max": 900, "mean": 120.5, "stddev": 1.0}
+    clat = {"mean": 110.0, "percentile": {"99.000000": 300, "50.000000": 100}}
+    rates = {"io_bytes": 102_400, "bw": 10_240, "iops": 2560.0, "runtime": 10_000}
+    job = {"jobname": "old", "groupid": 0, "read": {**rates, "lat": lat, "clat": clat}}
     (log,) = logs_of({"fio version": "fio-2.1.10", "jobs": [job]})
     (row,) = log.samples.rows(named=True)
     assert row["read_bw_mb_s"] == pytest.approx(10.48576)
@@ -140,13 +132,9 @@ def test_reads_and_writes_counted_together_have_columns_of_their_own() -> None:
 
 
 def test_jobs_that_started_while_others_ran_overlap_them() -> None:
+    did = {"read": direction(100, 409_600, 9000)}
     jobs = [
-        {
-            "jobname": f"j{n}",
-            "groupid": n,
-            "job_start": start,
-            "read": direction(100, 409_600, 9000),
-        }
+        {"jobname": f"j{n}", "groupid": n, "job_start": start, **did}
         for n, start in enumerate((AT, AT + 10, AT + 9500))
     ]
     (log,) = logs_of(document(AT + 19_000, *jobs))
@@ -181,21 +169,8 @@ def test_nothing_but_our_errors_comes_of_documents_with_values_replaced(seed: in
         while isinstance(node, dict | list) and node:
             key = chance.choice(list(node) if isinstance(node, dict) else range(len(node)))
             if not isinstance(node[key], dict | list) or chance.random() < 0.2:
-                odd: list[Any] = [
-                    None,
-                    [],
-                    {},
-                    "x",
-                    -1,
-                    10**400,
-                    1e308,
-                    float("inf"),
-                    True,
-                    "\ud800",
-                    0,
-                    4.5,
-                ]
-                node[key] = chance.choice([*odd, {"a": {}}, [[]], "9" * 50])
+                odd: list[Any] = [None, [], {}, {"a": {}}, [[]], "x", "\ud800", "9" * 50]
+                node[key] = chance.choice([*odd, -1, 10**400, 1e308, float("inf"), True, 0, 4.5])
                 break
             node = node[key]
     message = ""

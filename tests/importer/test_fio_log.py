@@ -30,39 +30,46 @@ def rows(*numbers: tuple[int, ...]) -> str:
     return "".join(", ".join(map(str, row)) + "\n" for row in numbers)
 
 
-def test_bandwidth_of_windows_is_in_mb_s_and_each_ends_at_its_time() -> None:
-    log = one("x_bw.1.log", rows((500, 1000, 0, 0), (1001, 2000, 0, 0), (1500, 1000, 0, 0)))
-    assert log.samples["t_s"].to_list() == [0.5, 1.001, 1.5]
-    assert log.samples["interval_s"].to_list() == pytest.approx([0.5, 0.501, 0.499])
-    assert log.samples["read_bw_mb_s"].to_list() == pytest.approx([1.024, 2.048, 1.024])
-    assert "write_bw_mb_s" not in log.samples.columns
-    assert (log.steps[0].reads, log.steps[0].writes) == (True, False)
-    assert not doubts(log)
-    assert any("KiB/s" in remark.text for remark in log.remarks)
+TIMES = (500, 1000, 1500, 5000, 5500)
 
 
-def test_reads_and_writes_of_the_same_window_share_a_row() -> None:
-    log = one("x_iops.log", rows((500, 9, 0, 0), (502, 7, 1, 0), (1000, 8, 0, 0), (1001, 6, 1, 0)))
-    assert log.samples["t_s"].to_list() == [0.502, 1.001]
-    assert log.samples["read_iops"].to_list() == [9, 8]
-    assert log.samples["write_iops"].to_list() == [7, 6]
-
-
-def test_windows_without_a_row_had_no_io_and_latency_has_none_there() -> None:
-    times = [500, 1000, 1500, 5000, 5500]
-    log = one("x_bw.1.log", rows(*((t, 1000, 1, 0) for t in times)))
-    assert log.samples["t_s"].to_list() == [0.5, 1.0, 1.5, 4.5, 5.0, 5.5]
-    assert log.samples["write_bw_mb_s"].to_list() == pytest.approx(
-        [1.024] * 3 + [0.0] + [1.024] * 2
-    )
-    log = one("x_lat.1.log", rows(*((t, 80000, 1, 0, 0) for t in times)))
-    assert log.samples["write_lat_us"].to_list() == [80.0] * 5
-    assert log.samples["interval_s"].to_list() == [0.5] * 5
-
-
-def test_a_long_gap_takes_a_single_sample() -> None:
-    log = one("x_bw.1.log", rows((500, 1, 0, 0), (1000, 1, 0, 0), (600_000, 1, 0, 0)))
-    assert log.samples.height == 4
+@pytest.mark.parametrize(
+    ("name", "lines", "expected"),
+    [
+        ("x_bw.1.log", [(500, 1000, 0, 0), (1001, 2000, 0, 0), (1500, 1000, 0, 0)],
+         {"t_s": [0.5, 1.001, 1.5], "interval_s": [0.5, 0.501, 0.499],
+          "read_bw_mb_s": [1.024, 2.048, 1.024]}),
+        # reads and writes of the same window share a row
+        ("x_iops.log", [(500, 9, 0, 0), (502, 7, 1, 0), (1000, 8, 0, 0), (1001, 6, 1, 0)],
+         {"t_s": [0.502, 1.001], "interval_s": [0.502, 0.499], "read_iops": [9, 8],
+          "write_iops": [7, 6]}),
+        # windows without a row had no I/O, and latency has none there; a gap is a single sample
+        ("x_bw.1.log", [(t, 1000, 1, 0) for t in TIMES],
+         {"t_s": [0.5, 1.0, 1.5, 4.5, 5.0, 5.5], "interval_s": [0.5, 0.5, 0.5, 3.0, 0.5, 0.5],
+          "write_bw_mb_s": [1.024, 1.024, 1.024, 0.0, 1.024, 1.024]}),
+        ("x_lat.1.log", [(t, 80000, 1, 0, 0) for t in TIMES],
+         {"t_s": [t / 1000 for t in TIMES], "interval_s": [0.5] * 5, "write_lat_us": [80.0] * 5}),
+        # fio 1: of three columns; fio 2: windows with a block size
+        ("x_bw.log", [(500, 1000, 0), (1000, 2000, 0)],
+         {"t_s": [0.5, 1.0], "interval_s": [0.5, 0.5], "read_bw_mb_s": [1.024, 2.048]}),
+        ("x_bw.log", [(500 * i, 200_000, 0, 4096) for i in range(1, 9)],
+         {"t_s": [i / 2 for i in range(1, 9)], "interval_s": [0.5] * 8,
+          "read_bw_mb_s": [204.8] * 8}),
+        # mean and maximum of a window
+        ("x_lat.1.log", [(500, 8000, 9000, 0, 0, 0), (1000, 8000, 9500, 0, 0, 0)],
+         {"t_s": [0.5, 1.0], "interval_s": [0.5, 0.5], "read_lat_us": [8, 8],
+          "read_lat_max_us": [9, 9.5]}),
+    ],
+)  # fmt: skip
+def test_windows_are_samples_that_end_at_their_times(
+    name: str, lines: list[tuple[int, ...]], expected: dict[str, list[float]]
+) -> None:
+    log = one(name, rows(*lines))
+    assert log.samples.columns == list(expected)
+    for column, values in expected.items():
+        assert log.samples[column].to_list() == pytest.approx(values)
+    did = {column.partition("_")[0] for column in expected}
+    assert (log.steps[0].reads, log.steps[0].writes) == ("read" in did, "write" in did)
 
 
 def test_a_log_of_every_io_gives_sums_and_percentiles_of_tenths_of_a_second() -> None:
@@ -82,16 +89,6 @@ def test_the_rate_of_single_ios_is_not_taken_for_throughput() -> None:
     log = one("x_bw.1.log", rows(*((i, 900_000, 1, 65536, 0) for i in range(1000))))
     assert log.samples["write_bw_mb_s"].mean() == pytest.approx(65.536, rel=0.01)
     assert log.samples["write_iops"].mean() == pytest.approx(1000, rel=0.01)
-
-
-def test_a_log_of_old_fio_that_has_windows_and_block_sizes_is_one_of_windows() -> None:
-    log = one("x_bw.log", rows(*((501 * i, 200_000, 0, 4096) for i in range(1, 9))))
-    assert log.samples["read_bw_mb_s"].to_list() == pytest.approx([204.8] * 8)
-
-
-def test_a_log_of_three_columns_is_read() -> None:
-    log = one("x_bw.log", rows((500, 1000, 0), (1000, 1000, 1), (1001, 1000, 0)))
-    assert log.samples["read_bw_mb_s"].count() == 2
 
 
 @pytest.mark.parametrize(
@@ -118,12 +115,6 @@ def test_latencies_of_every_io_are_in_the_unit_that_keeps_a_likely_number_in_fli
     assert any("fio 2" in text for text in doubts(log))
 
 
-def test_mean_and_maximum_of_a_window_are_both_read() -> None:
-    log = one("x_lat.1.log", rows((500, 8000, 9000, 0, 0, 0), (1000, 8000, 9500, 0, 0, 0)))
-    assert log.samples["read_lat_us"].to_list() == [8, 8]
-    assert log.samples["read_lat_max_us"].to_list() == [9, 9.5]
-
-
 def test_clock_times_are_recorded() -> None:
     log = one("clock_bw.1.log", (DATA / "clock_bw.1.log").read_bytes())
     assert log.clock == "utc"
@@ -138,11 +129,6 @@ def test_histograms_give_rates_and_percentiles() -> None:
     assert log.samples["read_iops"].to_list() == pytest.approx([320] * 3, rel=0.02)
     first = log.samples.row(0, named=True)
     assert 5 < first["read_lat_p50_us"] <= first["read_lat_p99_us"] <= first["read_lat_max_us"]
-
-
-def test_what_is_measured_is_asked_for_where_name_and_numbers_are_unclear() -> None:
-    with pytest.raises(UsageError, match="name it as fio does"):
-        read(Source.of_bytes("log.txt", rows((500, 8000, 0, 0), (1000, 8000, 0, 0)).encode()))
 
 
 def test_a_log_of_every_io_under_another_name_gives_its_rates_all_the_same() -> None:
@@ -164,7 +150,7 @@ def test_damage_is_said_and_the_rest_read() -> None:
     text += rows(*((500 * i, 8000, 0, 0) for i in range(2, 6))) + "3000, 80"
     log = one("x_bw.1.log", text)
     assert log.samples.height == 5
-    assert doubts(log) == ["x_bw.1.log: could not read 2 lines, the first is line 2"]
+    assert doubts(log) == ["x_bw.1.log: 2 lines could not be read, the first is line 2"]
 
 
 def test_other_encodings_and_line_ends_say_the_same() -> None:
@@ -181,9 +167,14 @@ def test_other_encodings_and_line_ends_say_the_same() -> None:
         assert one("mix_bw.1.log", data).samples.equals(expected)
 
 
-def test_trims_alone_are_an_error() -> None:
-    with pytest.raises(UsageError, match="trims alone"):
-        read(Source.of_bytes("x_bw.1.log", rows((500, 1, 2, 0), (1000, 1, 2, 0)).encode()))
+@pytest.mark.parametrize(
+    ("name", "direction", "said"),
+    [("x_bw.1.log", 2, "trims alone"), ("log.txt", 0, "name it as fio does")],
+)
+def test_what_tells_no_rate_is_an_error(name: str, direction: int, said: str) -> None:
+    lines = rows((500, 8000, direction, 0), (1000, 8000, direction, 0))
+    with pytest.raises(UsageError, match=said):
+        read(Source.of_bytes(name, lines.encode()))
 
 
 @pytest.mark.slow

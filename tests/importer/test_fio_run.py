@@ -19,6 +19,11 @@ def log_of(name: str, *rows: tuple[int, ...]) -> list[Log]:
     return read(Source.of_bytes(name, text.encode()))
 
 
+def windows(name: str, value: int, count: int = 4) -> list[Log]:
+    """A log of windows of half a second."""
+    return log_of(name, *((500 * i, value, 0, 0) for i in range(1, count + 1)))
+
+
 def doubts(log: Log) -> list[str]:
     return [remark.text for remark in log.remarks if remark.doubt]
 
@@ -107,7 +112,7 @@ def test_clocks_show_consecutive_jobs_without_json() -> None:
 
 
 def test_bandwidth_of_windows_that_end_a_little_apart_is_conserved() -> None:
-    one = log_of("x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 21)))
+    one = windows("x_bw.1.log", 1000, 20)
     two = log_of("x_bw.2.log", *((500 * i + 7, 3000, 0, 0, 0) for i in range(1, 21)))
     (log,) = join_fio([*one, *two])
     assert log.samples["read_bw_mb_s"].to_list() == pytest.approx([4.096] * 20)
@@ -118,29 +123,23 @@ def test_bandwidth_of_windows_that_end_a_little_apart_is_conserved() -> None:
 
 
 def test_latencies_of_jobs_are_weighted_by_their_ios() -> None:
-    logs = [
-        *log_of("x_iops.1.log", *((500 * i, 900, 0, 0, 0) for i in range(1, 5))),
-        *log_of("x_iops.2.log", *((500 * i, 100, 0, 0, 0) for i in range(1, 5))),
-        *log_of("x_lat.1.log", *((500 * i, 100_000, 0, 0, 0) for i in range(1, 5))),
-        *log_of("x_lat.2.log", *((500 * i, 200_000, 0, 0, 0) for i in range(1, 5))),
-    ]
-    (log,) = join_fio(logs)
+    values = {"iops.1": 900, "iops.2": 100, "lat.1": 100_000, "lat.2": 200_000}
+    (log,) = join_fio([log for of, n in values.items() for log in windows(f"x_{of}.log", n)])
     assert log.samples["read_lat_us"].to_list() == pytest.approx([110] * 4)
 
 
 def test_siblings_show_whether_latencies_are_ns_or_us() -> None:
-    lat = log_of("x_lat.1.log", *((500 * i, 30_000, 0, 0) for i in range(1, 5)))
+    lat = windows("x_lat.1.log", 30_000)
     assert lat[0].samples["read_lat_us"][0] == 30
-    iops = log_of("x_iops.1.log", *((500 * i, 1000, 0, 0) for i in range(1, 5)))
+    iops = windows("x_iops.1.log", 1000)
     (log,) = join_fio([*iops, *lat])  # 0.03 in flight if ns, 30 if us
     assert log.samples["read_lat_us"][0] == 30_000
     assert any("taken as us" in text for text in doubts(log))
 
 
 def test_prefixes_that_name_the_quantity_too_are_of_one_run() -> None:
-    windows = [(500 * i, 1000, 0, 0, 0) for i in range(1, 5)]
     names = ("run-bw.log_bw.1.log", "run-iops.log_iops.1.log", "run-lat.log_lat.1.log.xz")
-    (log,) = join_fio([log for name in names for log in log_of(name, *windows)])
+    (log,) = join_fio([log for name in names for log in windows(name, 1000)])
     assert log.samples.columns[2:] == ["read_bw_mb_s", "read_iops", "read_lat_us"]
 
 
@@ -158,8 +157,8 @@ def test_of_several_json_files_the_one_that_names_the_logs_is_theirs() -> None:
 
 
 def test_other_logs_pass_and_runs_stay_apart() -> None:
-    one = log_of("a/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
-    two = log_of("b/x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    one = windows("a/x_bw.1.log", 1000)
+    two = windows("b/x_bw.1.log", 1000)
     assert len(join_fio([*one, *two])) == 2
     assert join_fio([]) == []
     other = Log(format="other", source="o", samples=one[0].samples)
@@ -167,8 +166,8 @@ def test_other_logs_pass_and_runs_stay_apart() -> None:
 
 
 def test_submission_latencies_are_no_samples_and_do_no_harm() -> None:
-    bw = log_of("x_bw.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
-    slat = log_of("x_slat.1.log", *((500 * i, 1000, 0, 0, 0) for i in range(1, 5)))
+    bw = windows("x_bw.1.log", 1000)
+    slat = windows("x_slat.1.log", 1000)
     assert slat[0].samples.is_empty()
     (log,) = join_fio([*bw, *slat])
     assert log.samples.columns == ["t_s", "interval_s", "read_bw_mb_s"]

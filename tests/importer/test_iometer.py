@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.importer import Log, Options, Source, detect, read
+from heatsoak.importer import Log, Options, Source, read
 
 DATA = Path(__file__).parent / "data" / "iometer"
 MIB = 1.048576
@@ -24,11 +24,6 @@ def _text(name: str) -> str:
 
 def _says(log: Log, words: str, *, doubt: bool) -> bool:
     return any(words in remark.text and remark.doubt == doubt for remark in log.remarks)
-
-
-@pytest.mark.parametrize("path", sorted(DATA.iterdir()), ids=lambda path: path.name)
-def test_results_are_recognized_by_their_content(path: Path) -> None:
-    assert detect(Source.of_path(path)).name == "iometer"
 
 
 def test_each_specification_and_queue_depth_is_a_step_with_its_mean() -> None:
@@ -156,13 +151,3 @@ def test_a_truncated_file_keeps_what_came_before() -> None:
     text = _text("inst-1.1.0-rc1.csv")
     (log,) = _read_text(text[: len(text) // 2])
     assert 10 < log.samples.height < 40
-
-
-def test_rows_that_cannot_be_read_are_counted() -> None:
-    (log,) = _read_text(_text("results-1.1.0.csv").replace("WORKER,", "W0RKER,"))
-    assert _says(log, "3 lines could not be read, the first is line 18", doubt=True)
-
-
-def test_a_file_without_results_is_an_error() -> None:
-    with pytest.raises(UsageError, match="holds no results"):
-        _read_text("'Test Type,Test Description\n0,nothing yet\n'Version\n1.1.0\n")

@@ -1,15 +1,8 @@
-"""Other programs' JSON: models and look-ups that accept anything.
-
-The fields of a :class:`Lenient` model have types of their own: a wrong value becomes the one that
-means nothing is known.
-"""
+"""Other programs' JSON: look-ups that accept anything."""
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator
+from typing import Any
 
 _MAX_TEXT = 300
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
@@ -42,39 +35,3 @@ def number_of(value: Any) -> float:
     except (ValueError, OverflowError):
         return math.nan
     return number if abs(number) <= 1e18 else math.nan
-
-
-def _count_of(value: Any) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 <= value < 1 << 53 else 0
-
-
-def _positive_of(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 < value < 1e300 else 0.0
-
-
-def _table_of(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-#: Below 2^53; 0 stands for none.
-Count = Annotated[int, PlainValidator(_count_of)]
-#: 0 stands for none.
-Positive = Annotated[float, PlainValidator(_positive_of)]
-Text = Annotated[str, PlainValidator(text_of)]
-#: An object, and a list, as they are.
-JsonObject = Annotated[Mapping[str, Any], PlainValidator(_table_of)]
-Items = Annotated[list[Any], PlainValidator(_list_of)]
-#: Before a model: what is not an object becomes an empty one.
-AnObject = BeforeValidator(_table_of)
-
-
-class Lenient(BaseModel):
-    """A JSON object; fields that are not declared are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)

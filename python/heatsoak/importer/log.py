@@ -20,7 +20,7 @@ Clock = Literal["utc", "local", "none"]
 _LOADERS = {
     "recording",
     *("fio-json", "fio-log", "fio-progress", "copy-progress", "elbencho", "iometer", "tkperf"),
-    *("crystaldiskmark", "diskspd", "as_ssd"),
+    *("crystaldiskmark", "diskspd", "as_ssd", "sysbench"),
 }
 _BETWEEN_PAIRS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
 

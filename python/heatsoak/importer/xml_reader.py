@@ -80,5 +80,10 @@ class XmlReader:
         self._builder.end(tag)
         self.open.pop()
 
+    @property
+    def roots(self) -> list[Element]:
+        """The outermost element, if there is one."""
+        return [] if self.root is None else [self.root]
+
     def close(self) -> None:
         """End the document."""

@@ -40,7 +40,7 @@ _KINDS = (
           "about processes (top, iotop or pidstat), not drives", _WATCH),
     _kind(r"AAA,progname,", "nmon output, which is not supported", _WATCH),
     _kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
-    _kind(r"sysbench \d", "sysbench output, which has no series of a drive", _WATCH),
+    _kind(r"sysbench \d", "sysbench output that is not of its test of files (fileio)", _WATCH),
     _kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",
           "bonnie++ output, which has means only", _WATCH),
     _kind(r"--- .* ioping statistics ---", "ioping output, which has means only", _WATCH),

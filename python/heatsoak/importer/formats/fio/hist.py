@@ -1,7 +1,6 @@
 """fio's histogram logs (``P_clat_hist.N.log``): I/Os by latency bucket, one row a window."""
 
 import math
-from array import array
 
 import numpy as np
 
@@ -39,37 +38,36 @@ def histogram(source: Source) -> list[dict[int, DirectionRows]]:
 
     Raises UsageError where no line can be read.
     """
-    runs: list[dict[int, _Rows]] = []
-    skipped: list[int] = []
+    runs: list[dict[int, list[tuple[float, ...]]]] = []
     latencies: Array | None = None
     first_ms = last_ms = math.inf
     for number, line in source.lines():
         words = line.split(",")
         if latencies is None and len(words) - _FIRST in _SCALES:
             latencies = _latencies_ns(len(words) - _FIRST)
-        row = _row(words) if latencies is not None else None
+        row = _row(words)
         if latencies is None or row is None or len(row) - _FIRST != len(latencies):
             if line.strip():
-                skipped.append(number)
+                source.skip(number)
             continue
-        back_ms = last_ms - float(row[0])
-        again = back_ms > _DISORDER_MS / 10 and row[0] - first_ms < back_ms / 4
+        end_ms, direction = float(row[0]), int(row[1])
+        back_ms = last_ms - end_ms
+        again = back_ms > _DISORDER_MS / 10 and end_ms - first_ms < back_ms / 4
         if (back_ms > _DISORDER_MS or again) and len(runs) < _MAX_RUNS:
-            runs.append({0: _Rows(), 1: _Rows()})
-            first_ms = float(row[0])
-        last_ms = float(row[0])
-        if row[1] < 2 and not runs[-1][int(row[1])].add(row, latencies):
-            skipped.append(number)
-    if skipped:
-        many = f"{len(skipped)} lines, the first is " if len(skipped) > 1 else ""
-        source.remark(f"could not read {many}line {skipped[0]}")
-    tables = [
-        {ddir: rows.table() for ddir, rows in run.items() if len(rows.end_ms)} for run in runs
-    ]
-    tables = [table for table in tables if table]
-    if not tables:
+            runs.append({0: [], 1: []})
+            first_ms = end_ms
+        last_ms = end_ms
+        if direction > 1:
+            continue
+        rows = runs[-1][direction]
+        if rows and end_ms <= rows[-1][0]:
+            source.skip(number)
+        else:
+            rows.append((end_ms, *_window(row, latencies)))
+    tables = [{way: _table(rows) for way, rows in run.items() if rows} for run in runs]
+    if not any(tables):
         raise source.error("holds no row of a histogram that can be read")
-    return tables
+    return [table for table in tables if table]
 
 
 def _row(words: list[str]) -> Array | None:
@@ -92,34 +90,18 @@ def _latencies_ns(buckets: int) -> Array:
     return np.asarray(middle.reshape(-1, stride).mean(axis=1) * scale, dtype=np.float64)
 
 
-class _Rows:
-    """The windows of one direction."""
+def _window(row: Array, latencies: Array) -> tuple[float, ...]:
+    """Return the I/Os of a row, their bytes, and mean, percentiles and maximum of latencies."""
+    counts = row[_FIRST:]
+    total = float(counts.sum())
+    if total == 0:
+        return (0.0, 0.0, *[math.nan] * 5)
+    shares = latencies[np.searchsorted(np.cumsum(counts), np.multiply(_SHARES, total))]
+    mean = float((counts * latencies).sum()) / total
+    return total, total * float(row[2]), mean, *shares, float(latencies[np.flatnonzero(counts)[-1]])
 
-    def __init__(self) -> None:
-        self.end_ms = array("d")
-        self.values = array("d")
 
-    def add(self, row: Array, latencies: Array) -> bool:
-        """Take a row; False where its time does not rise."""
-        if self.end_ms and row[0] <= self.end_ms[-1]:
-            return False
-        counts = row[_FIRST:]
-        total = float(counts.sum())
-        self.end_ms.append(float(row[0]))
-        self.values.extend((total, total * float(row[2])))
-        if total == 0:
-            self.values.extend((np.nan,) * 5)
-            return True
-        seen = np.cumsum(counts)
-        self.values.append(float((counts * latencies).sum()) / total)
-        self.values.extend(latencies[np.searchsorted(seen, share * total)] for share in _SHARES)
-        self.values.append(float(latencies[np.flatnonzero(counts)[-1]]))
-        return True
-
-    def table(self) -> DirectionRows:
-        """Return them as arrays."""
-        end_ms = np.array(self.end_ms)
-        values = np.array(self.values).reshape(-1, 7)
-        names = ("count", "bytes", "mean", "p50", "p99", "p999", "max")
-        columns = {name: values[:, index] for index, name in enumerate(names)}
-        return {"end_ms": end_ms, "first_ms": end_ms, "last_ms": end_ms, **columns}
+def _table(rows: list[tuple[float, ...]]) -> DirectionRows:
+    names = ("end_ms", "count", "bytes", "mean", "p50", "p99", "p999", "max")
+    columns = dict(zip(names, np.array(rows).T.copy(), strict=True))
+    return {**columns, "first_ms": columns["end_ms"], "last_ms": columns["end_ms"]}

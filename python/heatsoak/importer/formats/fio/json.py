@@ -7,18 +7,16 @@ means over the whole run. Consecutive groups of jobs (``stonewall``) are steps o
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, get_args
 
-from pydantic import Field
-
+from heatsoak.fio import DIRECTIONS
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.fio.counters import CounterRows, Job, StepCounters
-from heatsoak.importer.formats.results import DIRECTIONS, numbered
-from heatsoak.importer.frames import build
-from heatsoak.importer.lenient import Count, Items, Lenient, Text, text_of, whole_of
+from heatsoak.importer.formats.fio.counters import Job, StepCounters, started_ms
+from heatsoak.importer.formats.results.core import frame, numbered, numbered_names
+from heatsoak.importer.lenient import text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -32,6 +30,8 @@ _BLOCK = re.compile(r"(\d{1,12})([kmg]?)b?", re.IGNORECASE | re.ASCII)
 #: Options that hold the load back, and have to be known by whoever looks for throttling.
 _LIMITS = ("rate", "rate_iops", "rate_min", "thinktime", "flow")
 _MAX_DEPTH = 1 << 20
+#: Where jobs stand in a document; those of several machines in the second.
+_JOBS = ("jobs", "client_stats")
 #: How fio's output for people begins, or its results do.
 _TEXT = re.compile(r"^[^\n]{1,200}: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)", re.MULTILINE)
 
@@ -55,32 +55,31 @@ class JobFacts:
     end_s: float
 
 
-class _Document(Lenient):
-    """What a document says besides its jobs."""
+@dataclass(frozen=True)
+class _Document:
+    """A document: its jobs, and what it says besides."""
 
-    version: Text = Field("", alias="fio version")
-    timestamp_ms: Count = 0
-    timestamp: Count = 0
-    jobs: Any = None
-    global_options: Any = Field(None, alias="global options")
-    disk_util: Items = Field([])
+    value: dict[str, Any]
+    jobs: list[Job]
 
     @property
     def stamp_ms(self) -> float | None:
         """When it was written, by the clock; where several machines ran, when they began."""
-        for value in (self.timestamp_ms, self.timestamp * 1000):
-            if 0 < value < 5e12:
-                return float(value)
+        for key, unit_ms in (("timestamp_ms", 1), ("timestamp", 1000)):
+            value = self.value.get(key)
+            if isinstance(value, int | float) and 0 < value * unit_ms < 5e12:
+                return float(int(value) * unit_ms)
         return None
 
     def options_of(self, job: Job) -> dict[str, Any]:
         """Return the options that a job ran with, as far as they were given."""
-        given = self.global_options
+        given = self.value.get("global options")
         merged: dict[str, Any] = {}
+        host = job.identity[2]
         for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, dict) and text_of(one.get("hostname", job.hostname)) == job.hostname:
+            if isinstance(one, dict) and text_of(one.get("hostname", host)) == host:
                 merged |= one
-        merged |= job.options
+        merged |= job.part.part("job options").value
         aliases = (("readwrite", "rw"), ("blocksize", "bs"))
         return {new: merged[old] for old, new in aliases if old in merged} | merged
 
@@ -88,89 +87,78 @@ class _Document(Lenient):
 class FioRun:
     """One run of fio: its documents as they come."""
 
-    def __init__(self, value: dict[str, Any], jobs: list[Job]) -> None:
-        document = _Document.model_validate(value)
-        self.document, self.jobs = document, jobs
-        self._identities = [job.identity for job in jobs]
+    def __init__(self, document: _Document) -> None:
+        self.document = document
+        self._identities = [job.identity for job in document.jobs]
         self._documents = 0
-        self._version = document.version
+        self._version = text_of(document.value.get("fio version"))
         self._first_ms = document.stamp_ms
-        self._groups = _groups(document, jobs)
+        self._groups = _groups(document)
         self._steps = [StepCounters() for _ in self._groups]
-        self._take(document, jobs)
+        self._take(document)
 
-    def add(self, value: dict[str, Any], jobs: list[Job]) -> bool:
+    def add(self, document: _Document) -> bool:
         """Take the next document; False where it is of another run."""
-        document = _Document.model_validate(value)
-        same = [job.identity for job in jobs] == self._identities
-        if not same or not self._continues(document, jobs):
+        same = [job.identity for job in document.jobs] == self._identities
+        if not same or not self._continues(document):
             return False
-        self._take(document, jobs)
+        self._take(document)
         return True
 
-    def _continues(self, document: _Document, jobs: list[Job]) -> bool:
+    def _continues(self, document: _Document) -> bool:
         """Whether every counter has grown as the clock has."""
         moved_ms = 0.0
-        for before, after in zip(self.jobs, jobs, strict=True):
-            for name in (*DIRECTIONS, "mixed"):
-                old, new = before.done(name), after.done(name)
-                if (
-                    new.io_bytes < old.io_bytes
-                    or new.total_ios < old.total_ios
-                    or new.runtime < old.runtime
-                ):
+        for before, after in zip(self.document.jobs, document.jobs, strict=True):
+            for name, new in after.totals.items():
+                old = before.totals[name]
+                if new.bytes < old.bytes or new.ios < old.ios or new.runtime_ms < old.runtime_ms:
                     return False
-                moved_ms = max(moved_ms, new.runtime - old.runtime)
+                moved_ms = max(moved_ms, new.runtime_ms - old.runtime_ms)
         last_ms, now_ms = self.document.stamp_ms, document.stamp_ms
         if last_ms is None or now_ms is None:
             return True
         wall_ms = now_ms - last_ms
-        before_s, after_s = self.jobs[0].elapsed, jobs[0].elapsed
+        before_s, after_s = (
+            each.jobs[0].part.count("elapsed") for each in (self.document, document)
+        )
         if before_s and after_s:
             return abs(wall_ms - 1000.0 * (after_s - before_s)) <= _SLACK_MS
         return -_SLACK_MS <= wall_ms <= _SLACK_MS + 3 * moved_ms
 
-    def _take(self, document: _Document, jobs: list[Job]) -> None:
+    def _take(self, document: _Document) -> None:
         self._documents += 1
-        self.document, self.jobs = document, jobs
+        self.document = document
         for step, group in zip(self._steps, self._groups, strict=True):
-            step.take([jobs[index] for index in group], document.stamp_ms, self._version)
+            step.take([document.jobs[index] for index in group], document.stamp_ms)
 
     def log(self, source: Source) -> Log | None:
         """Return what the documents tell; None where nothing was done."""
         version = self._version
-        taken: dict[str, int] = {}
         same = Counter(self._identities)
-        step_names: list[str] = []
         steps: list[Observed] = []
         facts: list[JobFacts] = []
         remarks: dict[str, bool] = {}
         begin_ms, end_s = self._start_ms(), 0.0
         job_number = 1
-        samples = CounterRows()
-        for step in self._steps:
+        samples: list[dict[str, Any]] = []
+        names = numbered_names([_name_of(step.jobs) for step in self._steps])
+        for step, name in zip(self._steps, names, strict=True):
             options = [self.document.options_of(job) for job in step.jobs]
-            name = _unique(_name_of(step.jobs), taken)
-            first_s, last_s = end_s, end_s
-            before = len(samples)
-            single = self._documents == 1
-            for at_s, row in step.rows_at(begin_ms, end_s, _started_ms(step.jobs), single=single):
-                if len(samples) == before:
-                    first_s = at_s - (row["interval_s"] or 0.0)
-                last_s = at_s
-                samples.add(at_s, row)
-                step_names.append(name)
-            if len(samples) > before:
+            rows = list(step.rows_at(begin_ms, end_s, single=self._documents == 1))
+            first_s = last_s = end_s
+            if rows:
+                first_s, last_s = rows[0][0] - (rows[0][1]["interval_s"] or 0.0), rows[-1][0]
                 steps.append(_observed(name, step, options))
                 end_s = max(end_s, last_s)
+            samples += [{**row, "t_s": at_s, "step": name} for at_s, row in rows]
             for job, own in zip(step.jobs, options, strict=True):
                 processes = 1 if same[job.identity] > 1 else whole_of(own.get("numjobs")) or 1
                 last = job_number + processes - 1
-                prefixes = frozenset(text_of(own[k]) or job.jobname for k in _LOGS if k in own)
+                prefixes = frozenset(text_of(own[k]) or job.name for k in _LOGS if k in own)
                 facts.append(JobFacts(name, job_number, last, prefixes, first_s, last_s))
                 job_number = last + 1
             remarks |= dict(step.remarks(name if len(self._steps) > 1 else ""))
-        if not step_names:
+        if not samples:
             return None
         if len(samples) == len(steps):
             remarks[ONLY_MEANS] = False
@@ -179,7 +167,7 @@ class FioRun:
         return Log(
             format="fio-json",
             source=source.name,
-            samples=build({**samples.columns(), "step": step_names}),
+            samples=frame(samples),
             clock="none" if begin_ms is None else "utc",
             start_unix_s=None if begin_ms is None else begin_ms / 1000,
             steps=tuple(steps),
@@ -192,8 +180,8 @@ class FioRun:
 
     def _start_ms(self) -> float | None:
         """Return when the load began, by the clock."""
-        started = _started_ms(self.jobs)
-        is_client = not isinstance(self.document.jobs, list)
+        started = started_ms(self.document.jobs)
+        is_client = not isinstance(self.document.value.get("jobs"), list)
         if started is not None or self._first_ms is None or is_client:
             return started if started is not None else self._first_ms
         ran_ms = [step.first_runtime_ms for step in self._steps]
@@ -201,60 +189,46 @@ class FioRun:
 
     def _drive(self) -> dict[str, Any]:
         """Return the drive's path: the only one whose use fio counted, or that was named."""
-        used = [disk for disk in self.document.disk_util if isinstance(disk, dict)]
+        used = self.document.value.get("disk_util")
+        used = [disk for disk in used if isinstance(disk, dict)] if isinstance(used, list) else []
         names = {name for disk in used if (name := text_of(disk.get("name")))}
-        options = [self.document.options_of(job) for job in self.jobs]
+        options = [self.document.options_of(job) for job in self.document.jobs]
         asked = {text_of(one["filename"]) for one in options if "filename" in one}
         if len(asked) == 1 and (path := asked.pop()).startswith("/dev/"):
             return {"path": path}
         return {"path": f"/dev/{names.pop()}"} if len(names) == 1 else {}
 
 
-def _groups(document: _Document, jobs: list[Job]) -> list[list[int]]:
+def _groups(document: _Document) -> list[list[int]]:
     """Return which jobs ran beside each other, as fio groups them."""
     groups: list[list[int]] = []
     places: dict[int, int] = {}
-    for index, job in enumerate(jobs):
-        if job.groupid not in places:
+    for index, job in enumerate(document.jobs):
+        group = job.identity[1]
+        if group not in places:
             options = document.options_of(job)
             beside = bool(groups) and (
-                _overlap([jobs[i] for i in groups[-1]], job)
+                _overlap([document.jobs[i] for i in groups[-1]], job)
                 or ("new_group" in options and "stonewall" not in options)
             )
             if not beside:
                 groups.append([])
-            places[job.groupid] = len(groups) - 1
-        groups[places[job.groupid]].append(index)
+            places[group] = len(groups) - 1
+        groups[places[group]].append(index)
     return groups
 
 
 def _overlap(before: Sequence[Job], job: Job) -> bool:
     """Whether `job` began while those before it ran, where fio says when."""
-    first_ms, own_ms = _started_ms(before), _started_ms([job])
+    first_ms, own_ms = started_ms(before), job.started_ms
     if first_ms is None or own_ms is None:
         return False
-    ran_ms = max(one.done(name).runtime for one in before for name in DIRECTIONS)
-    return own_ms < first_ms + ran_ms / 2
-
-
-def _started_ms(jobs: Iterable[Job]) -> float | None:
-    """Return when the first of `jobs` began; None for fio before 3.34."""
-    return min((float(job.job_start) for job in jobs if 1e12 < job.job_start < 5e12), default=None)
+    return own_ms < first_ms + max(one.runtime_ms for one in before) / 2
 
 
 def _name_of(jobs: Iterable[Job]) -> str:
-    names = dict.fromkeys(job.jobname for job in jobs)
+    names = dict.fromkeys(job.name for job in jobs)
     return "+".join(name for name in names if name)[:150] or "fio"
-
-
-def _unique(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number behind it where it is taken; `taken` has the last one of each."""
-    found = name
-    while found in taken:
-        taken[name] += 1
-        found = f"{name} {taken[name]}"
-    taken[found] = 1
-    return found
 
 
 # --- options ---
@@ -262,7 +236,6 @@ def _unique(name: str, taken: dict[str, int]) -> str:
 
 def _observed(name: str, step: StepCounters, options: Sequence[Mapping[str, Any]]) -> Observed:
     """Return what is known of a step's load."""
-    assert step.last is not None
     totals = (step.last.read, step.last.write)
     sizes = {total.bytes / total.ios for total in totals if total.ios}
     # of several jobs, the counters tell a mean that may be the size of none
@@ -314,19 +287,8 @@ def _is_json(source: Source) -> bool:
 
 
 def _read_json(source: Source, _: Options) -> list[Log]:
-    runs: list[FioRun] = []
-    broken: list[int] = []
-    for document in source.documents():
-        jobs = _jobs_of(document.value)
-        if jobs:
-            if not runs or not runs[-1].add(document.value, jobs):
-                runs.append(FioRun(document.value, jobs))
-        elif jobs is not None:
-            broken.append(document.line)
-    if broken:
-        source.remark(f"{len(broken)} documents have no jobs, the first is in line {broken[0]}")
-    logs = [log for run in runs if (log := run.log(source)) is not None]
-    if logs:
+    runs = _runs(_documents(source))
+    if logs := _logs(source, runs):
         return numbered(logs)
     if not runs and _TEXT.search("\n".join(source.head_lines)) is not None:
         raise source.error(
@@ -336,18 +298,33 @@ def _read_json(source: Source, _: Options) -> list[Log]:
     raise source.error("its jobs have done no I/O" if runs else "holds no results of fio")
 
 
-def _jobs_of(document: Any) -> list[Job] | None:
-    """Return a document's jobs, those of all clients; None for a document that is not fio's."""
-    if not isinstance(document, dict):
-        return None
-    jobs = document.get("jobs")
-    if not isinstance(jobs, list):
-        jobs = document.get("client_stats")
-    if not isinstance(jobs, list):
-        return [] if "fio version" in document else None
-    found = [Job.model_validate(job) for job in jobs if isinstance(job, dict)]
-    single = [job for job in found if job.jobname != "All clients"]
-    return single or found
+def _runs(documents: Iterable[_Document]) -> list[FioRun]:
+    """Return the runs whose documents these are."""
+    runs: list[FioRun] = []
+    for document in documents:
+        if not runs or not runs[-1].add(document):
+            runs.append(FioRun(document))
+    return runs
+
+
+def _logs(source: Source, runs: list[FioRun]) -> list[Log]:
+    return [log for run in runs if (log := run.log(source)) is not None]
+
+
+def _documents(source: Source) -> Iterator[_Document]:
+    """Yield fio's documents, with the jobs of all clients."""
+    for found in source.documents():
+        value = found.value
+        if not isinstance(value, dict):
+            continue
+        jobs = next((value[k] for k in _JOBS if isinstance(value.get(k), list)), None)
+        version = text_of(value.get("fio version"))
+        every = [Job.of(job, version) for job in jobs or () if isinstance(job, dict)]
+        single = [job for job in every if job.name != "All clients"]
+        if every:
+            yield _Document(value, single or every)
+        elif jobs is not None or "fio version" in value:
+            source.skip(found.line)
 
 
 #: The version of the format, fio's own since version 3, the job, its group, its error.
@@ -377,28 +354,22 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
             "'--output-format=json --status-interval=1', or '--write_bw_log=NAME "
             "--log_avg_msec=1000'"
         )
-    runs: list[FioRun] = []
-    for first in range(0, len(jobs) - size + 1, size):
-        status = [job for job, _ in jobs[first : first + size]]
-        document = {"fio version": jobs[first][1], "jobs": []}
-        if not runs or not runs[-1].add(document, status):
-            runs.append(FioRun(document, status))
-    logs = [log for run in runs if (log := run.log(source)) is not None]
-    if not logs:
-        raise source.error("its jobs have done no I/O")
-    return logs
+    statuses = [jobs[first : first + size] for first in range(0, len(jobs) - size + 1, size)]
+    runs = _runs(
+        _Document({"fio version": status[0][1], "jobs": []}, [job for job, _ in status])
+        for status in statuses
+    )
+    if logs := _logs(source, runs):
+        return logs
+    raise source.error("its jobs have done no I/O")
 
 
 def _jobs_in_a_status(jobs: list[Job]) -> int:
     """Return how many lines make one status: those up to the first job's next one."""
     for index, job in enumerate(jobs):
-        if job.identity == jobs[0].identity and _ran_ms(job) > _LATER * _ran_ms(jobs[0]):
+        if job.identity == jobs[0].identity and job.runtime_ms > _LATER * jobs[0].runtime_ms:
             return index
     return max(1, len(jobs))
-
-
-def _ran_ms(job: Job) -> float:
-    return float(max(job.done(name).runtime for name in DIRECTIONS))
 
 
 def _job_of(line: str) -> tuple[Job, str] | None:
@@ -425,7 +396,7 @@ def _job_of(line: str) -> tuple[Job, str] | None:
             "runtime": int(runtime_ms),
             "lat": {"N": ios, "mean": lat_us},
         }
-    return Job.model_validate(job), version
+    return Job.of(job, version), version
 
 
 JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json, priority=70)

@@ -5,11 +5,12 @@ is; that is in its name, which fio gives it, and only partly in the numbers.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any, cast
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.fio.hist import histogram, is_histogram
 from heatsoak.importer.formats.fio.parts import DirectionRows, LogKind, Part, Quantity, samples_of
-from heatsoak.importer.formats.results import numbered
+from heatsoak.importer.formats.results.core import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.recording import Touched
 
 #: Lines of the head that are looked at.
 _SHOWN = 40
@@ -54,35 +56,26 @@ def _recognises(source: Source) -> bool:
         shown = [line.strip() for line in source.head_lines[: 2 * _SHOWN] if line.strip()][:_SHOWN]
     except UsageError:
         return False
-    if not shown:
-        return False
     if is_histogram(shown):
         return True
-    if "," in shown[0] and all(_LETTER.search(word) for word in shown[0].split(",")):
+    if not shown or ("," in shown[0] and all(map(_LETTER.search, shown[0].split(",")))):
         return False  # the header of a table: fio writes none
     rows = [line for line in shown if _ROW.fullmatch(line)]
-    if len(rows) < 0.6 * len(shown):
-        return False
     numbers = [[int(word, 0) if "x" in word else int(word) for word in r.split(",")] for r in rows]
-    widths = [len(row) for row in numbers]
-    width = max(set(widths), key=widths.count)
+    (width, count), *_ = Counter(map(len, numbers)).most_common(1) or [(0, 0)]
+    if count < 0.6 * len(shown):
+        return False
     numbers = [row for row in numbers if len(row) == width]
-    if len(numbers) < 0.6 * len(shown):
-        return False
-    times = [row[0] for row in numbers]
-    falls = sum(b < a - 1000 for a, b in pairwise(times))
-    if falls > len(times) / 4:
-        return False
+    falls = sum(b[0] < a[0] - 1000 for a, b in pairwise(numbers))
     if width == 2:
         # the oldest logs have no direction: whole numbers, apart as fio prints them
         return falls == 0 and len(shown) > 1 and all(", " in row for row in rows)
-    return all(row[2] <= 2 for row in numbers) or (
-        width >= 6 and all(row[3] <= 2 and row[4] == 0 for row in numbers)
-    )
+    is_any = all(row[2] <= 2 for row in numbers)
+    is_with_offsets = width >= 6 and all(row[3] <= 2 and row[4] == 0 for row in numbers)
+    return falls <= len(numbers) / 4 and (is_any or is_with_offsets)
 
 
-@dataclass(frozen=True)
-class _Name:
+class _Name(NamedTuple):
     """What a log is called.
 
     Attributes:
@@ -98,19 +91,19 @@ class _Name:
     job: str = ""
     shared: bool = False
 
-    @classmethod
-    def of(cls, name: str) -> "_Name":
-        """Read the name of a file, with or without directories."""
-        path = PurePath(name.replace("\\", "/"))
-        found = _NAME.match(path.name)
-        if found is None:
-            return cls()
-        return cls(
-            str(path.parent / (plain_prefix(found["prefix"]) or ".")),
-            found["what"].lower(),
-            ".".join(word for word in (found["job"], found["host"]) if word),
-            not found["job"],
-        )
+
+def _name_of(name: str) -> _Name:
+    """Read the name of a file, with or without directories."""
+    path = PurePath(name.replace("\\", "/"))
+    found = _NAME.match(path.name)
+    if found is None:
+        return _Name()
+    return _Name(
+        str(path.parent / (plain_prefix(found["prefix"]) or ".")),
+        found["what"].lower(),
+        ".".join(word for word in (found["job"], found["host"]) if word),
+        not found["job"],
+    )
 
 
 def plain_prefix(prefix: str) -> str:
@@ -119,64 +112,48 @@ def plain_prefix(prefix: str) -> str:
 
 
 def _read(source: Source, _: Options) -> list[Log]:
-    name = _Name.of(source.name)
+    name = _name_of(source.name)
+    said: list[Remark] = []
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
-        remark = Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %")
-        return _logs_of(
-            source, name, [(_histogram_part(run, name), (remark,)) for run in histogram(source)]
-        )
-    log = _fed(source)
-    runs = [log.bins(index) for index in range(len(log.run_lines))]
-    parts = [_part(source, log, tables, name) for bins in runs if (tables := _tables(bins))]
-    if not parts:
-        what = "holds trims alone" if runs else "holds no row of fio's log that can be read"
-        raise source.error(what)
-    logs = _logs_of(source, name, parts)
-    if any((bins["ddir"] == 2).any() for bins in runs):
-        return [log.with_remarks(Remark(f"{source.name}: trims are left out")) for log in logs]
-    return logs
-
-
-def _histogram_part(tables: dict[int, DirectionRows], name: _Name) -> Part:
-    return Part(
-        "hist",
-        "hist",
-        name.job,
-        tables,
-        _usual(tables),
-        absolute=_is_absolute(tables),
-        lat_us=1e-3,
-        has_max=True,
-        shared=name.shared,
-    )
-
-
-def _logs_of(
-    source: Source, name: _Name, parts: Sequence[tuple[Part, tuple[Remark, ...]]]
-) -> list[Log]:
-    """Return a log for each run in the file."""
-    several: tuple[Remark, ...] = ()
+        parts = [
+            Part("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
+            for tables in histogram(source)
+        ]
+        said.append(Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %"))
+    else:
+        log = _fed(source)
+        runs = [log.bins(index) for index in range(len(log.run_lines))]
+        parts = [_part(source, log, tables, name) for bins in runs if (tables := _tables(bins))]
+        if not parts:
+            what = "holds trims alone" if runs else "holds no row of fio's log that can be read"
+            raise source.error(what)
+        if any((bins["ddir"] == 2).any() for bins in runs):
+            said.append(Remark(f"{source.name}: trims are left out"))
     if len(parts) > 1:
         text = f"its time starts again: taken as {len(parts)} consecutive runs"
         if name.shared:
             text += (
                 "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON too"
             )
-        several = (Remark(f"{source.name}: {text}", doubt=True),)
-    logs = [
-        Log(
-            format="fio-log",
-            source=source.name,
-            samples=samples_of([part], part.first_ms),
-            clock="utc" if part.absolute else "none",
-            start_unix_s=part.first_ms / 1000 if part.absolute else None,
-            steps=(observed_of(name.prefix, [part]),),
-            family=name.prefix,
-            remarks=(*remarks, *several, *remarks_on(source.name, part)),
-            details={"fio_part": part},
+        said.append(Remark(f"{source.name}: {text}", doubt=True))
+    logs = []
+    for found in parts:
+        absolute = min(float(table["last_ms"][0]) for table in found.tables.values()) >= _EPOCH_MS
+        part = replace(found, absolute=absolute, shared=name.shared)
+        alone = tuple(remarks_on(source.name, part))
+        logs.append(
+            Log(
+                format="fio-log",
+                source=source.name,
+                samples=samples_of([part], part.first_ms),
+                clock="utc" if absolute else "none",
+                start_unix_s=part.first_ms / 1000 if absolute else None,
+                steps=(observed_of(name.prefix, [part]),),
+                family=name.prefix,
+                remarks=(*said, *alone),
+                details={"fio_part": part, "fio_alone": alone},
+            )
         )
-        for part, remarks in parts
-    ]
     return numbered(logs)
 
 
@@ -192,8 +169,7 @@ def _fed(source: Source) -> FioLog:
         raise source.error("its times go backwards repeatedly: is it sorted by another column?")
     count, first = log.skipped
     if count:
-        lines = f"line {first}" if count == 1 else f"{count} lines, the first is line {first}"
-        source.remark(f"could not read {lines}")
+        source.skip(first, count)
     return log
 
 
@@ -222,15 +198,9 @@ def _usual(tables: dict[int, DirectionRows]) -> float:
     return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
 
 
-def _is_absolute(tables: dict[int, DirectionRows]) -> bool:
-    return min(float(table["last_ms"][0]) for table in tables.values()) >= _EPOCH_MS
-
-
-def _part(
-    source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name
-) -> tuple[Part, tuple[Remark, ...]]:
+def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name) -> Part:
     facts = _Facts(tables, log)
-    quantity, remarks = _quantity(source, facts, name)
+    quantity = _quantity(source, facts, name)
     kind = facts.kind_of(quantity)
     for table in tables.values():
         ends = table["last_ms"]
@@ -238,19 +208,9 @@ def _part(
             ends = np.floor(table["first_ms"] / FioLog.BIN_MS + 1) * FioLog.BIN_MS
         cast(dict[str, Array], table)["end_ms"] = ends
     lat_us, guess = facts.lat_unit() if quantity in ("lat", "clat") else (1e-3, 1e-3)
-    part = Part(
-        quantity,
-        kind,
-        name.job,
-        tables,
-        _usual(tables) if kind == "window" else float(FioLog.BIN_MS),
-        absolute=_is_absolute(tables),
-        lat_us=lat_us,
-        guessed_lat_us=guess,
-        has_max=log.both,
-        shared=name.shared,
-    )
-    return part, remarks
+    window_ms = _usual(tables) if kind == "window" else float(FioLog.BIN_MS)
+    return Part(quantity, kind, name.job, tables, window_ms, lat_us=lat_us,
+                guessed_lat_us=guess, has_max=log.both)  # fmt: skip
 
 
 class _Facts:
@@ -310,12 +270,12 @@ class _Facts:
         return None, 1e-3 if self.mean >= 20_000 else 1.0
 
 
-def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tuple[Remark, ...]]:
+def _quantity(source: Source, facts: _Facts, name: _Name) -> Quantity:
     """Return what the values are: by the name, unless the numbers say otherwise."""
     if facts.bytes and facts.all_ones and facts.rows > 1:
-        return "iops", ()
+        return "iops"
     if name.quantity in ("bw", "iops", "lat", "clat", "slat"):
-        return cast(Quantity, name.quantity), ()
+        return cast(Quantity, name.quantity)
     if not facts.bytes:
         raise source.error(
             f"is a fio log, but does not say whether of bandwidth, IOPS or latency: {RENAME}"
@@ -332,7 +292,8 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> tuple[Quantity, tup
         "bw": "its values are taken as bandwidths",
         "other": "it is not certain what its values are, so they are left out",
     }[guess]
-    return guess, (Remark(f"{source.name}: {text}; to be sure, {RENAME}", doubt=True),)
+    source.remark(f"{text}; to be sure, {RENAME}", get_args(Touched))
+    return guess
 
 
 def _could_be_bw(facts: _Facts) -> bool:

@@ -84,23 +84,6 @@ class Part:
         return self.lat_us if self.lat_us is not None else self.guessed_lat_us
 
 
-@dataclass(frozen=True)
-class _Track:
-    """A quantity of one direction and job as steps: `value` holds from `begin_ms` to `end_ms`."""
-
-    begin_ms: Array
-    end_ms: Array
-    value: Array
-
-    def on(self, edges: Array) -> Array:
-        """Return the value in each interval between `edges`; NaN where it has none."""
-        middle = (edges[1:] + edges[:-1]) / 2
-        index = np.searchsorted(self.end_ms, middle)
-        inside = np.minimum(index, len(self.end_ms) - 1)
-        held = (index < len(self.end_ms)) & (self.begin_ms[inside] <= middle)
-        return np.where(held, self.value[inside], np.nan)
-
-
 def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
     """Return samples of one run; `begin_ms` of its logs is `t_s` = 0.
 
@@ -137,7 +120,7 @@ def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:
         averaged = [p for p in parts if p.kind == "window" and p.quantity == quantity]
         if averaged:
             found[what] = sum(
-                (np.nan_to_num(_steps(part, ddir, "mean", True).on(edges)) for part in averaged),
+                (_rate(part, ddir, edges) for part in averaged),
                 np.zeros(len(edges) - 1),
             )
             found[what] = found[what] * scale
@@ -181,7 +164,7 @@ def _iops_of_jobs(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, A
     for quantity in ("bw", "iops"):
         for part in parts:
             if part.kind == "window" and part.quantity == quantity:
-                weights[part.job] = np.nan_to_num(_steps(part, ddir, "mean", True).on(edges))
+                weights[part.job] = _rate(part, ddir, edges)
     return weights
 
 
@@ -197,7 +180,7 @@ def _latencies(
             values, weight = _binned(part, ddir, edges)
         else:
             known = _LATENCIES if part.kind == "hist" else ("mean", *(["max"] * part.has_max))
-            values = {name: _steps(part, ddir, name, False).on(edges) for name in known}
+            values = {name: _held(part, ddir, name, edges) for name in known}
             weight = weights.get(part.job, np.ones(len(edges) - 1))
             if part.kind == "hist":
                 weight = _amount(part, ddir, "count", edges)
@@ -257,26 +240,38 @@ def _binned(part: Part, ddir: int, edges: Array) -> tuple[dict[str, Array], Arra
     return values, weight
 
 
-def _steps(part: Part, ddir: int, column: str, is_rate: bool) -> _Track:
-    """Return windows as steps; a rate is 0 in the windows that have no row."""
+def _held(part: Part, ddir: int, column: str, edges: Array, *, is_rate: bool = False) -> Array:
+    """Return what a window's column is in each interval between `edges`; NaN where it is none."""
+    begin_ms, end_ms, value = _steps(part, ddir, column, is_rate=is_rate)
+    middle = (edges[1:] + edges[:-1]) / 2
+    index = np.searchsorted(end_ms, middle)
+    inside = np.minimum(index, len(end_ms) - 1)
+    held = (index < len(end_ms)) & (begin_ms[inside] <= middle)
+    return np.where(held, value[inside], np.nan)
+
+
+def _rate(part: Part, ddir: int, edges: Array) -> Array:
+    return np.nan_to_num(_held(part, ddir, "mean", edges, is_rate=True))
+
+
+def _steps(part: Part, ddir: int, column: str, *, is_rate: bool) -> tuple[Array, Array, Array]:
+    """Return where windows begin and end, and their values; a rate is 0 in those without a row."""
     table = part.tables[ddir]
-    end_ms = table["end_ms"]
-    window_ms = part.window_ms or end_ms[0] - part.first_ms
-    begin_ms = np.concatenate([[part.first_ms], end_ms[:-1]])
+    end_ms, value = table["end_ms"], table[column]
+    before_ms = np.concatenate([[part.first_ms], end_ms[:-1]])
     if part.kind == "hist":
-        return _Track(begin_ms, end_ms, table[column])
-    late = end_ms - begin_ms > _GAP_WINDOWS * window_ms
-    begin_ms = np.where(late, end_ms - window_ms, begin_ms)
-    if is_rate and late.any():
-        gap_end_ms = begin_ms[late]
-        gap_begin_ms = np.concatenate([[part.first_ms], end_ms[:-1]])[late]
-        at = np.flatnonzero(late)
-        return _Track(
-            np.insert(begin_ms, at, gap_begin_ms),
-            np.insert(end_ms, at, gap_end_ms),
-            np.insert(table[column], at, 0.0),
-        )
-    return _Track(begin_ms, end_ms, table[column])
+        return before_ms, end_ms, value
+    window_ms = part.window_ms or end_ms[0] - part.first_ms
+    late = end_ms - before_ms > _GAP_WINDOWS * window_ms
+    begin_ms = np.where(late, end_ms - window_ms, before_ms)
+    if not is_rate:
+        return begin_ms, end_ms, value
+    at = np.flatnonzero(late)
+    return (
+        np.insert(begin_ms, at, before_ms[late]),
+        np.insert(end_ms, at, begin_ms[late]),
+        np.insert(value, at, 0.0),
+    )
 
 
 def _edges(parts: Sequence[Part], begin_ms: float) -> Array:
@@ -285,9 +280,9 @@ def _edges(parts: Sequence[Part], begin_ms: float) -> Array:
     lasts: list[float] = []
     for part in parts:
         for ddir in part.tables:
-            track = _steps(part, ddir, "mean", True)
-            ends += [track.end_ms, track.begin_ms[:1]]
-            lasts.append(float(track.end_ms[-1]))
+            begins_ms, ends_ms, _ = _steps(part, ddir, "mean", is_rate=True)
+            ends += [ends_ms, begins_ms[:1]]
+            lasts.append(float(ends_ms[-1]))
     window_ms = max(part.window_ms for part in parts) or max(lasts) - begin_ms
     # a job's last window may be lost: what the others did then is not the whole
     last = max(lasts)

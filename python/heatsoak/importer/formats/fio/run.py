@@ -5,9 +5,11 @@ apart by the JSON alone, or by logs with the clock's time (``log_unix_epoch``). 
 the load, and fio's version, which decides whether latencies are in ns or us.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,87 +42,73 @@ _TOGETHER_WINDOWS, _TOGETHER_SHARE = 2.5, 0.01
 _MIN_SHARE = 0.5
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A part and the log that it came in."""
-
-    log: Log
-    part: Part
+#: The logs of one family, which one run of fio left behind; each holds a :class:`Part`.
+_Group = list[Log]
 
 
-@dataclass(frozen=True)
-class _Group:
-    """The logs of one family: what one run of fio left behind."""
-
-    family: str | None
-    pieces: tuple[_Piece, ...]
-
-    @property
-    def length_s(self) -> float:
-        """How long the longest of its parts lasted."""
-        return max(piece.part.last_ms - piece.part.first_ms for piece in self.pieces) / 1000
-
-    @property
-    def stem(self) -> str:
-        """The prefix of its names, without directory."""
-        return PurePath(self.family).name if self.family else ""
+def _part(log: Log) -> Part:
+    part: Part = log.details["fio_part"]
+    return part
 
 
-def join_fio(logs: list[Log]) -> list[Log]:
+def _parts(logs: Iterable[Log]) -> list[Part]:
+    return [_part(log) for log in logs]
+
+
+def _changed(log: Log, **changes: Any) -> Log:
+    """Return a log whose part is another."""
+    return replace(log, details={**log.details, "fio_part": replace(_part(log), **changes)})
+
+
+def _length_s(group: _Group) -> float:
+    """Return how long the longest of a group lasted."""
+    return max(part.last_ms - part.first_ms for part in _parts(group)) / 1000
+
+
+def _stem(log: Log) -> str:
+    """Return the prefix of a log's name, without directory."""
+    return PurePath(log.family).name if log.family else ""
+
+
+def join_fio(logs: Sequence[Log]) -> list[Log]:
     """Return `logs` with those of one run of fio joined; others stay as they are.
 
     A joined log stands where the first of its files stood. Jobs beside each other are added up,
     consecutive jobs are steps.
     """
-    groups = _groups(logs)
+    groups: dict[tuple[str, str], _Group] = {}
+    for index, log in enumerate(logs):
+        if "fio_part" in log.details:  # runs of the same number in their files belong together
+            family = log.family if log.family is not None else f"\0{index}"
+            groups.setdefault((family, log.label), []).append(log)
     reports = [log for log in logs if "fio_jobs" in log.details]
-    claimed = _claims(reports, groups)
-    joined: dict[int, Log] = {}
-    gone: set[int] = set()
+    claimed = {id(group[0]): _report_of(group, reports) for group in groups.values()}
+    joined: dict[int, Log | None] = {}
     for report in reports:
-        own = [group for group in groups if claimed.get(id(group)) is report]
+        own = [group for group in groups.values() if claimed[id(group[0])] is report]
         if own and (whole := _with_report(report, own)) is not None:
-            joined[id(report)] = whole
-            gone |= {id(piece.log) for group in own for piece in group.pieces}
-    for group in groups:
-        if id(group.pieces[0].log) not in gone:
-            first, *others = [piece.log for piece in group.pieces]
-            joined[id(first)] = _without_report(group)
-            gone |= {id(other) for other in others}
-    places = {id(log): log for log in logs if id(log) not in gone or id(log) in joined}
-    return [joined.get(key, log) for key, log in places.items()]
+            joined |= {id(report): whole, **{id(log): None for group in own for log in group}}
+    for group in groups.values():
+        if id(group[0]) not in joined:
+            joined |= {id(log): None for log in group} | {id(group[0]): _without_report(group)}
+    found = [joined.get(id(log), log) for log in logs]
+    return [log for log in found if log is not None]
 
 
-def _groups(logs: Iterable[Log]) -> list[_Group]:
-    """Return logs by family; runs of the same number in their files belong together."""
-    found: dict[tuple[str, str], list[_Piece]] = {}
-    for log in logs:
-        part = log.details.get("fio_part")
-        if isinstance(part, Part):
-            key = (log.family if log.family is not None else f"\0{id(log)}", log.label)
-            found.setdefault(key, []).append(_Piece(log, part))
-    return [_Group(pieces[0].log.family, tuple(pieces)) for pieces in found.values()]
-
-
-def _claims(reports: Sequence[Log], groups: Sequence[_Group]) -> dict[int, Log]:
-    """Return which JSON each group belongs to: by name, else by how long it took."""
-    claims: dict[int, Log] = {}
-    for group in groups:
-        named = [report for report in reports if _names(report, group)]
-        sure = [report for report in named if _is_as_long(report, group)]
-        best = sure or named or [report for report in reports if _is_as_long(report, group)]
-        if best:
-            claims[id(group)] = min(
-                best, key=lambda report: abs((report.duration_s or 0.0) - group.length_s)
-            )
-    return claims
+def _report_of(group: _Group, reports: Sequence[Log]) -> Log | None:
+    """Return which JSON a group belongs to: by name, else by how long it took."""
+    named = [report for report in reports if _names(report, group)]
+    sure = [report for report in named if _is_as_long(report, group)]
+    best = sure or named or [report for report in reports if _is_as_long(report, group)]
+    length_s = _length_s(group)
+    return min(best, key=lambda one: abs((one.duration_s or 0.0) - length_s), default=None)
 
 
 def _names(report: Log, group: _Group) -> bool:
-    facts = _facts(report)
+    facts, stem = _facts(report), _stem(group[0])
     prefixes = {prefix for fact in facts for prefix in _plain(fact)}
     own = PurePath(report.source.replace("\\", "/")).name.split(".")[0]
-    return bool(group.stem) and group.stem in ({*prefixes, own} | {fact.step for fact in facts})
+    return bool(stem) and stem in ({*prefixes, own} | {fact.step for fact in facts})
 
 
 def _plain(facts: JobFacts) -> set[str]:
@@ -129,10 +117,10 @@ def _plain(facts: JobFacts) -> set[str]:
 
 
 def _is_as_long(report: Log, group: _Group) -> bool:
-    lengths = [fact.end_s - fact.start_s for fact in _facts(report)]
+    lengths_s = [fact.end_s - fact.start_s for fact in _facts(report)]
     return any(
-        abs(length - group.length_s) <= max(_SAME_LENGTH * length, _SAME_LENGTH_S)
-        for length in [*lengths, report.duration_s or 0.0]
+        abs(length_s - _length_s(group)) <= max(_SAME_LENGTH * length_s, _SAME_LENGTH_S)
+        for length_s in [*lengths_s, report.duration_s or 0.0]
     )
 
 
@@ -144,21 +132,20 @@ def _facts(report: Log) -> tuple[JobFacts, ...]:
 def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
     """Return a run's JSON with its logs in place of means; None where they fit no step."""
     facts = _facts(report)
-    by_step: dict[str, list[_Piece]] = {}
-    for piece in _numbered(groups, report):
-        name = _step_of(piece, report)
+    by_step: dict[str, list[Log]] = {}
+    for log in _numbered(groups, report):
+        name = _step_of(log, report)
         if name is None:
             return None
-        known = _of_version(piece.part, str(report.details.get("fio_version", "")))
-        by_step.setdefault(name, []).append(_Piece(piece.log, known))
+        by_step.setdefault(name, []).append(_of_version(log, report.details["fio_version"]))
     frames: list[pl.DataFrame] = []
     steps: list[Observed] = []
     remarks: list[Remark] = []
     start_unix_s = report.start_unix_s
     for step in report.steps:
         own = report.samples.filter(pl.col("step") == step.name)
-        pieces = by_step.get(step.name, [])
-        parts = [piece.part for piece in pieces]
+        own_logs = by_step.get(step.name, [])
+        parts = _parts(own_logs)
         if not parts:
             frames.append(own)
             steps.append(step)
@@ -177,8 +164,8 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
         frame, ended = _while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
         frames.append(_of_step(frame, step.name, start_s, own))
         remarks += ended
-        steps.append(step if step.bs else step.model_copy(update={"bs": _block(parts)}))
-        remarks += _remarks(pieces)
+        steps.append(step.model_copy(update={"bs": step.bs or observed_of(None, parts).bs}))
+        remarks += _remarks(own_logs)
     samples = pl.concat(frames, how="diagonal")
     samples = samples.select(list(schema_of(samples.columns))).sort("t_s", maintain_order=True)
     samples = samples.unique("t_s", keep="first", maintain_order=True)
@@ -192,7 +179,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
         clock="none" if start_unix_s is None else "utc",
         start_unix_s=None if start_unix_s is None else start_unix_s + first_s,
         steps=tuple(steps),
-        family=groups[0].family,
+        family=groups[0][0].family,
         remarks=_once([*said, *remarks]),
         duration_s=None,
     )
@@ -215,32 +202,29 @@ def _of_step(frame: pl.DataFrame, name: str, start_s: float, own: pl.DataFrame) 
     return both.group_by("t_s", maintain_order=True).agg(pl.all().drop_nulls().first())
 
 
-def _numbered(groups: Sequence[_Group], report: Log) -> Iterator[_Piece]:
-    """Yield pieces; runs in files that jobs shared are those jobs, if they are as many.
+def _numbered(groups: Sequence[_Group], report: Log) -> Iterator[Log]:
+    """Yield logs; runs in files that jobs shared are those jobs, if they are as many.
 
     A report of groups counts jobs of other sections as one: there the bytes tell.
     """
     jobs = max(fact.last for fact in _facts(report))
-    if len(groups) > jobs and len(report.steps) == 1 and _have_its_bytes(groups, report):
+    logs = [log for group in groups for log in group]
+    if len(groups) > jobs and len(report.steps) == 1 and _have_its_bytes(logs, report):
         jobs = len(groups)
-    shared: dict[str, int] = {}
-    for group in groups:
-        for piece in group.pieces:
-            shared[piece.log.source] = shared.get(piece.log.source, 0) + 1
-    for group in groups:
-        for piece in group.pieces:
-            job = piece.part.job
-            if piece.log.label and shared[piece.log.source] == jobs:
-                job = piece.log.label.removeprefix("run ")
-            elif piece.log.label and shared[piece.log.source] > 1:
-                job = "?"
-            yield _Piece(piece.log, replace(piece.part, job=job))
+    shared = Counter(log.source for log in logs)
+    for log in logs:
+        if log.label and shared[log.source] == jobs:
+            again = f"{log.source}: its time starts again"
+            kept = tuple(one for one in log.remarks if not one.text.startswith(again))
+            yield _changed(replace(log, remarks=kept), job=log.label.removeprefix("run "))
+        elif log.label and shared[log.source] > 1:
+            yield _changed(log, job="?")
+        else:
+            yield log
 
 
-def _have_its_bytes(groups: Sequence[_Group], report: Log) -> bool:
-    parts = [
-        piece.part for group in groups for piece in group.pieces if piece.part.quantity == "bw"
-    ]
+def _have_its_bytes(logs: Sequence[Log], report: Log) -> bool:
+    parts = [part for part in _parts(logs) if part.quantity == "bw"]
     if not parts:
         return False
     logged, reported = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
@@ -253,71 +237,66 @@ def _bytes(samples: pl.DataFrame) -> float:
     return float(rates.to_series().sum()) * 1e6
 
 
-def _step_of(piece: _Piece, report: Log) -> str | None:
+def _step_of(log: Log, report: Log) -> str | None:
     """Return the step that a log belongs to, by its job's number or its name."""
-    number = piece.part.job.split(".")[0]
+    number = _part(log).job.split(".")[0]
     names = {step.name for step in report.steps}
     if number == "?":
         return None
     if len(names) == 1:
         return next(iter(names))
     facts = [fact for fact in _facts(report) if fact.step in names]
-    own = PurePath(piece.log.family).name if piece.log.family else ""
-    named = {fact.step for fact in facts if own in _plain(fact)}
+    named = {fact.step for fact in facts if _stem(log) in _plain(fact)}
     if len(named) == 1:
         return named.pop()
     found = [f.step for f in facts if number.isdigit() and f.first <= int(number) <= f.last]
     return found[0] if found else None
 
 
-def _of_version(part: Part, version: str) -> Part:
-    """Return a part with the unit of latencies that this version of fio writes."""
-    if part.lat_us is not None or not version.startswith("fio-"):
-        return part
-    return replace(part, lat_us=1.0 if version.startswith(("fio-1", "fio-2")) else 1e-3)
+def _of_version(log: Log, version: str) -> Log:
+    """Return a log with the unit of latencies that this version of fio writes."""
+    if _part(log).lat_us is not None or not version.startswith("fio-"):
+        return log
+    return _changed(log, lat_us=1.0 if version.startswith(("fio-1", "fio-2")) else 1e-3)
 
 
 def _without_report(group: _Group) -> Log:
     """Return the logs of a group as one: its jobs taken as beside each other."""
-    pieces = _by_flight(group.pieces)
-    first = pieces[0].log
-    if len(pieces) == 1 and pieces[0].part is group.pieces[0].part:
+    logs = _by_flight(group)
+    first = logs[0]
+    if len(logs) == 1 and first is group[0]:
         return first
-    parts = [piece.part for piece in pieces]
+    parts = _parts(logs)
     begin_ms = _start_ms(parts)
-    absolute = parts[0].absolute
-    behind = _consecutive(pieces)
     ended: tuple[Remark, ...] = ()
+    behind = _consecutive(parts)
     if behind is not None:
         frames, steps = [], []
         for job, own in behind.items():
-            own_parts = [piece.part for piece in own]
-            step = observed_of(group.family, own_parts)
+            step = observed_of(first.family, own)
             step = step.model_copy(update={"name": f"{step.name} {job}"})
-            own_begin_ms = _start_ms(own_parts)
-            frame = samples_of(own_parts, own_begin_ms)
+            own_begin_ms = _start_ms(own)
+            frame = samples_of(own, own_begin_ms)
             frames.append(_of_step(frame, step.name, (own_begin_ms - begin_ms) / 1000, frame))
             steps.append(step)
         samples = pl.concat(frames, how="diagonal")
         samples = samples.select(list(schema_of(samples.columns)))
     else:
-        steps = [observed_of(group.family, parts)]
+        steps = [observed_of(first.family, parts)]
         whole = samples_of(parts, begin_ms)
         samples, ended = _while_all_ran(whole, parts, begin_ms, steps[0].name)
-    remarks = [*_remarks(pieces), *ended]
+    remarks = [*_remarks(logs), *ended]
     jobs = len({part.job for part in parts})
+    is_dated = parts[0].absolute
     if jobs > 1 and behind is None:
         steps = [steps[0].model_copy(update={"numjobs": jobs if jobs <= 1 << 20 else None})]
-        beside = f"{group.stem}: logs of {jobs} jobs are added up, as if they ran side by side"
-        if absolute:
-            remarks.append(Remark(beside))
-        else:
-            text = f"{beside}; if they ran one after another, give fio's JSON too"
-            remarks.append(Remark(text, doubt=True))
+        text = f"{_stem(first)}: logs of {jobs} jobs are added up, as if they ran side by side"
+        more = "" if is_dated else "; if they ran one after another, give fio's JSON too"
+        remarks.append(Remark(text + more, doubt=not is_dated))
     return replace(
         first,
         samples=samples,
-        start_unix_s=begin_ms / 1000 if absolute else None,
+        start_unix_s=begin_ms / 1000 if is_dated else None,
         steps=tuple(steps),
         remarks=_once(remarks),
         details={},
@@ -349,66 +328,51 @@ def _while_all_ran(
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
-def _consecutive(pieces: Sequence[_Piece]) -> dict[str, list[_Piece]] | None:
-    """Return the pieces of each job, in the order of time, if the clock says that none overlap."""
-    if not all(piece.part.absolute for piece in pieces):
+def _consecutive(parts: Sequence[Part]) -> dict[str, list[Part]] | None:
+    """Return the parts of each job, in the order of time, if the clock says that none overlap."""
+    if not all(part.absolute for part in parts):
         return None
-    jobs: dict[str, list[_Piece]] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.part.first_ms):
-        jobs.setdefault(piece.part.job, []).append(piece)
+    jobs: dict[str, list[Part]] = {}
+    for part in sorted(parts, key=lambda part: part.first_ms):
+        jobs.setdefault(part.job, []).append(part)
     end_ms = 0.0
     for own in jobs.values():
-        window_ms = max(piece.part.window_ms for piece in own)
-        if min(piece.part.first_ms for piece in own) < end_ms - window_ms:
+        if _start_ms(own) < end_ms - max(part.window_ms for part in own):
             return None
-        end_ms = max(piece.part.last_ms for piece in own)
+        end_ms = max(part.last_ms for part in own)
     return jobs if len(jobs) > 1 else None
 
 
-def _by_flight(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
-    """Return pieces with the unit of latencies that makes a likely number of I/Os in flight."""
-    parts = [piece.part for piece in pieces]
+def _by_flight(group: _Group) -> _Group:
+    """Return logs with the unit of latencies that makes a likely number of I/Os in flight."""
+    parts = _parts(group)
     unsure = [part for part in latency_parts(parts) if part.lat_us is None]
     rated = [part for part in parts if part.quantity == "iops" and part.kind == "window"]
     if not unsure or not rated:
-        return pieces
+        return group
     iops = sum(float(np.mean(table["mean"])) for p in rated for table in p.tables.values())
     values = [float(np.mean(table["mean"])) for p in unsure for table in p.tables.values()]
     in_flight = {unit: iops * float(np.mean(values)) * unit * 1e-6 for unit in (1e-3, 1.0)}
     likely = [u for u, n in in_flight.items() if MIN_IN_FLIGHT <= n <= MAX_IN_FLIGHT]
     if len(likely) != 1:
-        return pieces
-    return [replace(piece, part=replace(piece.part, guessed_lat_us=likely[0])) for piece in pieces]
+        return group
+    return [_changed(log, guessed_lat_us=likely[0]) for log in group]
 
 
 def _start_ms(parts: Sequence[Part]) -> float:
     return min(part.first_ms for part in parts)
 
 
-def _block(parts: Sequence[Part]) -> int | None:
-    return observed_of(None, list(parts)).bs
-
-
-def _remarks(pieces: Sequence[_Piece]) -> list[Remark]:
+def _remarks(logs: Sequence[Log]) -> list[Remark]:
     """Return what is to be said of the files, in place of what was said of each alone."""
-    counted = {id(part) for part in latency_parts([piece.part for piece in pieces])}
+    parts = _parts(logs)
+    counted = {id(part) for part in latency_parts(parts)}
     found: list[Remark] = []
-    for log, part in ((piece.log, piece.part) for piece in pieces):
-        alone = log.details.get("fio_part")
-        said = set(remarks_on(log.source, alone)) if isinstance(alone, Part) else set()
-        shared = f"{log.source}: its time starts again"
-        found += [
-            r
-            for r in log.remarks
-            if r not in said and not (r.text.startswith(shared) and part.job != _job_alone(alone))
-        ]
+    for log, part in zip(logs, parts, strict=True):
+        found += [remark for remark in log.remarks if remark not in log.details["fio_alone"]]
         if part.quantity in ("bw", "iops", "slat") or id(part) in counted:
             found += remarks_on(log.source, part)
     return found
-
-
-def _job_alone(part: object) -> str:
-    return part.job if isinstance(part, Part) else ""
 
 
 def _once(remarks: Iterable[Remark]) -> tuple[Remark, ...]:

@@ -14,7 +14,8 @@ from xml.etree.ElementTree import Element
 from pydantic_core import from_json
 
 from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results import frame, observed_load
+from heatsoak.importer.formats.results.core import DIRECTIONS, frame, observed_load
+from heatsoak.importer.lenient import number_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.xml_reader import XmlError, XmlReader
@@ -28,18 +29,17 @@ _MAX_BYTES, _MAX_RUNS = 8 << 20, 100_000
 _KIB_S = 1024e-6
 _DEFAULT_RUNTIME_S = 60.0
 _MARKS = ("<roundmat>", "<ioperfversion>")
-_TITLES = {
-    "iops": "IOPS",
-    "lat": "latency",
-    "tp": "throughput",
-    "writesat": "write saturation",
-}
+_TITLES = {"iops": "IOPS", "lat": "latency", "tp": "throughput", "writesat": "write saturation"}
 
-#: Blocks and shares of reads, in their order, by how many there are in a round.
-_IOPS_BLOCKS = ("1024k", "128k", "64k", "32k", "16k", "8k", "4k", "512")
-_IOPS_READS = (100, 95, 65, 50, 35, 5, 0)
-_DISK_BLOCKS, _DISK_READS = ("64k", "16k", "4k"), (100, 50, 0)
-_LATENCY_BLOCKS, _LATENCY_READS = ("8k", "4k", "512"), (100, 65, 0)
+#: Blocks and shares of reads of a round of IOPS or latencies, in their order; then those of disks.
+_ROUNDS = {
+    "iops": (
+        ("1024k", "128k", "64k", "32k", "16k", "8k", "4k", "512"),
+        (100, 95, 65, 50, 35, 5, 0),
+    ),
+    "lat": (("8k", "4k", "512"), (100, 65, 0)),
+    "disk": (("64k", "16k", "4k"), (100, 50, 0)),
+}
 _THROUGHPUT_BLOCKS = ("1024k", "64k", "8k", "4k", "512")
 _DISK_THROUGHPUT_BLOCKS = ("1024k", "4k")
 _DISK_ROUNDS = 128
@@ -50,18 +50,16 @@ _DEVICE = re.compile(
     r"\s{0,20}[:=]\s{0,40}(\S.{0,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
-_IDENTITY = {"model": "model", "product": "model", "serial": "serial", "firmware": "firmware"}
 
-#: The workload of one run of fio, and what came of it.
-_Cell = tuple[Observed, dict[str, float]]
+#: The workload of one run of fio (name, pattern, block, share of reads), and what came of it.
+_Load = tuple[str, str | None, str | None, int | None]
+_Cell = tuple[_Load, dict[str, float]]
 
 
 def _recognises(source: Source) -> bool:
     lines = source.head_lines
-    if not any(line.lstrip().startswith("<") for line in lines[:5]):
-        return False
-    head = "\n".join(lines)
-    return any(mark in head for mark in _MARKS)
+    is_xml = any(line.lstrip().startswith("<") for line in lines[:5])
+    return is_xml and any(mark in "\n".join(lines) for mark in _MARKS)
 
 
 def _read(source: Source, _: Options) -> list[Log]:
@@ -78,32 +76,23 @@ def _elements(source: Source) -> tuple[Element, list[Element]]:
     reader = XmlReader(source)
     problem = None
     size = 0
-    for piece in source.chunks():
+    for piece in (*source.chunks(), b""):
         size += len(piece)
         if size > _MAX_BYTES:
             raise source.error("is larger than 8 MiB: no result of TKperf is")
         try:
             if problem is None:
-                reader.feed(piece)
+                reader.feed(piece, ends=not piece)
         except XmlError as error:
             problem = error
-    try:
-        if problem is None:
-            reader.feed(b"", ends=True)
-    except XmlError as error:
-        problem = error
-    inner = [] if reader.root is None else [e for e in reader.root if e not in reader.open]
+    inner = [element for root in reader.roots for element in root if element not in reader.open]
     tests = [element for element in inner if element.find("roundmat") is not None]
     if problem is not None and (not problem.is_cut or not tests):
         raise source.error(str(problem), problem.line) from problem
     if problem is not None:
-        text = (
-            f"its XML is damaged or truncated in line {problem.line}: only the tests before were "
-            "read"
-        )
-        source.remark(text)
-    assert reader.root is not None
-    return reader.root, tests
+        text = f"its XML is damaged or truncated in line {problem.line}"
+        source.remark(f"{text}: only the tests before were read")
+    return reader.roots[0], tests
 
 
 def _value(text: str | None) -> Any:
@@ -113,23 +102,17 @@ def _value(text: str | None) -> Any:
         return None
 
 
-def _json(element: Element, tag: str) -> Any:
-    return _value(element.findtext(tag))
-
-
 def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     """Return the log of a test; `about` is what the file says of the whole run."""
-    matrix = _json(test, "roundmat")
-    jobs, depth = _number(_json(test, "numjobs")), _number(_json(test, "iodepth"))
-    told_s = _number(_json(test, "runtime"))
+    told = {element.tag: _value(element.text) for element in reversed(test)}
+    told_s = _number(told.get("runtime"))
     runtime_s = told_s if 0 < told_s < 1e6 else _DEFAULT_RUNTIME_S
-    runs = _cells(test.tag, matrix, jobs, depth) if isinstance(matrix, list) else iter(())
-    cells = list(islice(runs, _MAX_RUNS + 1))
+    cells = list(islice(_cells(test.tag, _list(told.get("roundmat"))), _MAX_RUNS + 1))
     if len(cells) > _MAX_RUNS:
         raise source.error(f"holds more than {_MAX_RUNS} runs of fio: no result of TKperf does")
     rows: list[dict[str, float | str]] = [
-        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": step.name, **values}
-        for index, (step, values) in enumerate(cells, 1)
+        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": load[0], **values}
+        for index, (load, values) in enumerate(cells, 1)
         if values
     ]
     if not rows:
@@ -140,31 +123,29 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     for tag, condition in (("testdate", "date"), ("kernel", "kernel"), ("lsb", "os")):
         if isinstance(about.get(tag), str):
             conditions[condition] = about[tag].removeprefix("Description:").strip()[:80]
-    remarks = [
-        Remark(
-            f"a sample is the mean of one run of {runtime_s:g} s; the time between runs is not in "
-            "the file"
-        )
-    ]
+    text = f"a sample is the mean of one run of {runtime_s:g} s; the time between runs is not in"
+    remarks = [Remark(f"{text} the file")]
     if runtime_s != told_s:
         text = f"does not say how long a run took: taken as {runtime_s:g} s"
         remarks.append(Remark(text, True, ("time",)))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))
-    steady = _json(test, "reachstdystate")
-    if isinstance(steady, bool):
+    if isinstance(steady := told.get("reachstdystate"), bool):
         conditions["steady_state"] = steady
-        remarks += (
-            _of_steady_state(_list(_json(test, "stdyrounds")))
-            if steady
-            else [Remark("no steady state was reached", True, ())]
-        )
-    versions = {"tkperf": about.get("ioperfversion"), "fio": _json(test, "fioversion")}
+        turns = [
+            int(turn) + 1 for turn in map(_number, _list(told.get("stdyrounds"))) if turn < 1e6
+        ]
+        if not steady:
+            remarks.append(Remark("no steady state was reached", True, ()))
+        elif turns:
+            remarks.append(Remark(f"steady state in rounds {min(turns)} to {max(turns)}"))
+    versions = {"tkperf": about.get("ioperfversion"), "fio": told.get("fioversion")}
+    asked = {"jobs": _number(told.get("numjobs")), "depth": _number(told.get("iodepth"))}
     return Log(
         format=_NAME,
         source=source.name,
         samples=frame(rows),
-        steps=tuple({step.name: step for step, values in cells if values}.values()),
+        steps=tuple(_step(load, asked) for load in dict(x for x in cells if x[1])),
         label=label,
         drive=_drive(about.get("devinfo")),
         conditions=conditions,
@@ -175,86 +156,70 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     )
 
 
+def _step(load: _Load, asked: dict[str, Any]) -> Observed:
+    name, pattern, block, reads_pct = load
+    direction = pattern and pattern.removeprefix("rand")
+    return observed_load(
+        name,
+        direction,
+        random=pattern != direction if pattern else None,
+        block=None if block is None else parse_size(block),
+        reads_pct=reads_pct,
+        **asked,
+    )
+
+
 def _drive(info: Any) -> dict[str, Any]:
     text = "\n".join(map(str, info)) if isinstance(info, list) else str(info or "")
     drive: dict[str, Any] = {}
     for name, value in _DEVICE.findall(text[:20000]):
-        drive.setdefault(_IDENTITY[name.lower()], value.strip())
+        drive.setdefault(name.lower().replace("product", "model"), value.strip())
     return drive
 
 
-def _of_steady_state(rounds: list[Any]) -> list[Remark]:
-    numbers = [int(_number(each)) + 1 for each in rounds if 0 <= _number(each) < 1e6]
-    text = f"steady state in rounds {min(numbers)} to {max(numbers)}" if numbers else ""
-    return [Remark(text)] if text else []
-
-
-def _cells(tag: str, matrix: list[Any], jobs: float, depth: float) -> Iterator[_Cell]:
+def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
     """Yield the runs of fio in the order in which they were."""
-
-    def step(name: str, rw: str | None, bs: str | None, reads_pct: int | None = None) -> Observed:
-        return observed_load(
-            name,
-            rw and rw.removeprefix("rand"),
-            random=rw.startswith("rand") if rw else None,
-            block=None if bs is None else parse_size(bs),
-            jobs=jobs,
-            depth=depth,
-            reads_pct=reads_pct,
-        )
-
+    load: _Load
     if tag == "writesat":
-        saturation = step("write saturation", "randwrite", "4k")
         latencies = _list(_at(matrix, 1))
         for index, value in enumerate(_list(_at(matrix, 0))):
             found = _finite(write_iops=value) | _latency("write_", _at(latencies, index))
-            yield saturation, found
-        return
-    if tag == "tp":
+            yield ("write saturation", "randwrite", "4k", None), found
+    elif tag == "tp":
         rounds = [len(_list(_at(block, 0))) for block in matrix]
         is_disk = len(matrix) <= len(_DISK_THROUGHPUT_BLOCKS) and _DISK_ROUNDS in rounds
         sizes = _DISK_THROUGHPUT_BLOCKS if is_disk else _THROUGHPUT_BLOCKS
         for index, block in enumerate(matrix):
-            bs = _at(sizes, index)
-            own = [
-                (step(f"{rw} {bs or f'block {index + 1}'}", rw, bs), rw, _list(_at(block, at)))
-                for at, rw in enumerate(("read", "write"))
-            ]
-            for turn in range(max(len(values) for _, _, values in own)):
-                for one, rw, values in own:
-                    yield one, _finite(_KIB_S, **{f"{rw}_bw_mb_s": _at(values, turn)})
-        return
-    # IOPS or latencies: for each round a row for each share of reads, a column for each block
-    blocks: tuple[str, ...] = _IOPS_BLOCKS
-    shares: tuple[int, ...] = _IOPS_READS
-    if tag == "lat":
-        blocks, shares = _LATENCY_BLOCKS, _LATENCY_READS
-    elif max((len(_list(turn)) for turn in matrix), default=0) == len(_DISK_READS):
-        blocks, shares = _DISK_BLOCKS, _DISK_READS
-    steps: dict[tuple[int, int], tuple[Observed, str]] = {}
-    for turn in matrix:
-        for row, columns in enumerate(_list(turn)):
-            for column, value in enumerate(_list(columns)):
-                if (row, column) not in steps:
-                    share, bs = _at(shares, row), _at(blocks, column)
-                    block = bs or f"block {column + 1}"
-                    if share is None:
-                        steps[row, column] = (
-                            step(f"mix {row + 1}, block {column + 1}", None, bs),
-                            "",
-                        )
-                    elif 0 < share < 100:
-                        name = f"randrw {share}/{100 - share} {block}"
-                        steps[row, column] = step(name, "randrw", bs, share), ""
+            size = _at(sizes, index)
+            own = [_list(_at(block, at)) for at in range(2)]
+            for turn in range(max(map(len, own))):
+                for way, values in zip(DIRECTIONS, own, strict=True):
+                    load = (f"{way} {size or f'block {index + 1}'}", way, size, None)
+                    yield load, _finite(_KIB_S, **{f"{way}_bw_mb_s": _at(values, turn)})
+    else:
+        # for each round a row for each share of reads, a column for each block
+        rows = max((len(_list(turn)) for turn in matrix), default=0)
+        kind = "lat" if tag == "lat" else "disk" if rows == len(_ROUNDS["disk"][1]) else "iops"
+        blocks, shares = _ROUNDS[kind]
+        for turn in matrix:
+            for row, columns in enumerate(_list(turn)):
+                for column, value in enumerate(_list(columns)):
+                    load, prefix = _load_of(row, _at(shares, row), column, _at(blocks, column))
+                    if kind == "lat":
+                        yield load, _latency(prefix, value)
                     else:
-                        rw = "read" if share else "write"
-                        steps[row, column] = step(f"rand{rw} {block}", f"rand{rw}", bs), f"{rw}_"
-                one, prefix = steps[row, column]
-                is_latency = tag == "lat"
-                yield (
-                    one,
-                    _latency(prefix, value) if is_latency else _finite(**{f"{prefix}iops": value}),
-                )
+                        yield load, _finite(**{f"{prefix}iops": value})
+
+
+def _load_of(row: int, share: int | None, column: int, size: str | None) -> tuple[_Load, str]:
+    """Return a workload by its place in a round, and what its columns begin with."""
+    block = size or f"block {column + 1}"
+    if share is None:
+        return (f"mix {row + 1}, block {column + 1}", None, size, None), ""
+    if 0 < share < 100:
+        return (f"randrw {share}/{100 - share} {block}", "randrw", size, share), ""
+    way = "read" if share else "write"
+    return (f"rand{way} {block}", f"rand{way}", size, None), f"{way}_"
 
 
 def _latency(prefix: str, values: Any) -> dict[str, float]:
@@ -274,9 +239,7 @@ def _finite(scale: float = 1.0, **values: Any) -> dict[str, float]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= 1e15:
-        return math.nan
-    return float(value)
+    return math.nan if isinstance(value, str | bool) else number_of(value)
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,0 +1,423 @@
+"""DiskSpd's results, as text (Windows and Linux) and as XML.
+
+Text has one mean for each time span. XML that was written with ``-D`` also has I/Os a second for
+each interval (`Bucket`), which is a series.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from heatsoak.importer.format import Format
+from heatsoak.importer.formats.results.core import (
+    DIRECTIONS,
+    MB,
+    Row,
+    Test,
+    lines_of,
+    log_of,
+    mean,
+    number,
+    numbered,
+    shares_of,
+    short,
+    size_of,
+    told,
+)
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
+from heatsoak.importer.xml_reader import XmlError, XmlReader
+
+_HEAD_LINES = 500
+#: The last interval is left out where the test ended within it.
+_ROUNDING_S = 0.02
+
+#: What was asked of one file or disk: ``path``, ``block`` in bytes, ``random_pct``,
+#: ``writes_pct``, ``requests`` in flight, ``threads``.
+_Target = dict[str, Any]
+
+
+@dataclass
+class _Span:
+    """A time span: what was asked for, and what came of it.
+
+    Attributes:
+        asked: what was asked for beside the targets: ``warmup_s``, ``threads``, ``requests``.
+        bytes: of reads and writes; `ios` likewise.
+        values: columns of a recording, means over the span.
+        series: for each interval, its end `t_ms` and values by direction.
+    """
+
+    targets: list[_Target] = field(default_factory=list)
+    asked: dict[str, float | None] = field(default_factory=dict)
+    duration_s: float | None = None
+    bytes: Row = field(default_factory=dict)
+    ios: Row = field(default_factory=dict)
+    values: Row = field(default_factory=dict)
+    series: list[Row] = field(default_factory=list)
+
+    def common(self, what: str) -> float | None:
+        """Return what all targets have, None where they differ."""
+        values = {target.get(what) for target in self.targets}
+        return values.pop() if len(values) == 1 else None
+
+
+@dataclass
+class _Run:
+    """What one start of DiskSpd wrote; `results` counts the spans whose results have begun."""
+
+    begin: str = ""
+    version: str = ""
+    spans: list[_Span] = field(default_factory=list)
+    results: int = 0
+
+    def result(self) -> _Span:
+        """Return the span whose results are being read."""
+        while len(self.spans) < max(1, self.results):
+            self.spans.append(_Span())
+        return self.spans[max(0, self.results - 1)]
+
+
+def _recognises(source: Source) -> bool:
+    lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
+    # people post its results alone
+    if _starts_xml(lines) or any(line.startswith("Results for timespan ") for line in lines):
+        return True
+    return any(line.startswith("Input parameters:") for line in lines) and any(
+        line.startswith(("timespan:", "job:", "Command Line:")) for line in lines
+    )
+
+
+def _starts_xml(lines: list[str]) -> bool:
+    for index, line in enumerate(lines):
+        if "<Results>" in line and line.startswith("<"):
+            text = " ".join(lines[index : index + 60])
+            return any(f"<{tag}>" in text for tag in ("System", "Profile", "TimeSpan"))
+    return False
+
+
+def _read(source: Source, _: Options) -> list[Log]:
+    lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
+    runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _runs_of_text(source)
+    logs = [log for run in runs if (log := _log(source, run)) is not None]
+    if not logs:
+        raise source.error(
+            "holds no results: DiskSpd was stopped before it had any, or it is truncated"
+        )
+    return numbered(logs)
+
+
+# --- text ---
+
+_BEGINS = lines_of(
+    run=r"Command Line\s?:",
+    results=r"Results for (?:timespan|job) [0-9]{1,6}",
+)
+_ASKED = lines_of(
+    span=r"(?:timespan|job)\s?:\s{0,9}[0-9]",
+    start=r"start time: (?P<begin>.*)",
+    warmup_s=r"warm up time: (?P<value>.*?)s*$",
+    total_threads=r"total threads: (?P<value>.*)",
+    path=r"path.*?: '*(?P<path>.*?)'*$",
+    writes_pct=r".{0,200}?read/write ratio: [0-9]{1,3}/(?P<value>[0-9]{1,3})",
+    reads=r"performing read test$",
+    writes=r"performing write test$",
+    block=r"block size: (?P<value>[0-9][0-9.]{0,15})\s?(?P<prefix>[KMG]?)(?:i?B)?$",
+    random=r"using random I/O",
+    random_pct=r"using mixed random/sequential(?:.*\((?P<value>[0-9]{1,3})% random\))?",
+    sequential=r"using.* sequential I/O",
+    requests=r"number of outstanding I/O operations.*?: (?P<value>[^ )]{1,20})\)*$",
+    threads=r"threads per file: (?P<value>[^ ]{1,20})$",
+)
+#: Lines that say what is asked of a target by themselves.
+_FIXED = {
+    "reads": ("writes_pct", 0.0),
+    "writes": ("writes_pct", 100.0),
+    "random": ("random_pct", 100.0),
+    "sequential": ("random_pct", 0.0),
+}
+_RESULTS = lines_of(
+    section=r"(?P<way>Total|Read|Write) IO\s{0,9}$",
+    duration=r"(?:actual )?test time:.*?(?P<value>\S*?)s*\s*$",
+    threads=r"thread count:.*?(?P<value>\S*)\s*$",
+    columns=r"thread\b.*\|",
+    total=r"total:(?P<cells>.*\|.*)",
+    cpu=r"avg[.|: \t]*(?P<value>[0-9.]+)%",
+    percentile=r"(?P<share>50th|99th|3-nines|max)\s*\|(?P<read>[^|]*)\|(?P<write>[^|]*)\|[^|]*$",
+)
+_ORDINALS = {"50th": "p50", "99th": "p99", "3-nines": "p999", "max": "max"}
+
+
+def _runs_of_text(source: Source) -> list[_Run]:
+    runs, asked = [_Run()], True
+    way, columns = "", list[str]()
+    for line, text in source.kept_lines():
+        text = text.strip()
+        run = runs[-1]
+        begins, _ = told(text, _BEGINS)
+        if begins == "run":
+            asked = True
+            if run.spans:
+                runs.append(_Run())
+        elif begins == "results":
+            run.results += 1
+            asked, way = False, ""
+        elif asked:
+            _take_asked(run, " ".join(text.split()[:20]))
+        else:
+            span = run.result()
+            kind, found = told(text, _RESULTS)
+            value = number(found.get("value", ""))
+            is_known = True
+            if kind == "section":
+                way = found["way"].lower()
+            elif kind == "duration":
+                span.duration_s = value or None
+                is_known = bool(value)
+            elif kind == "threads":
+                span.asked["threads"] = value
+            elif kind == "columns":
+                columns = [cell.strip().lower() for cell in text.split("|")]
+            elif kind == "total" and way in DIRECTIONS:
+                is_known = _take_total(span, way, columns, found["cells"].split("|"))
+            elif kind == "cpu" and value is not None and value <= 100:
+                span.values["cpu_pct"] = value
+            elif kind == "percentile":
+                for direction in DIRECTIONS:
+                    if (value := number(found[direction])) is not None:
+                        name = f"{direction}_lat_{_ORDINALS[found['share'].lower()]}_us"
+                        span.values[name] = 1000 * value
+            if not is_known:
+                source.skip(line)
+    return runs
+
+
+def _take_asked(run: _Run, text: str) -> None:
+    """Take a line of what was asked for."""
+    kind, found = told(text, _ASKED)
+    if kind == "span":
+        run.spans.append(_Span())
+    elif kind == "start":
+        run.begin = run.begin or short(found["begin"])
+    if not kind or not run.spans:
+        return
+    span = run.spans[-1]
+    if kind in ("warmup_s", "total_threads"):
+        span.asked[kind.removeprefix("total_")] = number(found["value"])
+    elif kind == "path":
+        span.targets.append({"path": short(found["path"])})
+    elif span.targets:
+        name, value = _FIXED.get(kind, (kind, None))
+        if value is None:
+            value = size_of(found.get("value", ""), found.get("prefix", ""))
+        span.targets[-1][name] = value
+
+
+def _take_total(span: _Span, way: str, columns: list[str], cells: list[str]) -> bool:
+    """Take the sum of a direction; False where it cannot be read."""
+    values = [number(cell.strip()) for cell in cells]
+    if values[0] is None or values[1] is None:
+        return False
+    span.bytes[way], span.ios[way] = values[0], values[1]
+    for name, value in zip(columns[1:], values, strict=False):
+        if name.startswith("avglat") and value:
+            span.values[f"{way}_lat_us"] = 1000 * value
+    return True
+
+
+# --- XML ---
+
+_PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p999", 100.0: "max"}
+#: What is asked of a target: the element, the field, and its value, unless the element has it.
+#: `Random` and `StrideSize` say less than a ratio does.
+_ELEMENTS: tuple[tuple[str, str, float | None], ...] = (
+    ("BlockSize", "block", None),
+    ("StrideSize", "random_pct", 0.0),
+    ("Random", "random_pct", 100.0),
+    ("RandomRatio", "random_pct", None),
+    ("WriteRatio", "writes_pct", None),
+    ("RequestCount", "requests", None),
+    ("ThreadsPerFile", "threads", None),
+)
+_INTERVAL = {
+    "t_ms": "SampleMillisecond",
+    "read_iops": "Read",
+    "write_iops": "Write",
+    "read_lat_ms": "ReadAvgLatencyMilliseconds",
+    "write_lat_ms": "WriteAvgLatencyMilliseconds",
+    "read_lat_max_ms": "ReadMaxLatencyMilliseconds",
+    "write_lat_max_ms": "WriteMaxLatencyMilliseconds",
+}
+
+
+def _trees(source: Source) -> Iterator[Element]:
+    """Yield the results in the file, as far as each can be read."""
+    reader: XmlReader | None = None
+    started_at = 0
+    for line, text in source.kept_lines():
+        if "<Results>" in text and text.lstrip().startswith("<"):
+            if reader is not None:
+                source.remark(f"line {started_at}: results are cut off where others begin")
+                yield from reader.roots
+            reader, started_at = XmlReader(source), line
+            text = text[text.index("<Results>") :]
+        if reader is None:
+            continue
+        body, end, _ = text.partition("</Results>")
+        try:
+            reader.feed(f"{body}{end}\n", ends=bool(end))
+        except XmlError as error:
+            source.remark(f"line {line} is not valid XML: what follows was left out ({error})")
+            end = "cut"
+        if end:
+            yield from reader.roots
+            reader = None
+    if reader is not None:
+        source.remark("it ends within the results")
+        yield from reader.roots
+
+
+def _text(element: Element, path: str) -> str:
+    return short(element.findtext(path) or "")
+
+
+def _number(element: Element, path: str) -> float | None:
+    return number(_text(element, path))
+
+
+def _run_of_xml(root: Element) -> _Run:
+    run = _Run(begin=_text(root, "System/RunTime"), version=_text(root, "System/Tool/Version"))
+    for element in root.iterfind("Profile/TimeSpans/TimeSpan"):
+        names = {"warmup_s": "Warmup", "threads": "ThreadCount", "requests": "RequestCount"}
+        run.spans.append(
+            _Span(
+                [_target_of_xml(target) for target in element.iterfind("Targets/Target")],
+                {name: _number(element, tag) for name, tag in names.items()},
+            )
+        )
+    for element in root.iterfind("TimeSpan"):
+        run.results += 1
+        _take_xml_result(run.result(), element)
+    return run
+
+
+def _target_of_xml(element: Element) -> _Target:
+    target: _Target = {"path": _text(element, "Path")}
+    for tag, name, fixed in _ELEMENTS:
+        if element.find(tag) is not None:
+            target[name] = _number(element, tag) if fixed is None else fixed
+    return target
+
+
+def _take_xml_result(span: _Span, element: Element) -> None:
+    span.duration_s = _number(element, "TestTimeSeconds") or None
+    span.asked["threads"] = _number(element, "ThreadCount") or span.asked.get("threads")
+    usage = _number(element, "CpuUtilization/Average/UsagePercent")
+    if usage is not None and usage <= 100:
+        span.values["cpu_pct"] = usage
+    for direction in DIRECTIONS:
+        tag = direction.title()
+        for target in element.iterfind("Thread/Target"):
+            for totals, what in ((span.bytes, "Bytes"), (span.ios, "Count")):
+                if (value := _number(target, f"{tag}{what}")) is not None:
+                    totals[direction] = totals.get(direction, 0.0) + value
+        times = {"lat": _number(element, f"Latency/Average{tag}Milliseconds")}
+        for bucket in element.iterfind("Latency/Bucket"):
+            name = _PERCENTILES.get(_number(bucket, "Percentile") or 0.0)
+            times |= {f"lat_{name}": _number(bucket, f"{tag}Milliseconds")} if name else {}
+        for name, value_ms in times.items():
+            if value_ms is not None:
+                span.values[f"{direction}_{name}_us"] = 1000 * value_ms
+    for bucket in element.iterfind("Iops/Bucket"):
+        found = {key: number(bucket.get(name, "")) for key, name in _INTERVAL.items()}
+        known = {key: value for key, value in found.items() if value is not None}
+        if {"t_ms", "read_iops", "write_iops"} <= known.keys():
+            span.series.append(known)
+
+
+# --- logs ---
+
+
+def _log(source: Source, run: _Run) -> Log | None:
+    """Return what a run came to; None where it has no result."""
+    tests = [test for span in run.spans if (test := _test(span)) is not None]
+    if not tests:
+        return None
+    times = read_times([run.begin])
+    more: dict[str, Any] = {}
+    remarks = []
+    if all(len(test.rows) == 1 for test in tests):
+        remarks.append(Remark("each time span is one sample: the mean over it"))
+    if times.start_unix_s is not None:
+        warmup_s = run.spans[0].asked.get("warmup_s") or 0.0
+        more = {"clock": times.clock, "start_unix_s": times.start_unix_s + warmup_s}
+        text = "its load is assumed to start at the start time, but files may have been made first"
+        remarks.append(Remark(text, True, ("time",)))
+    paths = sorted({target["path"] for span in run.spans for target in span.targets} - {""})
+    if len(paths) > 1:
+        remarks.append(Remark(f"rates are of {len(paths)} targets together"))
+    tests[0].wait_s = 0.0
+    return log_of(
+        source,
+        "diskspd",
+        tests,
+        remarks,
+        drive={"path": paths[0]} if len(paths) == 1 else {},
+        tools={"diskspd": run.version} if run.version else {},
+        **more,
+    )
+
+
+def _test(span: _Span) -> Test | None:
+    rows = _samples(span)
+    if not rows:
+        return None
+    writes_pct = span.common("writes_pct")
+    load = shares_of(None if writes_pct is None else 100 - writes_pct, span.common("random_pct"))
+    words = []
+    if "direction" in load:
+        access = {False: "sequential", True: "random", None: "mixed"}[load["random"]]
+        words = [access, load["direction"]]
+    asked = {
+        "block": span.common("block"),
+        "depth": span.common("requests") or span.asked.get("requests"),
+        "jobs": span.asked.get("threads")
+        or sum(target.get("threads") or 0.0 for target in span.targets)
+        or None,
+    }
+    return Test(" ".join(words) or "test", rows, load | asked, span.asked.get("warmup_s") or 0.0)
+
+
+def _samples(span: _Span) -> list[Row]:
+    """Return a span's series, or its mean; none where it has no rate."""
+    bytes_of_io = {
+        way: span.bytes[way] / span.ios[way] for way in span.bytes if span.ios.get(way, 0.0) > 0
+    }
+    samples: list[Row] = []
+    last_s = 0.0
+    for interval in span.series:
+        t_s = interval["t_ms"] / 1000
+        over = span.duration_s is not None and t_s > span.duration_s + _ROUNDING_S
+        if t_s <= last_s or (over and samples):
+            continue
+        row = {"t_s": t_s, "interval_s": t_s - last_s}
+        last_s = t_s
+        for way in DIRECTIONS:
+            iops = row[f"{way}_iops"] = interval[f"{way}_iops"]
+            if iops == 0 or way in bytes_of_io:
+                row[f"{way}_bw_mb_s"] = iops * bytes_of_io.get(way, 0.0) / MB
+            for name in ("lat", "lat_max"):
+                if interval.get(f"{way}_{name}_ms"):
+                    row[f"{way}_{name}_us"] = 1000 * interval[f"{way}_{name}_ms"]
+        samples.append(row)
+    seconds = span.duration_s
+    if samples or seconds is None or not span.bytes:
+        return samples
+    rates = {f"{way}_bw_mb_s": span.bytes[way] / seconds / MB for way in span.bytes}
+    rates |= {f"{way}_iops": span.ios.get(way, 0.0) / seconds for way in span.bytes}
+    return mean(seconds, span.values | rates)
+
+
+FORMAT = Format("diskspd", "DiskSpd", _recognises, _read, priority=110)

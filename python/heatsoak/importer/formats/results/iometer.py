@@ -1,0 +1,473 @@
+"""Iometer's results (CSV), and its instantaneous results, which are a series.
+
+A file holds tests one after the other, each with a header of its own. A test has a block of
+results for each access specification, queue depth and number of workers, with a row for all of
+them, each manager, worker and disk. The instantaneous file has rows of workers at each update,
+which name no specification, before that.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from heatsoak.importer.format import Format
+from heatsoak.importer.formats.results.core import (
+    MB,
+    MIB,
+    Row,
+    Test,
+    lines_of,
+    log_of,
+    number,
+    numbered,
+    shares_of,
+    short,
+    size_of,
+    told,
+)
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
+
+#: Lines that say what the lines after them hold.
+_LINES = lines_of(
+    results=r"\W{0,4}(?:time\s?stamp\W{1,4})?target type\W{0,3}?(?P<separator>[,;\t])"
+    r"\W{0,3}target name",
+    test=r"\W{0,4}test type\W{0,3}?(?P<separator>[,;\t])\W{0,3}test description",
+    other=r"[ \t'\"]*(?:target type|timestamp|test type)",
+    stamp=r"[ \t'\"]*time stamp",
+    specification=r"[ \t'\"]*access specification name",
+    size=r"[ \t'\"]*size.{0,50}% of size",
+    version=r"[ \t'\"]*version[ ,;\t'\"]*$",
+    rows=r"[ \t'\"]*(?:results|end access specifications)[ ,;\t'\"]*$",
+    nothing=r"[ \t'\"]*(?:access specifications|end test)[ ,;\t'\"]*$",
+)
+_SPECIFICATION_NAME = re.compile(
+    r"([0-9.]{1,12})\s*([KMG]?)i?B?;\s*([0-9]{1,3})% read;\s*([0-9]{1,3})% random", re.IGNORECASE
+)
+#: Rows of results, from those that speak for all downwards; others are processors and networks.
+_KINDS = ("ALL", "MANAGER", "WORKER", "DISK")
+_OTHER_KINDS = ("PROCESSOR", "CPU", "TCP", "VI", "NETWORK")
+#: Rows of one update are written within a moment, one worker after the other.
+_SAME_UPDATE_S = 0.3
+_MAX_RUN_S = 1e7
+#: How far what bytes, I/Os and their rates say may be from 10^6 or 2^20.
+_UNIT_TOLERANCE = 0.01
+
+#: Headers of the columns that are taken, besides rates.
+_COLUMNS = {
+    "iops": "iops",
+    "read iops": "read_iops",
+    "write iops": "write_iops",
+    "errors": "errors",
+    "bytes read": "bytes_read",
+    "bytes written": "bytes_written",
+    "read i/os": "reads",
+    "write i/os": "writes",
+    "# disks": "disks",
+    "average response time": "lat_ms",
+    "average read response time": "read_lat_ms",
+    "average write response time": "write_lat_ms",
+    "maximum read response time": "read_lat_max_ms",
+    "maximum write response time": "write_lat_max_ms",
+    "queue depth": "queue_depth",
+    "% cpu utilization": "cpu_pct",
+    "total raw run time": "run_ticks",
+    "processor speed": "ticks_hz",
+}
+#: Header of a rate -> bytes of its megabyte, the certain ones first; None: the rows tell.
+_MEGABYTES: tuple[tuple[str, int | None], ...] = (
+    ("mbps (decimal)", MB),
+    ("mibps (binary)", MIB),
+    ("mbps (binary)", MIB),
+    ("mibps", MIB),
+    ("mbps", None),
+)
+
+
+@dataclass(slots=True)
+class _Result:
+    """One row of results."""
+
+    time: str
+    target: str
+    specification: str
+    values: Row
+    t_s: float = math.nan
+
+
+@dataclass
+class _Block:
+    """The results of one access specification: rows by kind, those of updates, when it ended."""
+
+    totals: dict[str, list[_Result]] = field(default_factory=dict)
+    series: list[_Result] = field(default_factory=list)
+    end: str = ""
+
+    def of(self, device: str | None) -> list[_Result]:
+        """Return the rows that sum it up, or those of one disk."""
+        if device is not None:
+            return [row for row in self.totals.get("DISK", ()) if row.target == device]
+        return next((self.totals[kind] for kind in _KINDS if kind in self.totals), [])
+
+
+@dataclass
+class _Test:
+    """What stands between one header and the next.
+
+    Attributes:
+        begin: when it started, as it is written.
+        megabyte: bytes of its megabytes, where a header says so.
+        specifications: by name, lines of size in bytes, % of I/Os of that size, % reads, and
+            % random.
+    """
+
+    version: str = ""
+    begin: str = ""
+    megabyte: int | None = None
+    specifications: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
+    blocks: list[_Block] = field(default_factory=list)
+
+    def totals(self, *kinds: str) -> Iterator[_Result]:
+        """Yield the rows of these kinds that sum up blocks."""
+        for block in self.blocks:
+            for kind in kinds:
+                yield from block.totals.get(kind, ())
+
+
+def _recognises(source: Source) -> bool:
+    return any(told(line, _LINES)[0] in ("results", "test") for line in source.head_lines[:500])
+
+
+def _read(source: Source, options: Options) -> list[Log]:
+    tests = [test for test in _tests(source) if test.blocks]
+    if not tests:
+        raise source.error("holds no results: they are rows as ALL,All,... below 'Target Type,...")
+    return numbered([_log(source, options, test) for test in tests])
+
+
+def _tests(source: Source) -> Iterator[_Test]:
+    """Yield each test, also what stands before the first header."""
+    test, block, table = _Test(), None, _Table()
+    awaited = specification = ""
+    for line, text in source.kept_lines():
+        if not text.strip(" \t,;\"'"):
+            continue
+        kind, found = told(text, _LINES)
+        table.separator = found.get("separator") or table.separator
+        cells = table.cells(text)
+        word = short(cells[0]) if cells else ""
+        if kind == "test":
+            yield test
+            test, block, awaited = _Test(), None, ""
+        elif kind == "results":
+            table.begin(cells)
+            block, awaited = None, "rows"
+        elif kind and kind != "other":
+            awaited = kind
+        elif awaited == "size":
+            values = [table.number(cell) for cell in cells[:4]]
+            known = tuple(value for value in values if value is not None)
+            if len(known) == 4 and max(known[1:]) <= 100:
+                test.specifications.setdefault(specification, []).append(known)
+            else:
+                source.skip(line)
+        elif awaited == "rows" and table.names and not text.startswith("'"):
+            target, result = table.result(cells)
+            if result is None:
+                if target not in _OTHER_KINDS:
+                    source.skip(line)
+                continue
+            if block is None or (target == "ALL" and target in block.totals):
+                block = _Block()
+                test.blocks.append(block)
+                test.megabyte = test.megabyte or table.megabyte
+            if result.time and not result.specification:
+                block.series.append(result)
+            else:
+                block.totals.setdefault(target, []).append(result)
+        else:
+            if awaited == "version":
+                test.version = word
+            elif awaited == "specification":
+                specification = word
+                test.specifications[word] = []
+            elif awaited == "stamp" and block is not None:
+                block.end, block = word, None
+            elif awaited == "stamp" and not test.begin and not test.blocks:
+                test.begin = word
+            awaited = "rows" if awaited == "stamp" else ""
+    yield test
+
+
+class _Table:
+    """Columns by the last header of results."""
+
+    def __init__(self) -> None:
+        self.separator = ","
+        self.names: dict[str, int] = {}
+        self.megabyte: int | None = None
+        self._numbers: list[tuple[int, str]] = []
+
+    def cells(self, text: str) -> list[str]:
+        """Return the cells of a line; none where its quotes make no sense."""
+        if '"' not in text:
+            return text.split(self.separator)
+        with suppress(csv.Error):
+            return next(csv.reader([text], delimiter=self.separator), [])
+        return []
+
+    def begin(self, cells: Sequence[str]) -> None:
+        """Take a header."""
+        names = [name.strip(" '\"").lower() for name in cells]
+        self.names = {name: index for index, name in reversed(list(enumerate(names)))}
+        wanted = dict(_COLUMNS)
+        for rate, self.megabyte in _MEGABYTES:
+            if {rate, f"read {rate}"} & self.names.keys():
+                wanted |= {rate: "bw", f"read {rate}": "read_bw", f"write {rate}": "write_bw"}
+                break
+        self._numbers = [(self.names[name], key) for name, key in wanted.items() if name in names]
+
+    def result(self, cells: Sequence[str]) -> tuple[str, _Result | None]:
+        """Return a row's kind of target, and what it holds if that is of use."""
+        kind = self._text(cells, "target type").strip(" '").upper()
+        values = {
+            key: value
+            for index, key in self._numbers
+            if index < len(cells) and (value := self.number(cells[index])) is not None
+        }
+        if kind not in _KINDS or not values.keys() & {"iops", "read_iops", "bw", "read_bw"}:
+            return kind, None
+        return kind, _Result(
+            self._text(cells, "timestamp") or self._text(cells, "time stamp"),
+            self._text(cells, "target name"),
+            self._text(cells, "access specification name"),
+            values,
+        )
+
+    def number(self, text: str) -> float | None:
+        """Return a cell's number."""
+        return number(text, decimal_comma=self.separator != ",")
+
+    def _text(self, cells: Sequence[str], name: str) -> str:
+        index = self.names.get(name, len(cells))
+        return short(cells[index]) if index < len(cells) else ""
+
+
+def _log(source: Source, options: Options, test: _Test) -> Log:
+    disks = sorted({row.target for row in test.totals("DISK")})
+    device = _device(source, options, disks)
+    megabyte, doubt = _megabyte(test)
+    ends = [_Result(block.end, "", "", {}) for block in test.blocks]
+    series = [[*block.series, end] for block, end in zip(test.blocks, ends, strict=True)]
+    stamped = [result for results in series for result in results]
+    times = read_times([test.begin, *(result.time for result in stamped)])
+    begin_s, *stamps_s = times.t_s.tolist()
+    for result, at_s in zip(stamped, stamps_s, strict=True):
+        result.t_s = at_s
+    tests: list[Test] = []
+    told_of: dict[str, int] = dict.fromkeys(("means", "guessed", "back"), 0)
+    for block, end in zip(test.blocks, ends, strict=True):
+        rows = [row for row in block.series if math.isfinite(row.t_s)]
+        if rows:
+            samples, back = _updates(rows, begin_s, megabyte)
+            told_of["back"] += back
+        elif results := block.of(device):
+            samples = [_row(results, megabyte) | _span(block, results, begin_s, end.t_s)]
+            told_of["means"] += 1
+            told_of["guessed"] += _duration_s(block, results) is None
+        else:
+            continue
+        if samples:
+            begin_s = samples[-1]["t_s"]
+            tests.append(_of_block(test, block, samples, device))
+    if not tests:
+        raise source.error("holds no results with a rate")
+    first = tests[0].rows[0]
+    origin_s = first["t_s"] - first.get("interval_s", 0.0)
+    remarks = []
+    if told_of["means"]:
+        remarks.append(Remark("each result is one sample: the mean over a test"))
+    if told_of["guessed"]:
+        text = "how long a test took is not stated: taken from time stamps"
+        remarks.append(Remark(text, True, ("time",)))
+    if told_of["back"]:
+        text = f"{told_of['back']} updates whose time goes back were left out"
+        remarks.append(Remark(text, doubt=True))
+    if megabyte == MIB:
+        text = f"megabytes of 2^20 bytes converted to 10^6{doubt}"
+        remarks.append(Remark(text, bool(doubt), ("unit",)))
+    if times.doubt:
+        remarks.append(Remark(times.doubt, True, ("time",)))
+    if device is None and len(disks) > 1:
+        remarks.append(Remark(f"rates are of {len(disks)} drives together: --device picks one"))
+    errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
+    if errors:
+        remarks.append(Remark(f"{errors:.0f} I/Os failed", True, ()))
+    drive = device or (disks[0] if len(disks) == 1 else "")
+    start_unix_s = times.start_unix_s
+    return log_of(
+        source,
+        "iometer",
+        tests,
+        remarks,
+        starts_s=[-origin_s] * len(tests),
+        clock=times.clock,
+        start_unix_s=None if start_unix_s is None else start_unix_s + origin_s,
+        drive={"path": drive} if drive else {},
+        tools={"iometer": test.version} if test.version else {},
+    )
+
+
+def _device(source: Source, options: Options, disks: Sequence[str]) -> str | None:
+    """Return the disk that --device means; None where none was asked for, or none is named."""
+    wanted = (options.device or "").lower()
+    if not wanted or not disks:
+        return None
+    for disk in disks:
+        if wanted in disk.lower():
+            options.used.add("device")
+            return disk
+    raise source.error(f"has no results of {options.device}: it has {', '.join(disks)[:500]}")
+
+
+def _megabyte(test: _Test) -> tuple[int, str]:
+    """Return the bytes of its megabytes, and what to say where that is not certain."""
+    if test.megabyte is not None:
+        return test.megabyte, ""
+    best = max(test.totals(*_KINDS), key=lambda row: row.values.get("bw", 0.0), default=None)
+    value = best.values if best is not None else {}
+    ios = value.get("reads", 0.0) + value.get("writes", 0.0)
+    if ios > 0 and value.get("bw", 0.0) > 0:
+        moved = value.get("bytes_read", 0.0) + value.get("bytes_written", 0.0)
+        seen = moved / ios * value.get("iops", 0.0) / value["bw"]
+        for size in (MIB, MB):
+            if abs(seen / size - 1) < _UNIT_TOLERANCE:
+                return size, ""
+    return MIB, ": its version writes these; its rows do not say"
+
+
+# --- samples ---
+
+
+def _span(block: _Block, results: Sequence[_Result], begin_s: float, end_s: float) -> Row:
+    """Return when the mean of a block ended, and how long it took."""
+    seconds = _duration_s(block, results)
+    since_s = begin_s if math.isfinite(begin_s) else 0.0
+    if not end_s > since_s:
+        end_s = since_s + (seconds or 1.0)
+    seconds = end_s - begin_s if seconds is None else seconds
+    return {"t_s": end_s, **({"interval_s": seconds} if math.isfinite(seconds) else {})}
+
+
+def _updates(series: Sequence[_Result], begin_s: float, megabyte: int) -> tuple[list[Row], int]:
+    """Return a sample for each update, and how many went back in time."""
+    updates: list[list[_Result]] = []
+    for result in series:
+        if updates and 0 <= result.t_s - updates[-1][0].t_s < _SAME_UPDATE_S:
+            updates[-1].append(result)
+        else:
+            updates.append([result])
+    samples: list[Row] = []
+    back = 0
+    for results in updates:
+        t_s = results[0].t_s
+        last_s = samples[-1]["t_s"] if samples else begin_s
+        if t_s <= last_s:
+            back += 1
+            continue
+        seconds = _duration_s(_Block(), results) or (t_s - last_s if samples else None)
+        span = {"t_s": t_s, **({"interval_s": seconds} if seconds else {})}
+        samples.append(_row(results, megabyte) | span)
+    return samples, back
+
+
+def _row(results: Sequence[_Result], megabyte: int) -> Row:
+    """Return what these results, of targets at the same time, come to."""
+    row: dict[str, float | None] = {}
+    in_two = any(r.values.keys() & {"read_iops", "read_bw", "write_iops"} for r in results)
+    for prefix in ("read_", "write_") if in_two else ("",):
+        bw = _sum(results, f"{prefix}bw")
+        lat_ms = _mean_by(results, f"{prefix}lat_ms", f"{prefix}iops")
+        lat_max_ms = max(r.values.get(f"{prefix}lat_max_ms", 0.0) for r in results)
+        row |= {
+            f"{prefix}iops": _sum(results, f"{prefix}iops"),
+            f"{prefix}bw_mb_s": None if bw is None else bw * megabyte / MB,
+            f"{prefix}lat_us": 1000 * lat_ms if lat_ms else None,
+            f"{prefix}lat_max_us": 1000 * lat_max_ms if prefix and lat_max_ms else None,
+        }
+    row["cpu_pct"] = _mean_by(results, "cpu_pct", "")
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _sum(results: Iterable[_Result], key: str) -> float | None:
+    values = [row.values[key] for row in results if key in row.values]
+    return sum(values) if values else None
+
+
+def _mean_by(results: Iterable[_Result], key: str, weight: str) -> float | None:
+    pairs = [(row.values[key], row.values.get(weight, 1.0)) for row in results if key in row.values]
+    weights = sum(share for _, share in pairs)
+    return sum(value * share for value, share in pairs) / weights if weights > 0 else None
+
+
+def _duration_s(block: _Block, results: Sequence[_Result]) -> float | None:
+    """Return how long they took: I/Os by their rate, or the clock's ticks that were counted."""
+    for rows in (results, block.totals.get("MANAGER", ())):
+        ios = (_sum(rows, "reads") or 0.0) + (_sum(rows, "writes") or 0.0)
+        counted = ((ios, _sum(rows, "iops")),
+                   (_mean_by(rows, "run_ticks", ""), _mean_by(rows, "ticks_hz", "")))  # fmt: skip
+        seconds = next((count / per_s for count, per_s in counted if count and per_s), 0.0)
+        if 0 < seconds <= _MAX_RUN_S:
+            return seconds
+    return None
+
+
+# --- what was asked for ---
+
+
+def _of_block(test: _Test, block: _Block, samples: list[Row], device: str | None) -> Test:
+    """Return a block as a test of its load."""
+    results = block.of(device)
+    names = {row.specification for row in results} - {""}
+    if len(names) != 1:
+        rows = [row for kind in _KINDS for row in block.totals.get(kind, ())]
+        names = {row.specification for row in rows} - {""} or set(test.specifications) - {""}
+    name = names.pop() if len(names) == 1 else "mixed specifications" if names else "test"
+    depths = [row.values.get("queue_depth") for row in (*results[:1], *block.series[:1])]
+    asked = {
+        "depth": next((depth for depth in depths if depth is not None), None),
+        "jobs": _sum(results, "disks") if device is None else float(len(results)),
+    }
+    known = _load(test.specifications.get(name) or _from_name(name))
+    return Test(name, samples, known | asked)
+
+
+def _from_name(name: str) -> list[tuple[float, ...]]:
+    """Return the lines of a specification that is named as Iometer names its own."""
+    match = _SPECIFICATION_NAME.match(name)
+    if match is None:
+        return []
+    size = size_of(match[1], match[2])
+    reads, random = float(match[3]), float(match[4])
+    return [] if size is None or max(reads, random) > 100 else [(size, 100, reads, random)]
+
+
+def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
+    """Return what the lines of an access specification say."""
+    total = sum(share for _, share, _, _ in lines)
+    if not total:
+        return {}
+    sizes = {size for size, share, _, _ in lines if share}
+    reads = sum(share * of for _, share, of, _ in lines) / total
+    random = sum(share * of for _, share, _, of in lines) / total
+    known = shares_of(reads, random)
+    about = f"{known['about']}, {reads:.0f} % reads" if known["about"] else ""
+    return {**known, "block": sizes.pop() if len(sizes) == 1 else None, "about": about}
+
+
+FORMAT = Format("iometer", "Iometer results", _recognises, _read, priority=80)

@@ -1,0 +1,253 @@
+"""Result texts of AS SSD Benchmark, CrystalDiskMark 2 to 9, and KDiskMark.
+
+These programs keep the best or the only result of each test: a step with a single sample. AS SSD
+writes ``Read: 507.36 MB/s`` below the test's name; its MB are 2^20 bytes, as a drive's results in
+both of its units show. CrystalDiskMark and KDiskMark write a line for each test, such as
+``SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s [ 3321.3 IOPS] < 2407.57 us>`` below ``[Read]``, ``[Write]``
+or ``[Mix]``, and before version 7 ``Random Read 4KiB (Q= 32,T= 1) : ...``.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from heatsoak.importer.format import Format
+from heatsoak.importer.formats.results.core import (
+    MB,
+    MIB,
+    Test,
+    decimal,
+    lines_of,
+    log_of,
+    mean,
+    number,
+    numbered,
+    short,
+    size_of,
+    told,
+)
+from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.source import Source
+
+_QUOTED = r"[^A-Za-z0-9\[]{0,40}"
+_AS_SSD = lines_of(
+    run=r"\W{0,40}AS SSD Benchmark\s{1,3}(?P<version>[0-9][0-9.]{0,29})",
+    fact=r"\W{0,40}(?P<name>Name)\s{0,9}:\s{0,9}(?P<value>.{0,300})",
+    test=r"\W{0,40}(?P<way>Read|Write)\s{0,9}:\s{0,40}(?P<value>[0-9][0-9.,]{0,19})\s{0,9}"
+    r"(?P<unit>MB/s|iops|ms)\b",
+    other=r"\W{0,40}(?:Score|Copy|ISO|Program|Game)\b",
+)
+#: Headings of a test, and its name, whether it is random, bytes of an I/O, threads.
+_AS_SSD_TESTS: dict[str, tuple[str, bool, int | None, int]] = {
+    heading: test
+    for headings, test in (
+        (("sequential", "seq", "16mb"), ("sequential", False, 16 * MIB, 1)),
+        (("4k-64threads", "4k-64thrd"), ("random 4K, 64 threads", True, 4096, 64)),
+        (("4k",), ("random 4K", True, 4096, 1)),
+        (("access times", "acc.time", "access time"), ("access time", True, None, 1)),
+        (("512b",), ("access time", True, 512, 1)),
+    )
+    for heading in headings
+}
+#: Lines whose spaces are single: with several ways to match them it would take for ever.
+_CRYSTAL = lines_of(
+    run=r".{0,400}?\b(?P<tool>CrystalDiskMark|KDiskMark) \(?(?P<version>[0-9][\w.]{0,19})",
+    unit=r".{0,400}?MB/s = 1[,. ]?000[,. ]?000 byte",
+    section=_QUOTED + r"\[(?P<way>Read|Write|Mix)\](?: ?Read ?(?P<reads>[0-9]{1,3}) ?%)?",
+    test=r"[^A-Za-z0-9]{0,40}(?P<kind>SEQ|Sequential|RND|Random)\b ?(?P<way>Read|Write)? ?"
+    r"(?:(?P<size>[0-9]{1,6}) ?(?P<prefix>[KM])i?B)? ?(?:\((?P<asked>[^()]{0,40})\))? ?: ?"
+    r"(?P<bw_mb_s>[0-9][0-9.,]{0,19}) ?MB/s"
+    r"(?: ?\[ ?(?P<iops>[0-9.,]{1,20}) ?IOPS\])?(?: ?< ?(?P<lat_us>[0-9.,]{1,20}) ?us>)?",
+    damaged=r".{0,400}?MB/s",
+    fact=r"[^A-Za-z0-9]{0,40}(?P<name>Test|Mode|Time|Date)(?: Size)? ?: ?(?P<value>.{0,300})",
+)
+_ASKED = {"depth": re.compile(r"QD?\s?=\s?([0-9]{1,6})", re.IGNORECASE),
+          "jobs": re.compile(r"T\s?=\s?([0-9]{1,6})", re.IGNORECASE)}  # fmt: skip
+_DRIVE = re.compile(r"\[([A-Za-z]:)")
+_TIMES = re.compile(r"\(x([0-9]{1,3})\)")
+_MEASURED = re.compile(r"Measure ([0-9]{1,5}) ?sec", re.IGNORECASE)
+
+
+@dataclass
+class _Run:
+    """One result: what stands around the tests, the tests, and how many were not run."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    tests: list[Test] = field(default_factory=list)
+    skipped: int = 0
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text[:400].split())
+
+
+def _runs(source: Source, runs: Callable[[Source], Iterator[_Run]], example: str) -> list[_Run]:
+    found = [run for run in runs(source) if run.tests]
+    if not found:
+        raise source.error(f"holds no results: lines such as {example}")
+    return found
+
+
+# --- AS SSD ---
+
+
+def _is_as_ssd(source: Source) -> bool:
+    return any(_AS_SSD["run"].match(line) for line in source.head_lines[:500])
+
+
+def _read_as_ssd(source: Source, _: Options) -> list[Log]:
+    remarks = (
+        Remark("each result is one sample: they are not a series"),
+        Remark("its MB are 2^20 bytes: converted to 10^6"),
+    )
+    return numbered(
+        [
+            log_of(
+                source,
+                "as_ssd",
+                run.tests,
+                remarks,
+                drive={"model": run.facts["name"]} if run.facts.get("name") else {},
+                tools={"as-ssd": run.facts["version"]},
+            )
+            for run in _runs(source, _as_ssd_runs, "'Read: 507.36 MB/s' below 'Sequential:'")
+        ]
+    )
+
+
+def _as_ssd_runs(source: Source) -> Iterator[_Run]:
+    run, test = None, None
+    for line, text in source.kept_lines():
+        kind, found = told(text, _AS_SSD)
+        heading = text.strip(" \t:>").lower()
+        if kind == "run":
+            if run is not None:
+                yield run
+            run, test = _Run({"version": found["version"].rstrip(".")}), None
+        elif kind == "other" or heading in _AS_SSD_TESTS:
+            test = _AS_SSD_TESTS.get(heading)
+        elif kind == "fact" and run is not None:
+            run.facts.setdefault("name", short(found["value"]))
+        elif kind == "test" and run is not None and test is not None:
+            value = decimal(found["value"])
+            if value is None:
+                source.skip(line)
+            elif value > 0:
+                way, (name, random, block, jobs) = found["way"].lower(), test
+                units: dict[str, dict[str, float | None]] = {
+                    "mb/s": {"bw_mb_s": value * MIB / MB},
+                    "ms": {"lat_us": value * 1000},
+                    "iops": {"iops": value, "bw_mb_s": value * block / MB if block else None},
+                }
+                values = units[found["unit"].lower()]
+                load = {"random": random, "block": block, "depth": 1, "jobs": jobs}
+                rows = mean(None, {f"{way}_{key}": each for key, each in values.items()})
+                run.tests.append(Test(f"{name}, {way}", rows, {"direction": way, **load}))
+    if run is not None:
+        yield run
+
+
+# --- CrystalDiskMark and KDiskMark ---
+
+
+def _is_crystal(source: Source) -> bool:
+    lines = (line for line in source.head_lines[:2000] if "MB/s" in line)
+    return any(_CRYSTAL["test"].match(_single_spaced(line)) for line in lines)
+
+
+def _read_crystal(source: Source, _: Options) -> list[Log]:
+    runs = _runs(source, _crystal_runs, "'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'")
+    logs = [_crystal_log(source, run) for run in runs]
+    return numbered(logs, [run.facts.get("date", "") for run in runs])
+
+
+def _crystal_runs(source: Source) -> Iterator[_Run]:
+    """Yield the results that are in the file one behind the other."""
+    run, way, reads_pct = _Run(), "", None
+    for line, text in source.kept_lines():
+        kind, found = told(_single_spaced(text), _CRYSTAL)
+        if run.tests and (
+            kind == "run" or (kind in ("section", "test", "damaged") and "date" in run.facts)
+        ):
+            yield run  # the next one may come without its header
+            run = _Run({"unit": run.facts.get("unit", "")} if kind != "run" else {})
+        if kind == "run":
+            run.facts |= {"tool": found["tool"].lower(), "version": found["version"].rstrip(".")}
+            way = ""
+        elif kind == "unit":
+            run.facts["unit"] = "stated"
+        elif kind == "section":
+            way, reads_pct = found["way"].lower(), number(found["reads"])
+        elif kind == "fact" and run.tests:
+            run.facts.setdefault(found["name"].lower(), short(found["value"]))
+        elif kind == "damaged" or (kind == "test" and decimal(found["bw_mb_s"]) is None):
+            source.skip(line)
+        elif kind == "test" and not decimal(found["bw_mb_s"]):
+            run.skipped += 1
+        elif kind == "test":
+            run.tests.append(_crystal_test(found, (found["way"] or way).lower(), reads_pct))
+    yield run
+
+
+def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> Test:
+    random = found["kind"].lower().startswith("r")
+    size, prefix = found["size"], found["prefix"].upper()
+    asked = {
+        key: float(match[1])
+        for key, mark in _ASKED.items()
+        if (match := mark.search(found["asked"])) is not None
+    }
+    words = ["random" if random else "sequential", way or "unknown direction"]
+    words += [f"{size}{prefix}iB"] if size else []
+    words += [f"Q{asked['depth']:.0f}"] if "depth" in asked else []
+    name = " ".join(words) + (f"T{asked['jobs']:.0f}" if len(asked) == 2 else "")
+    column = f"{way}_" if way in ("read", "write") else ""
+    values = {key: decimal(found[key]) or None for key in ("bw_mb_s", "iops", "lat_us")}
+    load = {
+        "direction": {"read": "read", "write": "write", "mix": "rw"}.get(way),
+        "random": random,
+        "block": size_of(size, prefix) if size else None,
+        "reads_pct": reads_pct,
+    }
+    rows = mean(None, {f"{column}{key}": value for key, value in values.items()})
+    return Test(name, rows, {**load, **asked})
+
+
+def _crystal_log(source: Source, run: _Run) -> Log:
+    facts = run.facts
+    measured, times = _MEASURED.search(facts.get("time", "")), _TIMES.search(facts.get("test", ""))
+    seconds = (number(measured[1]) or None) if measured else None
+    tests = [Test(t.name, [t.rows[0] | mean(seconds, {})[0]], t.load) for t in run.tests]
+    of = f" of {times[1]} measurements" if times else ""
+    long = f" of {seconds:.0f} s" if seconds and of else ""
+    remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
+    if facts.get("unit") or any(map(_iops_show_unit, run.tests)):
+        remarks.append(Remark("its MB/s are 10^6 bytes/s"))
+    else:
+        remarks.append(Remark("its MB/s are read as 10^6 bytes/s", True, ("unit",)))
+    if run.skipped:
+        remarks.append(Remark(f"tests without a result, left out: {run.skipped}"))
+    if "0fill" in f"{facts.get('mode')} {facts.get('test')}".lower():
+        remarks.append(Remark("it wrote zeros (0Fill), which some drives do not store"))
+    drive = _DRIVE.search(facts.get("test", ""))
+    more: dict[str, Any] = {
+        "drive": {"path": drive[1]} if drive else {},
+        "tools": {facts["tool"]: facts["version"]} if facts.get("version") else {},
+    }
+    return log_of(source, "crystaldiskmark", tests, remarks, **more)
+
+
+def _iops_show_unit(test: Test) -> bool:
+    """Whether blocks and I/Os a second come to 10^6 bytes."""
+    values = {
+        name.removeprefix("read_").removeprefix("write_"): v for name, v in test.rows[0].items()
+    }
+    block, iops = test.load["block"], values.get("iops")
+    return bool(block and iops) and abs(iops * block / values["bw_mb_s"] / MB - 1) < 0.01
+
+
+AS_SSD = Format("as_ssd", "AS SSD Benchmark", _is_as_ssd, _read_as_ssd, priority=90)
+CRYSTALDISKMARK = Format(
+    "crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal, priority=100
+)
