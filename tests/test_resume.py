@@ -25,6 +25,7 @@ from cut_run import (
 from heatsoak.recording import Recording, RecordingWriter, reopen
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
+from made_recording import remake
 from started import small_disk
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -322,8 +323,7 @@ def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been
     expected = {d: Recording.open(d).samples() for d in (first, second, third)}
     kept = (first / META).stat().st_mtime_ns
     # the second was cut, the third was never begun
-    meta = Recording.open(second).meta.model_copy(update={"status": "running"})
-    (second / META).write_text(meta.model_dump_json())
+    remake(second, status="running")
     expected[second].head(100).write_ndjson(second / JOURNAL)
     (second / PARQUET).unlink()
     shutil.rmtree(third)

@@ -20,6 +20,7 @@ from heatsoak.serve.library import Library
 from heatsoak.serve.listing import listing
 from heatsoak.serve.shelf import Shelf
 from law import breach, within
+from made_recording import of_older_version, remake
 from mutations import JSON_VALUES, with_damaged_json
 from rest_long import rest_soak
 
@@ -99,6 +100,7 @@ def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[P
         for parquet in cut.rglob("samples.parquet"):
             pl.read_parquet(parquet).write_ndjson(parquet.with_suffix(".jsonl"))
             parquet.unlink()
+            remake(parquet.parent, status="running")
         made.append(cut)
     return made
 
@@ -258,6 +260,9 @@ def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str
     source = chance.choice(whole)
     directory = place / chance.choice(("r", "r", "r", "r*[1]", "é ", "\udcff"))
     shutil.copytree(source, directory)
+    if number % 4:  # else nothing is read of it but that it was changed
+        for meta in directory.rglob("recording.json"):
+            of_older_version(meta.parent)
     done = [source.name]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         files = sorted(path for name in _WAYS for path in directory.rglob(name) if path.is_file())

@@ -1,7 +1,6 @@
 """Writing a recording's files: completely or not at all."""
 
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -171,9 +170,3 @@ def write_error(place: Path | str, error: OSError) -> HeatsoakError:
     if isinstance(place, Path) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         message += ": free some space there"
     return ToolError(message)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

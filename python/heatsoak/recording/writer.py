@@ -21,14 +21,13 @@ from heatsoak.recording.files import (
     reporting_write_errors,
     require_creatable,
     reserve,
-    sha256_of,
     write_error,
 )
+from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.meta import (
     EVENTS,
     JOURNAL,
-    META,
     PARQUET,
     RAW,
     RESERVE,
@@ -74,7 +73,7 @@ class RecordingWriter:
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, resumed: bool = False) -> None:
         self.directory = directory
-        self.meta = meta.model_copy(update={"samples_sha256": None})
+        self.meta = meta.model_copy(update=NO_CHECKSUMS)
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -145,7 +144,7 @@ class RecordingWriter:
                     journal_to_parquet(self.directory, self.meta)
                 else:
                     _to_parquet(self.directory, samples.lazy())
-                changes["samples_sha256"] = sha256_of(self.directory / PARQUET)
+                changes |= checksums(self.directory)
             except KeyboardInterrupt:
                 # polars reacts to the signal in every thread, maybe more than once: keep the
                 # journal, and still record how the run ended
@@ -213,11 +212,8 @@ class RecordingWriter:
                 raise write_error(self.directory, error) from error
 
     def _write_meta(self) -> None:
-        with (
-            reporting_write_errors(self.directory),
-            replace_atomically(self.directory / META) as partial,
-        ):
-            partial.write_bytes(self.meta.model_dump_json(indent=1).encode() + b"\n")
+        with reporting_write_errors(self.directory):
+            write_meta(self.directory, self.meta)
 
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):
