@@ -22,7 +22,7 @@ from law import breach, within
 from made_once import made_once
 from mutations import mutated, with_damaged_json, with_damaged_toml
 from rack_results import add_test, make_rack
-from tiny import BOTH, IOLOG, JOB
+from tiny import BOTH, HEATED, IOLOG, JOB
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -34,44 +34,6 @@ LONGEST_S = 60
 _LONGEST_LINE = 2100
 _LOGS = Path(__file__).parents[1] / "importer" / "data"
 
-HEATED = """
-schema = 1
-name = "heated"
-file_size = "256MiB"
-[matrix]
-enclosure = "puget-{slot}-1gpu-{load}"
-exclude = [{ slot = "top", load = "idle" }]
-[matrix.axes]
-slot = ["top", "bottom"]
-load = ["idle", "loaded"]
-[[heat]]
-source = "gpu"
-when = { load = "loaded" }
-warm_up = "30s"
-[[scores]]
-name = "Reads"
-metric = "mb_s"
-steps = ["read"]
-definition = "Mean of the MB/s."
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-span = "128MiB"
-[[steps]]
-name = "read"
-rw = "randrw"
-rwmixread = 70
-bs = "128k"
-iodepth = 32
-rate = "200MB"
-span = "128MiB"
-runtime = "4s"
-[[steps]]
-kind = "pause"
-duration = "2s"
-"""
 HEAT = """
 schema = 1
 name = "heat"
@@ -115,23 +77,12 @@ LOG = "t_s,write_mb_s,temp_c\n" + "".join(
 )
 METER = "time,power_w\n" + "".join(f"{n},{3 + n % 5 / 10}\n" for n in range(99))
 _TEXTS = {
-    **{
-        "tiny.toml": BOTH,
-        "short.toml": BOTH,
-        "heated.toml": HEATED,
-        "heat.toml": HEAT,
-        "job.fio": JOB,
-    },
+    **{"tiny.toml": BOTH, "short.toml": BOTH, "heated.toml": HEATED, "heat.toml": HEAT},
     "job.fio": JOB,
     "jobs.fio": f"[global]\nbs=4k\nsize=64m\n{JOB}stonewall\n[b]\nrw=write\nnumjobs=2\n",
     **{"grid.toml": GRID, "listed.toml": LISTED},
-    **{
-        "io.log": LONG_IOLOG,
-        "msr.csv": MSR,
-        "blkparse.txt": BLKPARSE,
-        "log.csv": LOG,
-        "meter.csv": METER,
-    },
+    **{"io.log": LONG_IOLOG, "msr.csv": MSR, "blkparse.txt": BLKPARSE},
+    **{"log.csv": LOG, "meter.csv": METER},
 }
 _BUNDLED = {
     "drives": files("heatsoak.catalog") / "drives",

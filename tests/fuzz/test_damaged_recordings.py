@@ -23,6 +23,7 @@ from law import breach, within
 from made_recording import of_older_version, remake
 from mutations import JSON_VALUES, with_damaged_json
 from rest_long import rest_soak
+from tiny import HEATED
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -32,43 +33,6 @@ CASES, CHUNKS, FEW = 10_000, 40, 30
 #: A case that takes longer hangs, or asks for what grows with a number that is damaged.
 LONGEST_S = 60
 
-PROTOCOL = """
-schema = 1
-name = "short"
-file_size = "1GiB"
-[matrix]
-enclosure = "puget-{slot}-1gpu-idle"
-[matrix.axes]
-slot = ["top", "bottom"]
-[[scores]]
-name = "Reads"
-metric = "mb_s"
-steps = ["read"]
-definition = "Mean of the MB/s."
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-span = "1GiB"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 32
-span = "1GiB"
-runtime = "4s"
-[[steps]]
-kind = "pause"
-duration = "2s"
-[[steps]]
-name = "write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 32
-span = "1GiB"
-runtime = "12s"
-"""
 COPY = """
 schema = 1
 name = "short-copy"
@@ -83,7 +47,7 @@ size = "2GB"
 def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Directories with recordings: finished and cut ones, of a matrix, of a copy."""
     root = tmp_path_factory.mktemp("whole")
-    (root / "short.toml").write_text(PROTOCOL)
+    (root / "short.toml").write_text(HEATED)
     (root / "copy.toml").write_text(COPY)
     on = f"sim:{small_drive}"
     for words in (
