@@ -20,7 +20,7 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.rack.listed import load_listed
 from law import breach, within
 from made_once import made_once
-from mutations import mutated, with_damaged_json, with_damaged_toml
+from mutations import NASTY, TOML_VALUES, mutated, with_damaged_json, with_damaged_toml
 from rack_results import add_test, make_rack
 from tiny import BOTH, HEATED, IOLOG, JOB
 
@@ -90,6 +90,11 @@ _BUNDLED = {
     "shapes": files("heatsoak.catalog") / "traces",
     "protocols": files("heatsoak.protocol") / "bundled",
 }
+#: Words of `--set`, of each kind: a cell of the matrix, a workload, one step's, a label.
+SETTINGS = (
+    *("slot=top", "load=idle", "bs=4k", "iodepth=4", "runtime=1s", "rate=100MB", "rwmixread=50"),
+    *("read.bs=4k", "write.span=64MiB", "fill.bs=1m", "rw=randread", "heatsink=none", "gpus=2"),
+)
 Damage = Callable[[bytes, random.Random, list[bytes]], bytes]
 
 
@@ -109,9 +114,20 @@ def _json(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
     return with_damaged_json(data.decode(), chance).encode()
 
 
+def _setting(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
+    key = chance.choice(data.splitlines()).partition(b"=")[0]
+    value = chance.choice((*(one.encode() for one in TOML_VALUES), *NASTY))
+    text = _text(data, chance, others) if chance.random() < 0.4 else key + b"=" + value
+    # as a program's argument, which has no zeros and is no longer
+    return text.replace(b"\0", b"")[:100_000]
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: its undamaged ones, by patterns, and who reads it, ``{}`` in its place."""
+    """A kind of file: its undamaged ones, by patterns, and who reads it.
+
+    In what is asked, ``{}`` stands for the file's name, ``{text}`` for what is in it.
+    """
 
     seeds: tuple[str, ...]
     damage: Damage
@@ -159,6 +175,14 @@ KINDS = {
             "predict pcie4-tlc-1tb --workload {} --for 5s",
         ),
     ),
+    "setting": Kind(
+        ("settings/*",),
+        _setting,
+        (
+            "run heated.toml --on sim:small.toml --dry-run --set {text}",
+            "run tiny.toml --on sim:small.toml --dry-run --set {text} --scale 0.5",
+        ),
+    ),
     "fio job": Kind(("job.fio", "jobs.fio"), _text, ("run {} --on sim:small.toml --dry-run",)),
     "grid": Kind(("grid.toml",), _toml, ("sweep {} -o out --draws 1 --sample 0 -j 1",)),
     "trace's shape": Kind(
@@ -203,6 +227,9 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
             for entry in source.iterdir():
                 if entry.name.endswith(".toml"):
                     (root / folder / entry.name).write_text(entry.read_text("utf-8"), "utf-8")
+        (root / "settings").mkdir()
+        for setting in SETTINGS:
+            (root / "settings" / setting).write_text(setting)
         (root / "logs").mkdir()
         for log in sorted(path for path in _LOGS.rglob("*") if path.is_file()):
             (root / "logs" / f"{log.parent.name}-{log.name}").write_bytes(log.read_bytes())
@@ -246,7 +273,9 @@ def _asked(
     try:
         if words == "rack {}":
             return _raised_by(lambda: load_listed(file))
-        done = heatsoak_here(*words.format(file.name).split(), cwd=place)
+        text = os.fsdecode(data)
+        given = [word.format(file.name, text=text) for word in words.split()]
+        done = heatsoak_here(*given, cwd=place)
         return done.stderr if is_whole and done.returncode else breach(done) or _talkative(done)
     finally:
         if os.environ.get("HEATSOAK_FUZZ_CASE"):

@@ -5,7 +5,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +62,11 @@ def is_being_written(directory: Path) -> bool:
 SYNC_INTERVAL_S = 1.0
 
 
+def _remove_empty(directory: Path) -> None:
+    with suppress(OSError):
+        directory.rmdir()
+
+
 class RecordingWriter:
     """Writes one recording to `directory`, which must be new or empty.
 
@@ -78,18 +83,31 @@ class RecordingWriter:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         require_creatable(directory)
-        with reporting_write_errors(directory):
+        with reporting_write_errors(directory), ExitStack() as undo:
+            for place in (*reversed(directory.parents), directory):
+                if not place.exists():
+                    undo.callback(_remove_empty, place)
             directory.mkdir(parents=True, exist_ok=True)
             if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
-            lock_events(self._events)
+            if lock_events(self._events) and not resumed:
+                undo.callback(self._remove_begun)
             reserve(directory / RESERVE)
             self._write_meta()
+            undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
+
+    def _remove_begun(self) -> None:
+        """Remove what could not become a recording."""
+        self._journal.close()
+        self._events.close()
+        for name in (JOURNAL, RESERVE, EVENTS):
+            with suppress(OSError):
+                system.remove(self.directory / name)
 
     def append(self, samples: pl.DataFrame) -> None:
         """Append samples; raises KeyError for columns that the recording does not have."""
