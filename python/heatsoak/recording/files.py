@@ -94,6 +94,20 @@ def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path
 
 
 @contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """Make a directory and its parents; with an error, those that were made go again, if empty."""
+    new = [place for place in (directory, *directory.parents) if not place.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for place in new:
+            with suppress(OSError):
+                place.rmdir()
+        raise
+
+
+@contextmanager
 def making(directory: Path) -> Iterator[Path]:
     """Yield a directory to fill, which becomes `directory` at the end, or goes with an error.
 

@@ -17,6 +17,7 @@ from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
+    made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
@@ -62,11 +63,6 @@ def is_being_written(directory: Path) -> bool:
 SYNC_INTERVAL_S = 1.0
 
 
-def _remove_empty(directory: Path) -> None:
-    with suppress(OSError):
-        directory.rmdir()
-
-
 class RecordingWriter:
     """Writes one recording to `directory`, which must be new or empty.
 
@@ -83,11 +79,7 @@ class RecordingWriter:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         require_creatable(directory)
-        with reporting_write_errors(directory), ExitStack() as undo:
-            for place in (*reversed(directory.parents), directory):
-                if not place.exists():
-                    undo.callback(_remove_empty, place)
-            directory.mkdir(parents=True, exist_ok=True)
+        with reporting_write_errors(directory), made(directory), ExitStack() as undo:
             if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
