@@ -61,7 +61,9 @@ def remake(path: Path, **changes: Any) -> Recording:
     return Recording.open(path)
 
 
-def of_older_version(path: Path) -> None:
-    """Let a recording be one of a version that kept no checksums."""
+def of_older_version(path: Path, kept: str | None = None) -> None:
+    """Let a recording be one of a version that kept no checksum but `kept`."""
     meta = json.loads((path / META).read_text())
-    (path / META).write_text(json.dumps({k: v for k, v in meta.items() if k not in NO_CHECKSUMS}))
+    (path / META).write_text(
+        json.dumps({k: v for k, v in meta.items() if k == kept or k not in NO_CHECKSUMS})
+    )
