@@ -148,6 +148,10 @@ def of_document(**changes: object) -> Damage:
     return lambda data, _: json.dumps(json.loads(data) | changes).encode()
 
 
+def misspelt(key: str) -> Damage:
+    return lambda data, _: data.replace(key.encode(), key.title().encode())
+
+
 DOCUMENT = {
     "another slot": of_document(conditions={"slot": "bottom"}),
     "another drive": of_document(drive={"model": "another"}),
@@ -156,10 +160,7 @@ DOCUMENT = {
     "another time": of_document(started_unix_s=1e9),
     "another length": of_document(duration_s=6000.0),
     "a key more": of_document(note="x"),
-    **{
-        f"{key} misspelt": lambda data, _, key=key: data.replace(key.encode(), key.title().encode())
-        for key in NO_CHECKSUMS
-    },
+    **{f"{key} misspelt": misspelt(key) for key in NO_CHECKSUMS},
     "only spaces": lambda data, _: json.dumps(json.loads(data)).encode(),
 }
 
