@@ -213,7 +213,10 @@ def ground(here: Path, small_drive: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", [*WRITERS, "demo", "reproduce"])
-@sees("said in one line; nothing is left, but what a run recorded", "the file system is full")
+@sees(
+    "said in one line; nothing is left but what a run recorded, and the empty lock of an index",
+    "the file system is full",
+)
 def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, name: str) -> None:
     words = (WRITERS | BEFORE)[name].split()
     with small_disk(ground / "m", "4m") as disk:
