@@ -95,7 +95,8 @@ WRONG = (
 )
 #: What another machine, time or version would write otherwise.
 VOLATILE = {
-    *("host", "tools", "started_unix_s", "started_boot", "samples_sha256", "part_of_copy"),
+    *("host", "tools", "started_unix_s", "started_boot", "part_of_copy"),
+    *("samples_sha256", "events_sha256", "meta_sha256"),
     *("own_cpu_s", "made_by", "made_unix_s"),
 }
 

@@ -64,8 +64,11 @@ class Opened:
     faults: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def is_drawn(self) -> bool:
+        return bool(self.tab.evaluate(_DRAWN))
+
     def wait_drawn(self) -> None:
-        self.until(lambda: self.tab.evaluate(_DRAWN))
+        self.until(self.is_drawn)
 
     def until(self, holds: Callable[[], Any]) -> None:
         """Wait for something that the page will do."""

@@ -136,6 +136,8 @@ def require_whole(directory: Path) -> Recording:
     protocol = recording.meta.protocol
     assert isinstance(protocol, Protocol)
     assert recording.meta.status == "finished"
+    assert recording.changes is None
+    assert recording.meta.meta_sha256 is not None
     begun, ended = (
         [event for event in recording.events if event.kind == kind]
         for kind in ("step-begin", "step-end")

@@ -1,12 +1,15 @@
-"""Recordings of samples that a test makes up."""
+"""Recordings of samples that a test makes up, and recordings as if they had been made otherwise."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from heatsoak.protocol import Protocol
-from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording import META, Event, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 
 
 def make_recording(
@@ -45,3 +48,22 @@ def make_recording(
     writer.append(samples)
     writer.finish("finished", float(samples["t_s"].to_list()[-1]))
     return Recording.open(path)
+
+
+def remake(path: Path, **changes: Any) -> Recording:
+    """Let a recording have been made with the files that a test left in it, and open it.
+
+    `changes` are to `recording.json`.
+    """
+    meta = RecordingMeta.model_validate(json.loads((path / META).read_text()) | changes)
+    sums = NO_CHECKSUMS if meta.status == "running" else checksums(path)
+    write_meta(path, meta.model_copy(update=sums))
+    return Recording.open(path)
+
+
+def of_older_version(path: Path, kept: str | None = None) -> None:
+    """Let a recording be one of a version that kept no checksum but `kept`."""
+    meta = json.loads((path / META).read_text())
+    (path / META).write_text(
+        json.dumps({k: v for k, v in meta.items() if k == kept or k not in NO_CHECKSUMS})
+    )

@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import pytest
 from command import heatsoak_here
+from documented import table
 from drive_contents import CONTENTS
 from exports import file_export
 from guarded import Drive, another_process, needs_loop
@@ -178,15 +179,11 @@ EVENTS: dict[str, Event] = {
 
 def answers() -> dict[str, dict[Event, str]]:
     """Return, from the documentation, what heatsoak does of each kind of target at each event."""
-    text = (Path(__file__).parent.parent / "docs" / "your-data.md").read_text("utf-8")
-    table = text.partition("| what happens between two steps |")[2].partition("\n\n")[0]
-    head, _, *rows = [
-        [cell.strip() for cell in row.split("|")[1:-1]] for row in f"|{table}".split("\n")
-    ]
+    head, *rows = table("your-data", "what happens between two steps")
     assert [row[0] for row in rows] == list(EVENTS)
     found = {
         kind: {EVENTS[row[0]]: row[at] for row in rows if row[at]}
-        for at, kind in enumerate(head, 1)
+        for at, kind in enumerate(head[1:], 1)
     }
     a_file = (a_signature, data_without_a_signature, resized, opened_by_another, another_name)
     return found | {"a file": dict.fromkeys((*a_file, another_in_its_place), "only read")}

@@ -301,6 +301,7 @@ def test_a_file_of_ones_own_is_taken(tmp_path: Path) -> None:
         ("value = 2500", "value = 0", "rated.seq_read_mb_s: must be more than 0 (is 0)"),
         ("value = 2500", "value = -1", "rated.seq_read_mb_s: must be more than 0 (is -1)"),
         ("value = 512110190592", f"value = {'9' * 30}", "capacity.user_bytes is 1e+30"),
+        ("entry_us = { value = 500", "entry_us = { value = 1e12", "60,000,000 us at most"),
     ],
 )
 def test_a_bad_file_is_answered_with_its_name_and_key(

@@ -11,6 +11,7 @@ from command import complaint, heatsoak, heatsoak_here
 from cut_run import own_locks, wait_for_step
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording, RecordingWriter
+from made_recording import remake
 
 COPY = """
 schema = 1
@@ -78,9 +79,7 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
     protocol.write_text(COPY.format(size="20MB"))
     words = (*simulated(small_drive), "-o", "r")
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
-    finished = Recording.open(tmp_path / "r" / "source").meta
-    live = finished.model_copy(update={"status": "running"})
-    (tmp_path / "r" / "source" / "recording.json").write_text(live.model_dump_json())
+    live = remake(tmp_path / "r" / "source", status="running").meta
     with RecordingWriter(tmp_path / "live" / "source", live):
         done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
         assert "live/source: another run is recording there" in complaint(done, 4)
@@ -109,9 +108,7 @@ def test_without_a_directory_the_last_interrupted_copy_is_repeated(
     (made,) = (tmp_path / "recordings").iterdir()
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
     assert "the last run of small in recordings is finished" in complaint(done, 2)
-    meta = made / "destination" / "recording.json"
-    status = {"status": "running"}
-    meta.write_text(Recording.open(meta.parent).meta.model_copy(update=status).model_dump_json())
+    remake(made / "destination", status="running")
     assert statuses(made) == ["finished", "running"]
     assert heatsoak_here(*words, "--resume", cwd=tmp_path).returncode == 0
     assert sorted(path.name for path in (tmp_path / "recordings").iterdir()) == [

@@ -245,8 +245,10 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 def test_a_damaged_recording_is_named_as_such(make: Make, tmp_path: Path) -> None:
     recording = make()
     (recording.path / PARQUET).write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(UsageError, match="damaged"):
-        export([recording], str(tmp_path / "x.csv"))
+    for is_asked, said in ((False, "was changed after it was made: samples"), (True, "is damaged")):
+        opened = Recording.open(recording.path, damaged=is_asked)
+        with pytest.raises(UsageError, match=said):
+            export([opened], str(tmp_path / "x.csv"))
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from heatsoak.history.summaries import SCHEMA
 from heatsoak.history.trend import Fit
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from made_once import made_once
+from made_recording import remake
 from schema_check import complaints
 
 DAY_S = 86400
@@ -44,7 +45,7 @@ def dated(
     meta["drive"] |= {"serial": serial, "model": "Samsung 990 PRO"}
     meta["drive"]["details"] |= {"firmware": firmware}
     meta["conditions"] = dict(labels or {})
-    (path / META).write_text(json.dumps(meta))
+    remake(path, **meta)
 
 
 def make_runs(directory: Path, drive: str) -> None:
@@ -208,18 +209,19 @@ def test_damaged_recordings_get_a_line_each_and_are_left_out(runs: Path) -> None
     lines = done.stderr.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith(f"heatsoak: left out: {Path('runs', '2', META)}: ")
-    assert lines[1].startswith(f"heatsoak: left out: {Path('runs', '4', PARQUET)}: ")
+    assert lines[1].startswith(
+        f"heatsoak: left out: {Path('runs', '4')}: this recording was changed"
+    )
     assert done.stdout.startswith("S1234 (Samsung 990 PRO): sequential read is ")
     assert set(read_index(runs / NAME)["path"]) == {str(n) for n in range(RUNS)} - {"2", "4"}
 
 
 def test_a_step_that_was_cut_short_is_not_compared(runs: Path) -> None:
-    meta = json.loads((runs / "9" / META).read_text())
-    (runs / "9" / META).write_text(json.dumps(meta | {"status": "interrupted"}))
     lines = (runs / "9" / EVENTS).read_text().splitlines()
     (runs / "9" / EVENTS).write_text(
         "".join(f"{line}\n" for line in lines if "step-end" not in line)
     )
+    remake(runs / "9", status="interrupted")
     updated(runs)
     found = history(runs / NAME)
     assert found.left_out.not_comparable == 1

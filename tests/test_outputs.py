@@ -20,6 +20,7 @@ import pytest
 import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run
+from documented import table
 from loop_drive import attached
 from started import fill, small_disk
 
@@ -54,13 +55,25 @@ def text(path: Path) -> None:
     path.write_text("years of work")
 
 
-#: What is there, whether `--force` is given, and what is said of it.
-THERE: dict[str, tuple[Callable[[Path], object], bool, str]] = {
-    "a text": (text, False, "already exists"),
-    "a directory": (Path.mkdir, True, "directory"),
-    "a pipe": (os.mkfifo, True, "is a pipe"),
-    "a link to nothing": (link_to_nothing, True, "is a link"),
-    "a link to a text": (link_to_text, True, "is a link"),
+#: What the documentation says becomes of an output.
+OUTCOMES = dict(table("your-data", "what is there, or happens")[1:])
+SEEN: dict[str, str] = {}
+Test = Callable[..., None]
+
+
+def sees(outcome: str, *rows: str) -> Callable[[Test], Test]:
+    """Mark a test as one that sees what these rows of the documentation say."""
+    SEEN.update(dict.fromkeys(rows, outcome))
+    return lambda test: test
+
+
+#: What is there, the row that it is of, and what is said of it.
+THERE: dict[Callable[[Path], object], tuple[str, str]] = {
+    text: ("any other file", "already exists"),
+    Path.mkdir: ("a directory", "directory"),
+    os.mkfifo: ("a pipe", "is a pipe"),
+    link_to_nothing: ("a link, wherever it leads", "is a link"),
+    link_to_text: ("a link, wherever it leads", "is a link"),
 }
 
 
@@ -84,12 +97,14 @@ def here(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "there"),
     # a directory is where an export writes a file for each recording
-    sorted({*product(COMMANDS, THERE)} - {("export", "a directory")}),
+    [one for one in product(COMMANDS, THERE) if one != ("export", Path.mkdir)],
 )
-def test_what_is_there_stays(here: Path, command: str, there: str) -> None:
-    make, forced, said = THERE[there]
+@sees("never written", "a directory", "a pipe", "a link, wherever it leads")
+def test_what_is_there_stays(here: Path, command: str, there: Callable[[Path], object]) -> None:
+    row, said = THERE[there]
+    forced = OUTCOMES[row] == "never written"
     name = NAMES.get(command, "x.csv")
-    make(here / name)
+    there(here / name)
     before = state(here)
     words = [*COMMANDS[command], name, *(["--force"] if forced else [])]
     assert said in complaint(heatsoak_here(*words, cwd=here), 2)
@@ -98,6 +113,7 @@ def test_what_is_there_stays(here: Path, command: str, there: str) -> None:
 
 @pytest.mark.parametrize("file", ["recording.json", "samples.parquet", "events.jsonl"])
 @pytest.mark.parametrize("command", OF_ANY_NAME)
+@sees("never written", "a recording's own file, below `raw/` too")
 def test_a_recordings_own_file_stays(here: Path, command: str, file: str) -> None:
     before = state(here)
     done = heatsoak_here(*COMMANDS[command], f"r/{file}", "--force", cwd=here)
@@ -118,6 +134,10 @@ def test_a_recordings_own_file_stays(here: Path, command: str, file: str) -> Non
     ],
     ids=" ".join,
 )
+@sees(
+    "never written",
+    "a file that the same command reads, or one in a directory of logs that it reads",
+)
 def test_what_is_read_stays(here: Path, words: tuple[str, ...]) -> None:
     (here / "logs").mkdir()
     (here / "logs" / "log.csv").write_text(LOG)
@@ -130,6 +150,7 @@ def test_what_is_read_stays(here: Path, words: tuple[str, ...]) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
 @pytest.mark.parametrize("command", OF_ANY_NAME)
+@sees("never written", "a device")
 def test_a_device_is_not_written(here: Path, command: str) -> None:
     with attached(here / "image", 1 << 20) as drive:
         before = (here / "image").read_bytes()
@@ -138,6 +159,7 @@ def test_a_device_is_not_written(here: Path, command: str) -> None:
         assert (here / "image").read_bytes() == before
 
 
+@sees("replaced with `--force`", "any other file")
 def test_what_may_be_replaced_is(here: Path) -> None:
     for words in (("report", "r", "-o", "x.csv"), (*COMMANDS["trace"], "x.log")):
         path = here / words[-1]
@@ -176,8 +198,8 @@ BEFORE = {
     "rack drives": "rack drives --scheduler tcp://127.0.0.1:9 -o m/x",
     "test file": "run tiny.toml --on m -o x",
 }
-#: What a run and an index may leave where there is no room, and continue from.
-LEFT = {"run": {"reserve", "events.jsonl", "samples.jsonl"}, "history": {".x.parquet.lock"}}
+#: What an index leaves where there is no room.
+LEFT = {"history": {".x.parquet.lock"}}
 
 
 @pytest.fixture
@@ -190,24 +212,31 @@ def ground(here: Path, small_drive: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", [*WRITERS, "demo", "reproduce"])
+@sees(
+    "said in one line; nothing is left but what a run recorded, and the empty lock of an index",
+    "the file system is full",
+)
 def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, name: str) -> None:
-    words = WRITERS[name].split()
+    words = (WRITERS | BEFORE)[name].split()
     with small_disk(ground / "m", "4m") as disk:
         taken = fill(disk)
-        said = complaint(heatsoak_here(*words, cwd=ground), 3)
+        done = heatsoak_here(*words, cwd=ground)
+        assert (done.returncode, done.stdout) == (3, "")
+        *_, said = done.stderr.splitlines()  # after how far it came
         assert "m/x" in said
         assert "No space left on device: free some space there" in said
-        left = {path.name for path in disk.rglob("*") if path.is_file() and path != taken}
+        left = {path.name for path in disk.rglob("*")} - {taken.name, "lost+found"}
         assert left <= LEFT.get(name, set())
         taken.unlink()
-        if name != "sensors":  # which are served for ever
+        if name not in ("sensors", *BEFORE):  # which are served for ever, or take minutes
             again = ["--resume"] if name == "run" else []
             done = heatsoak_here(*words, *again, cwd=ground)
             assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [*WRITERS, *BEFORE])
+@sees("refused before anything else is done", "the file system is read-only")
 def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path, name: str) -> None:
     with small_disk(ground / "m", "80m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
@@ -225,6 +254,7 @@ WHOLE = {name: WRITERS[name] for name in WRITERS if name not in ("run", "sensors
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", WHOLE)
+@sees("nothing half-written has the file's name", "the command is killed")
 def test_what_is_killed_or_held_up_leaves_nothing_half_written(
     ground: Path, seed: int, name: str
 ) -> None:
@@ -255,6 +285,10 @@ def test_what_is_killed_or_held_up_leaves_nothing_half_written(
         for place in ("m", "n")
     )
     assert {one for one in made if ".partial" not in one} == peaceful
+
+
+def test_the_docs_say_what_is_seen_here() -> None:
+    assert OUTCOMES == SEEN
 
 
 #: Rooms whose modules write what users name, and nothing else.

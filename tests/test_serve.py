@@ -21,7 +21,7 @@ from command import complaint, heatsoak
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
 from heatsoak.report.page.html import Bundle
-from made_recording import make_recording
+from made_recording import make_recording, of_older_version
 from waiting import until
 
 
@@ -189,6 +189,7 @@ def test_the_list_shows_the_answer_of_each_recording_once_it_is_judged(shown: Pa
     data = bytearray((broken / "samples.parquet").read_bytes())
     data[100:-2000] = bytes(len(data) - 2100)
     (broken / "samples.parquet").write_bytes(data)
+    of_older_version(broken)
     live = running(shown / "live")
     with served(shown) as server:
 
@@ -362,6 +363,7 @@ def test_a_recording_whose_samples_are_damaged_within_takes_no_other_with_it(sho
     data = bytearray((broken / "samples.parquet").read_bytes())
     data[100:-2000] = bytes(len(data) - 2100)
     (broken / "samples.parquet").write_bytes(data)
+    of_older_version(broken)
     with served(shown) as server:
         assert server.ask("/")[0] == 200
         status, text, _ = server.ask("/r/page.json")

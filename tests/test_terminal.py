@@ -17,7 +17,7 @@ from heatsoak.output import Console, Text, json_text, printable
 from heatsoak.recording import Event, Recording
 from hypothesis import given
 from hypothesis import strategies as st
-from made_recording import make_recording
+from made_recording import make_recording, remake
 
 #: Sets a terminal's title; turns the direction of what follows; is rich's markup; ends a line.
 TITLE = "\x1b]0;pwned\x07"
@@ -52,11 +52,10 @@ def hostile_recording(path: Path, slot: str = MARKUP) -> Recording:
     meta["drive"]["model"] = f"=model{HOSTILE}"
     meta["protocol"]["description"] = f"=protocol{HOSTILE}"
     meta["status"], meta["reason"] = "failed", f"=reason{HOSTILE}"
-    (path / "recording.json").write_text(json.dumps(meta))
     with (path / "events.jsonl").open("a") as events:
         event = Event(t_s=50.0, kind="warning", step=step, text=f"warned: {HOSTILE}")
         events.write(event.model_dump_json() + "\n")
-    return Recording.open(recording.path)
+    return remake(recording.path, **meta)
 
 
 @pytest.fixture(scope="module")

@@ -42,14 +42,15 @@ PathText = str | PathLike[str]
 Source = Recording | PathText
 
 
-def open_recording(path: PathText) -> Recording:
+def open_recording(path: PathText, *, damaged: bool = False) -> Recording:
     """Return the recording in directory `path`; nothing is read but its ``recording.json``.
 
+    Samples and events of one that was changed after it was made are read only with `damaged`.
     Raises UsageError if there is none, if there are several below `path` (:func:`open_all` opens
     those), or if it cannot be read.
     """
     with _our_errors():
-        found = find_recordings(Path(path))
+        found = find_recordings(Path(path), damaged=damaged)
     if len(found) > 1:
         raise UsageError(f"{path}: has {len(found)} recordings in it: heatsoak.open_all opens them")
     return found[0]

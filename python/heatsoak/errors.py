@@ -3,6 +3,7 @@
 ```
 HeatsoakError           3  something failed; base of all
 ├── UsageError          2  wrong arguments or input files
+│   └── ChangedError    3  a recording is not as it was made
 ├── RefusedError        4  refused for safety
 │   └── NotEmptyError   4  a drive that is named holds data
 ├── ToolError           3  a drive or a tool failed
@@ -29,6 +30,12 @@ class UsageError(HeatsoakError):
     """An argument or an input file is wrong."""
 
     exit_code = 2
+
+
+class ChangedError(UsageError):
+    """A recording was changed after it was made: damaged, edited, or mixed up with another."""
+
+    exit_code = 3
 
 
 class RefusedError(HeatsoakError):

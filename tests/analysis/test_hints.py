@@ -10,6 +10,7 @@ import pytest
 from command import heatsoak_here
 from heatsoak.analysis.cause.weigh import CAUSES, table
 from heatsoak.catalog import load_drive
+from made_recording import remake
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -93,7 +94,7 @@ def test_of_a_simulated_drive_the_judge_is_told_nothing(tmp_path: Path) -> None:
     (meta,) = tmp_path.rglob("recording.json")
     assert len(said_of_catalog(judged("taken", tmp_path))) == 2
     kept = json.loads(meta.read_text())
-    meta.write_text(json.dumps(kept | {"drive": kept["drive"] | {"simulated": True}}))
+    remake(meta.parent, drive=kept["drive"] | {"simulated": True})
     assert said_of_catalog(judged("taken", tmp_path)) == []
 
 

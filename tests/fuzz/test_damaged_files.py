@@ -20,9 +20,9 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.rack.listed import load_listed
 from law import breach, within
 from made_once import made_once
-from mutations import mutated, with_damaged_json, with_damaged_toml
+from mutations import NASTY, TOML_VALUES, mutated, with_damaged_json, with_damaged_toml
 from rack_results import add_test, make_rack
-from tiny import BOTH, IOLOG, JOB
+from tiny import BOTH, HEATED, IOLOG, JOB
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -34,44 +34,6 @@ LONGEST_S = 60
 _LONGEST_LINE = 2100
 _LOGS = Path(__file__).parents[1] / "importer" / "data"
 
-HEATED = """
-schema = 1
-name = "heated"
-file_size = "256MiB"
-[matrix]
-enclosure = "puget-{slot}-1gpu-{load}"
-exclude = [{ slot = "top", load = "idle" }]
-[matrix.axes]
-slot = ["top", "bottom"]
-load = ["idle", "loaded"]
-[[heat]]
-source = "gpu"
-when = { load = "loaded" }
-warm_up = "30s"
-[[scores]]
-name = "Reads"
-metric = "mb_s"
-steps = ["read"]
-definition = "Mean of the MB/s."
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-span = "128MiB"
-[[steps]]
-name = "read"
-rw = "randrw"
-rwmixread = 70
-bs = "128k"
-iodepth = 32
-rate = "200MB"
-span = "128MiB"
-runtime = "4s"
-[[steps]]
-kind = "pause"
-duration = "2s"
-"""
 HEAT = """
 schema = 1
 name = "heat"
@@ -115,23 +77,12 @@ LOG = "t_s,write_mb_s,temp_c\n" + "".join(
 )
 METER = "time,power_w\n" + "".join(f"{n},{3 + n % 5 / 10}\n" for n in range(99))
 _TEXTS = {
-    **{
-        "tiny.toml": BOTH,
-        "short.toml": BOTH,
-        "heated.toml": HEATED,
-        "heat.toml": HEAT,
-        "job.fio": JOB,
-    },
+    **{"tiny.toml": BOTH, "short.toml": BOTH, "heated.toml": HEATED, "heat.toml": HEAT},
     "job.fio": JOB,
     "jobs.fio": f"[global]\nbs=4k\nsize=64m\n{JOB}stonewall\n[b]\nrw=write\nnumjobs=2\n",
     **{"grid.toml": GRID, "listed.toml": LISTED},
-    **{
-        "io.log": LONG_IOLOG,
-        "msr.csv": MSR,
-        "blkparse.txt": BLKPARSE,
-        "log.csv": LOG,
-        "meter.csv": METER,
-    },
+    **{"io.log": LONG_IOLOG, "msr.csv": MSR, "blkparse.txt": BLKPARSE},
+    **{"log.csv": LOG, "meter.csv": METER},
 }
 _BUNDLED = {
     "drives": files("heatsoak.catalog") / "drives",
@@ -139,6 +90,11 @@ _BUNDLED = {
     "shapes": files("heatsoak.catalog") / "traces",
     "protocols": files("heatsoak.protocol") / "bundled",
 }
+#: Words of `--set`, of each kind: a cell of the matrix, a workload, one step's, a label.
+SETTINGS = (
+    *("slot=top", "load=idle", "bs=4k", "iodepth=4", "runtime=1s", "rate=100MB", "rwmixread=50"),
+    *("read.bs=4k", "write.span=64MiB", "fill.bs=1m", "rw=randread", "heatsink=none", "gpus=2"),
+)
 Damage = Callable[[bytes, random.Random, list[bytes]], bytes]
 
 
@@ -158,9 +114,20 @@ def _json(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
     return with_damaged_json(data.decode(), chance).encode()
 
 
+def _setting(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
+    key = chance.choice(data.splitlines()).partition(b"=")[0]
+    value = chance.choice((*(one.encode() for one in TOML_VALUES), *NASTY))
+    text = _text(data, chance, others) if chance.random() < 0.4 else key + b"=" + value
+    # as a program's argument, which has no zeros and is no longer
+    return text.replace(b"\0", b"")[:100_000]
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: its undamaged ones, by patterns, and who reads it, ``{}`` in its place."""
+    """A kind of file: its undamaged ones, by patterns, and who reads it.
+
+    In what is asked, ``{}`` stands for the file's name, ``{text}`` for what is in it.
+    """
 
     seeds: tuple[str, ...]
     damage: Damage
@@ -208,6 +175,14 @@ KINDS = {
             "predict pcie4-tlc-1tb --workload {} --for 5s",
         ),
     ),
+    "setting": Kind(
+        ("settings/*",),
+        _setting,
+        (
+            "run heated.toml --on sim:small.toml --dry-run --set {text}",
+            "run tiny.toml --on sim:small.toml --dry-run --set {text} --scale 0.5",
+        ),
+    ),
     "fio job": Kind(("job.fio", "jobs.fio"), _text, ("run {} --on sim:small.toml --dry-run",)),
     "grid": Kind(("grid.toml",), _toml, ("sweep {} -o out --draws 1 --sample 0 -j 1",)),
     "trace's shape": Kind(
@@ -252,6 +227,9 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
             for entry in source.iterdir():
                 if entry.name.endswith(".toml"):
                     (root / folder / entry.name).write_text(entry.read_text("utf-8"), "utf-8")
+        (root / "settings").mkdir()
+        for setting in SETTINGS:
+            (root / "settings" / setting).write_text(setting)
         (root / "logs").mkdir()
         for log in sorted(path for path in _LOGS.rglob("*") if path.is_file()):
             (root / "logs" / f"{log.parent.name}-{log.name}").write_bytes(log.read_bytes())
@@ -295,7 +273,9 @@ def _asked(
     try:
         if words == "rack {}":
             return _raised_by(lambda: load_listed(file))
-        done = heatsoak_here(*words.format(file.name).split(), cwd=place)
+        text = os.fsdecode(data)
+        given = [word.format(file.name, text=text) for word in words.split()]
+        done = heatsoak_here(*given, cwd=place)
         return done.stderr if is_whole and done.returncode else breach(done) or _talkative(done)
     finally:
         if os.environ.get("HEATSOAK_FUZZ_CASE"):

@@ -20,8 +20,10 @@ from heatsoak.serve.library import Library
 from heatsoak.serve.listing import listing
 from heatsoak.serve.shelf import Shelf
 from law import breach, within
+from made_recording import of_older_version, remake
 from mutations import JSON_VALUES, with_damaged_json
 from rest_long import rest_soak
+from tiny import HEATED
 
 #: A warning of numpy's would be more on standard error than the one line.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -31,43 +33,6 @@ CASES, CHUNKS, FEW = 10_000, 40, 30
 #: A case that takes longer hangs, or asks for what grows with a number that is damaged.
 LONGEST_S = 60
 
-PROTOCOL = """
-schema = 1
-name = "short"
-file_size = "1GiB"
-[matrix]
-enclosure = "puget-{slot}-1gpu-idle"
-[matrix.axes]
-slot = ["top", "bottom"]
-[[scores]]
-name = "Reads"
-metric = "mb_s"
-steps = ["read"]
-definition = "Mean of the MB/s."
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-span = "1GiB"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 32
-span = "1GiB"
-runtime = "4s"
-[[steps]]
-kind = "pause"
-duration = "2s"
-[[steps]]
-name = "write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 32
-span = "1GiB"
-runtime = "12s"
-"""
 COPY = """
 schema = 1
 name = "short-copy"
@@ -82,7 +47,7 @@ size = "2GB"
 def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Directories with recordings: finished and cut ones, of a matrix, of a copy."""
     root = tmp_path_factory.mktemp("whole")
-    (root / "short.toml").write_text(PROTOCOL)
+    (root / "short.toml").write_text(HEATED)
     (root / "copy.toml").write_text(COPY)
     on = f"sim:{small_drive}"
     for words in (
@@ -99,6 +64,7 @@ def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[P
         for parquet in cut.rglob("samples.parquet"):
             pl.read_parquet(parquet).write_ndjson(parquet.with_suffix(".jsonl"))
             parquet.unlink()
+            remake(parquet.parent, status="running")
         made.append(cut)
     return made
 
@@ -258,6 +224,9 @@ def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str
     source = chance.choice(whole)
     directory = place / chance.choice(("r", "r", "r", "r*[1]", "é ", "\udcff"))
     shutil.copytree(source, directory)
+    if number % 4:  # else nothing is read of it but that it was changed
+        for meta in directory.rglob("recording.json"):
+            of_older_version(meta.parent, "samples_sha256" if number % 8 > 1 else None)
     done = [source.name]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         files = sorted(path for name in _WAYS for path in directory.rglob(name) if path.is_file())

@@ -16,8 +16,7 @@ import pytest
 from command import heatsoak, heatsoak_here
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import Options, Source, import_files, read, source
-from heatsoak.recording import Recording
-from made_recording import make_recording
+from made_recording import make_recording, remake
 from rest_long import rest_soak
 
 SAMPLES = Path(__file__).parent / "data"
@@ -399,7 +398,7 @@ def test_a_recording_that_claims_more_than_memory_holds_is_refused(tmp_path: Pat
     many = pl.DataFrame([same.alias(name) for name in ("t_s", *columns)])
     many.with_columns(step=pl.lit("load")).write_parquet(recording.path / "samples.parquet")
     assert (recording.path / "samples.parquet").stat().st_size < 4 << 20
-    opened = Recording.open(recording.path)
+    opened = remake(recording.path)
     with pytest.raises(UsageError, match=r"4,000,000 samples of 42 columns are too many"):
         opened.samples()
     assert opened.samples(["t_s", "step"]).height == rows

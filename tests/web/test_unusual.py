@@ -1,5 +1,6 @@
 """Text that means harm, a day of samples, damage, and browsers that cannot."""
 
+import random
 import re
 from typing import Any
 
@@ -9,7 +10,9 @@ from compared import READ, falling, run
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
+from mutations import with_damaged_json
 from paged import HOSTILE, page_of
+from rest_long import rest_soak
 
 pytest_plugins = ["browsed"]
 
@@ -168,6 +171,30 @@ def test_findings_that_cannot_be_read_are_reported(
     opened = open_page(html[:begin] + html[end:], drawn=False)
     opened.until(lambda: opened.tab.locator("[role=alert]").count())
     assert "cannot be read" in opened.tab.locator("[role=alert]").inner_text()
+
+
+@pytest.mark.parametrize("chunk", rest_soak(range(20), 1))
+def test_findings_with_a_damaged_value_are_shown_or_reported(
+    open_page: Any, bundle: Bundle, chunk: int, seed: int
+) -> None:
+    runs = [run({"slot": slot}, {"read": falling(60, 0.5)}, seed=1) for slot in ("top", "bottom")]
+    page = page_of(runs)
+    html = render(page, bundle)
+    begin = html.index('id="heatsoak-page">') + len('id="heatsoak-page">')
+    end = html.index("</script>", begin)
+    for number in range(10):
+        chance = random.Random(f"page {seed} {chunk} {number}")
+        damaged = with_damaged_json(page.model_dump_json(), chance).replace("<", "\\u003c")
+        opened = open_page(html[:begin] + damaged + html[end:], drawn=False)
+        reported = opened.tab.locator("[role=alert]")
+        opened.until(lambda it=opened, said=reported: said.count() or it.is_drawn())
+        opened.unfold()
+        for chart in range(opened.tab.locator(".chart").count()):
+            opened.show(f".chart >> nth={chart}")
+        assert opened.tab.locator("main").inner_text()
+        if reported.count():
+            opened.faults.clear()
+        assert opened.faults == [], f"{number}: {opened.faults}"
 
 
 @pytest.mark.slow

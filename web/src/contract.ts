@@ -87,7 +87,9 @@ export interface PageRecording {
  *     power: where power figures come from; None if nothing is known.
  *     no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
  *         is among the notes.
- *     reservations: what was not read for certain; they are among the notes.
+ *     reservations: what was not read for certain; they are among the notes. One that touches
+ *         the ``recording`` says what was changed after that was made: it then has no steps,
+ *         unless it was opened as damaged.
  */
 export interface RecordingFindings {
   path: string;
@@ -471,14 +473,14 @@ export interface Power {
   rated_states?: number[];
 }
 /**
- * Something that was not read for certain from a log.
+ * Something that was not read for certain from a log, or was changed since it was recorded.
  *
  * Attributes:
  *     touches: what it leaves open.
  */
 export interface Reservation {
   text: string;
-  touches: ("rate" | "unit" | "identity" | "time" | "temperature")[];
+  touches: ("rate" | "unit" | "identity" | "time" | "temperature" | "recording")[];
 }
 /**
  * An entry of a list: a name and its value.

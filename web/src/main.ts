@@ -22,9 +22,9 @@ import { evidenceDialog } from "./parts/evidence";
 import { paletteStyle } from "./style/lines";
 import { apply, onShade } from "./style/theme";
 
-const UNREADABLE =
-  "This file is damaged or cut off: its findings cannot be read. " +
-  "Make the page again with `heatsoak report`, or copy the file again.";
+const AGAIN = "Make the page again with `heatsoak report`, or copy the file again.";
+const UNREADABLE = `This file is damaged or cut off: its findings cannot be read. ${AGAIN}`;
+const PARTLY = `A part of this page cannot be shown: the file may be damaged. ${AGAIN}`;
 
 const dialog = evidenceDialog();
 let app: App | null = null;
@@ -71,6 +71,11 @@ async function start(main: HTMLElement): Promise<void> {
   onShade(redraw);
   onPrint();
   document.body.append(dialog.element);
+  // much is drawn only once it comes into sight
+  addEventListener("error", () => {
+    if (main.querySelector(":scope > [role=alert]")) return;
+    main.prepend(h("p", { class: "damage", role: "alert" }, PARTLY));
+  });
   let page: Page;
   try {
     page = embedded();

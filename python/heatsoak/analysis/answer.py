@@ -50,9 +50,9 @@ _TURNED_BY: dict[Throttles, set[Touched]] = {
 
 
 def answer_of(recording: RecordingFindings) -> Answer:
-    """Return the answer of one recording; never a "no" that a reservation could turn round."""
+    """Return the answer of one recording; never one that a reservation could turn round."""
     answer = _as_read(recording)
-    turned_by = set(_TURNED_BY.get(answer.throttles, ()))
+    turned_by = {"recording", *_TURNED_BY.get(answer.throttles, ())}
     if answer.throttles == "no" and any(step.episodes for step in recording.steps):
         turned_by |= {"time", "temperature"}
     standing = [one.text for one in recording.reservations if turned_by & set(one.touches)]
@@ -82,10 +82,21 @@ def _as_read(recording: RecordingFindings) -> Answer:
     return _does_not(judged)
 
 
+def answer_of_unread(why: str) -> Answer:
+    """Return the answer of a recording that was not judged since it was changed."""
+    return Answer(
+        throttles="cannot-tell",
+        sentence=f"Cannot tell whether it throttles: {why}.",
+        next="take it from a copy, or make it again; --damaged reads what can be read",
+    )
+
+
 def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answer:
     """Return the answer of several recordings together, which have these names."""
     if len(recordings) == 1:
         return recordings[0].answer
+    touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
+    changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
     order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
     throttles = min((one.answer.throttles for one in recordings), key=order.index)
     named = zip(recordings, names.recordings, strict=True)
@@ -98,6 +109,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
         "no": f"The drive does not throttle in any of {len(recordings)} recordings",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
+    start = f"{changed if any(touched) else ''}{start}"
     where = phrase(name.conditions, names.keys) or f"in {name.label}"
     has_falls = any(step.episodes for one, _ in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):

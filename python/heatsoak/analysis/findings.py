@@ -425,7 +425,7 @@ class Unloaded(_Findings):
 
 
 class Reservation(_Findings):
-    """Something that was not read for certain from a log.
+    """Something that was not read for certain from a log, or was changed since it was recorded.
 
     Attributes:
         touches: what it leaves open.
@@ -469,7 +469,9 @@ class RecordingFindings(_Findings):
         power: where power figures come from; None if nothing is known.
         no_temp: what would bring a temperature of the drive, where a load ran and none was read; it
             is among the notes.
-        reservations: what was not read for certain; they are among the notes.
+        reservations: what was not read for certain; they are among the notes. One that touches
+            the ``recording`` says what was changed after that was made: it then has no steps,
+            unless it was opened as damaged.
     """
 
     path: str

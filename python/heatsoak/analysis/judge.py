@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
-from heatsoak.analysis.answer import answer_of, answer_of_all
+from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
 from heatsoak.analysis.findings import Findings, RecordingFindings, Reservation, Verdict
@@ -24,9 +24,11 @@ from heatsoak.recording import Recording
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
 
-    Recordings of the same drive are evidence for each other.
+    Recordings of the same drive are evidence for each other. Those that were changed after they
+    were made are not judged, unless they were opened as damaged.
     """
-    opened = [RecordingView(recording) for recording in recordings]
+    given = list(recordings)
+    opened = [RecordingView(one) for one in given if one.is_readable]
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     found = []
@@ -41,9 +43,11 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         findings.sensors = sensors
         findings.answer = answer_of(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
+    judged = iter(found)
+    told = [next(judged) if one.is_readable else _unread(one) for one in given]
     return Findings(
-        answer=answer_of_all(found, names_of([one.recording for one in opened])),
-        recordings=found,
+        answer=answer_of_all(told, names_of(given)),
+        recordings=told,
         copies=copies,
     )
 
@@ -65,6 +69,31 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
 def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
     """Return what one recording shows on its own."""
     return analyze([recording], window_s).recordings[0]
+
+
+def _unread(recording: Recording) -> RecordingFindings:
+    reservations = _reservations(recording)
+    why = reservations[0].text
+    return RecordingFindings(
+        path=recording.path_text,
+        drive=recording.meta.drive,
+        conditions=dict(recording.meta.conditions),
+        steps=[],
+        sensors=[],
+        notes=[why],
+        answer=answer_of_unread(why),
+        reservations=reservations,
+    )
+
+
+def _reservations(recording: Recording) -> list[Reservation]:
+    found = []
+    if recording.changes is not None:
+        found.append(Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(Reservation(text=event.text, touches=event.data["touches"]))
+    return found
 
 
 def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> RecordingFindings:
@@ -108,11 +137,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         power=power_of(recording),
         counted=counted_of(recording),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
-        reservations=[
-            Reservation(text=event.text, touches=event.data["touches"])
-            for event in recording.events
-            if event.data.get("touches")
-        ],
+        reservations=_reservations(recording),
     )
 
 

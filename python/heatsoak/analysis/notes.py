@@ -136,8 +136,8 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
         notes.append("the recording was cut short, or is still running")
     elif meta.status != "finished":
         notes.append(f"the run was {meta.status}: {meta.reason}")
-    if recording.was_changed:
-        notes.append("samples.parquet was changed or damaged after it was recorded")
+    if recording.changes is not None:
+        notes.append(recording.changes)
     for view in views:
         if not view.has_rates:
             has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)

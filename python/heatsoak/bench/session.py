@@ -146,6 +146,9 @@ def _load_safely(
         place.refuse_unsafe(writes=True, erase_id=erase_id, roots=roots)
         raise
     copies = bool(protocol.copies)  # the place is only read then
+    if place.kind == "nbd" and protocol.writes:
+        with drives_held([place], roots, None):
+            pass  # an export that another run loads is not looked at; of a drive the guard knows
     place.refuse_unsafe(
         writes=protocol.writes and not copies,
         erase_id=erase_id,

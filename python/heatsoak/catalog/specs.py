@@ -365,6 +365,24 @@ _WHOLE = {
 _LARGEST = 2**53
 
 
+#: What a drive does takes no longer: a simulated run would wait for it.
+_LONGEST = {"_us": (60e6, "us"), "purge_s": (86_400.0, "s")}
+
+
+def _require_short(spec: Any, path: str = "") -> None:
+    """Raise ValueError where a table has a time that no drive needs."""
+    entries = enumerate(spec) if isinstance(spec, list) else spec.items()
+    for name, value in entries:
+        if isinstance(value, dict | list):
+            _require_short(value, f"{path}{name}.")
+            continue
+        for ending, (longest, unit) in _LONGEST.items():
+            if str(name).endswith(ending) and value > longest:
+                raise ValueError(
+                    f"{path}{name} is {value:g}: it must be {longest:,.0f} {unit} at most"
+                )
+
+
 def _table(spec: dict[str, Any], path: str) -> dict[str, Any]:
     """The table at a path of names with dots; empty where it is left out."""
     for name in path.split("."):
@@ -406,6 +424,7 @@ class Drive(Strict):
     @model_validator(mode="after")
     def _whole_numbers(self) -> Self:
         spec = plain(self)
+        _require_short(spec)
         for table, keys in _WHOLE.items():
             for key in keys:
                 value = _table(spec, table).get(key)

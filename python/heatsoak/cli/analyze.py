@@ -8,6 +8,7 @@ import typer
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli.common import (
+    DamagedOption,
     DeviceOption,
     EvidenceOption,
     FailBelowOption,
@@ -36,6 +37,7 @@ def analyze_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    damaged: DamagedOption = False,
     power: PowerOption = None,
     window_s: Annotated[
         float,
@@ -52,9 +54,18 @@ def analyze_command(
     fail_below: FailBelowOption = None,
 ) -> int:
     """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
-    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    opened = open_recordings(
+        paths,
+        mapping,
+        device,
+        shift_s,
+        separate=separate,
+        power=power,
+        damaged=damaged,
+        keeps_changed=True,
+    )
     findings = analyze(opened.recordings, window_s)
-    has_options = mapping or device or shift_s is not None or separate or power
+    has_options = mapping or device or shift_s is not None or separate or power or damaged
     print_judged(
         findings,
         opened.recordings,

@@ -101,6 +101,12 @@ PowerOption = Annotated[
         help="Take power from this power meter's log; --shift then shifts the meter.",
     ),
 ]
+DamagedOption = Annotated[
+    bool,
+    typer.Option(
+        "--damaged", help="Also read what was changed after it was made, as far as it can be."
+    ),
+]
 SeparateOption = Annotated[
     bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
 ]
@@ -189,9 +195,25 @@ class Opened:
     recordings: Sequence[Recording] = ()
     broken: int = 0
 
-    def leave_out(self, error: UsageError) -> None:
+    def take(self, recordings: Sequence[Recording], *, keeps_changed: bool = False) -> None:
+        """Take recordings, naming those that were changed after they were made.
+
+        Of those, only what was opened as damaged is taken, unless `keeps_changed` is true. Raises
+        ChangedError if nothing is left.
+        """
+        readable = [one for one in recordings if one.is_readable]
+        if recordings and not (readable or keeps_changed):
+            recordings[0].require_unchanged()
+        for one in recordings:
+            if one.changes is not None and one.is_readable:
+                announce(f"{one.path}: {one.changes}")
+            elif one.changes is not None:
+                self.leave_out(f"{one.path}: {one.changes}")
+        self.recordings = recordings if keeps_changed else readable
+
+    def leave_out(self, why: UsageError | str) -> None:
         """Name a recording that cannot be read."""
-        announce(f"left out: {error}")
+        announce(f"left out: {why}")
         self.broken += 1
 
     def exit_code(self, code: int = 0) -> int:
@@ -207,10 +229,14 @@ def open_recordings(
     *,
     separate: bool,
     power: Path | None = None,
+    damaged: bool = False,
+    keeps_changed: bool = False,
 ) -> Opened:
     """Open recordings and logs of other tools, as the shared options say.
 
-    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it.
+    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it. Recordings that
+    were changed after they were made are read if `damaged` is true, and else left out, or kept
+    unread if `keeps_changed` is.
     """
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import Options, open_all, with_meter
@@ -218,14 +244,16 @@ def open_recordings(
     options = Options.of(mapping or [], device)
     opened = Opened()
     with progress_bar(stays=False) as progress:
-        opened.recordings = open_all(
+        found = open_all(
             paths,
             options if power is None else Options(device=device),
             shift_s=shift_s if power is None else None,
             joins=not separate,
             progress=progress,
             on_broken=opened.leave_out,
+            damaged=damaged,
         )
+    opened.take(found, keeps_changed=keeps_changed)
     if power is not None:
         opened.recordings = with_meter(
             opened.recordings, power, replace(options, device=None), shift_s=shift_s

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import FormatOption, Opened, OutputFormat, console, print_json
+from heatsoak.cli.common import (
+    DamagedOption,
+    FormatOption,
+    Opened,
+    OutputFormat,
+    console,
+    print_json,
+)
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.recording import find_recordings
@@ -35,11 +42,14 @@ def export_command(
         bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    damaged: DamagedOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot."""
     opened = Opened()
-    opened.recordings = [one for path in paths for one in find_recordings(path, opened.leave_out)]
+    opened.take(
+        [each for p in paths for each in find_recordings(p, opened.leave_out, damaged=damaged)]
+    )
     if output == "-" and output_format is OutputFormat.JSON:
         raise UsageError("-o - and --format json cannot both use standard output")
     written = export(opened.recordings, output, kind, force=force, truth=with_truth)

@@ -12,6 +12,7 @@ from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    DamagedOption,
     DeviceOption,
     FailBelowOption,
     FailOnOption,
@@ -91,6 +92,7 @@ def report_command(
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
+    damaged: DamagedOption = False,
     power: PowerOption = None,
     window_s: Annotated[
         float,
@@ -128,7 +130,9 @@ def report_command(
     inputs = [*paths, *filter(None, (twin, power))]
     check(output, inputs, force=force, has_twin=twin is not None)
     loaded = None if twin is None else _loaded(twin)
-    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    opened = open_recordings(
+        paths, mapping, device, shift_s, separate=separate, power=power, damaged=damaged
+    )
     recordings = opened.recordings
     findings = analyze(recordings, window_s)
     wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)

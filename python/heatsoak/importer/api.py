@@ -68,18 +68,20 @@ def open_all(
     joins: bool = True,
     progress: Progress | None = None,
     on_broken: Callable[[UsageError], None] | None = None,
+    damaged: bool = False,
 ) -> list[Recording]:
     """Return the recordings at `paths`, and those that other tools' logs there are.
 
     All logs are taken together, as :func:`import_files` does. Raises UsageError as it does, and
-    for recordings that cannot be read, but for those that :func:`find_recordings` leaves out.
+    for recordings that cannot be read, but for those that :func:`find_recordings` leaves out;
+    `damaged` is as there.
     """
     options = options or Options()
     recordings: list[Recording] = []
     logs = [path for path in paths if not _holds_recordings(path)]
     for path in paths:
         if path not in logs:
-            recordings += [divided(found) for found in find_recordings(path, on_broken)]
+            recordings += map(divided, find_recordings(path, on_broken, damaged=damaged))
     if logs:
         recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
     else:

@@ -272,7 +272,7 @@ def is_undivided(recording: Recording) -> bool:
 
 def divided(recording: Recording) -> Recording:
     """Return a watch with a step for each stretch of load; any other recording as it is."""
-    if not is_undivided(recording):
+    if not (is_undivided(recording) and recording.is_readable):
         return recording
     samples = recording.samples()
     if samples.is_empty():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heatsoak.catalog import Drive, Enclosure
 from heatsoak.errors import UsageError
-from heatsoak.recording.files import write_error
+from heatsoak.recording.files import made, reporting_write_errors
 from heatsoak.units import MB, format_bytes
 
 #: A slower drive would be scaled down to a few blocks of flash, or none.
@@ -96,11 +96,12 @@ def write_tree(directory: Path, export: Export) -> dict[str, Path]:
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: already exists: name a new directory with --sensors")
-    try:
-        return _write(directory / "sys", export)
-    except OSError as error:
-        shutil.rmtree(directory / "sys", ignore_errors=True)
-        raise write_error(directory, error) from error
+    with reporting_write_errors(directory), made(directory):
+        try:
+            return _write(directory / "sys", export)
+        except OSError:
+            shutil.rmtree(directory / "sys", ignore_errors=True)
+            raise
 
 
 def _write(sys: Path, export: Export) -> dict[str, Path]:

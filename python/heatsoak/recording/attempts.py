@@ -13,6 +13,7 @@ import polars as pl
 
 from heatsoak import system
 from heatsoak.recording.files import replace_atomically, reporting_write_errors
+from heatsoak.recording.integrity import NO_CHECKSUMS, write_meta
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
 
@@ -50,7 +51,7 @@ def reopen(recording: Recording, since: int | None) -> Reopened:
 
     Samples and events of steps from event number `since` on are renamed to attempts. Can be killed
     at any time and repeated with the same result. Raises ToolError if the directory cannot be
-    written.
+    written, ChangedError for a recording that was changed.
     """
     events = recording.events
     names = {event.step for event in events if event.step is not None}
@@ -58,6 +59,8 @@ def reopen(recording: Recording, since: int | None) -> Reopened:
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
     with reporting_write_errors(recording.path):
+        # from here on its files differ, until it has ended again
+        write_meta(recording.path, recording.meta.model_copy(update=NO_CHECKSUMS))
         _rewrite_samples(recording, tail, attempt)
         if tail:
             kept = events[: len(events) - len(tail)]

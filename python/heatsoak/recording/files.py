@@ -1,7 +1,6 @@
 """Writing a recording's files: completely or not at all."""
 
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -95,6 +94,20 @@ def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path
 
 
 @contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """Make a directory and its parents; with an error, those that were made go again, if empty."""
+    new = [place for place in (directory, *directory.parents) if not place.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for place in new:
+            with suppress(OSError):
+                place.rmdir()
+        raise
+
+
+@contextmanager
 def making(directory: Path) -> Iterator[Path]:
     """Yield a directory to fill, which becomes `directory` at the end, or goes with an error.
 
@@ -171,9 +184,3 @@ def write_error(place: Path | str, error: OSError) -> HeatsoakError:
     if isinstance(place, Path) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         message += ": free some space there"
     return ToolError(message)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

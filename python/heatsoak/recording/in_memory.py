@@ -24,7 +24,7 @@ class InMemoryRecording(Recording):
         self, path: Path, meta: RecordingMeta, samples: pl.DataFrame, events: list[Event]
     ) -> None:
         """`samples` must have the columns that `meta` lists."""
-        super().__init__(path, meta)
+        super().__init__(path, meta, reads_changed=True)
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
         object.__setattr__(self, "_samples", typed)

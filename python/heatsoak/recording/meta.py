@@ -23,7 +23,7 @@ PARTIAL = ".partial"
 Status = Literal["running", "finished", "interrupted", "failed"]
 #: What was not read for certain: how a rate went over time, a rate's unit, which drive it is of,
 #: times, or temperatures.
-Touched = Literal["rate", "unit", "identity", "time", "temperature"]
+Touched = Literal["rate", "unit", "identity", "time", "temperature", "recording"]
 
 
 #: Maximum length of a recording, in s: three years.
@@ -194,6 +194,8 @@ class RecordingMeta(_Finite):
         part_of_copy: which of a copy's two drives it is; None if it is not a copy.
         samples_sha256: of `samples.parquet`, in hexadecimal; None until it exists, and in
             recordings of older versions.
+        events_sha256: of `events.jsonl`; likewise.
+        meta_sha256: of `recording.json` with nothing in the place of this; likewise.
     """
 
     schema_version: Literal[1] = 1
@@ -212,6 +214,8 @@ class RecordingMeta(_Finite):
     duration_s: Duration | None = None
     part_of_copy: CopyPart | None = None
     samples_sha256: str | None = None
+    events_sha256: str | None = None
+    meta_sha256: str | None = None
 
 
 class Event(_Finite):

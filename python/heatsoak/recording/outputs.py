@@ -14,6 +14,7 @@ from pathlib import Path
 from heatsoak.errors import UsageError
 from heatsoak.files import wrong_kind
 from heatsoak.recording.files import (
+    made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
@@ -72,8 +73,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Creates directories as needed. Raises ToolError if it cannot be written.
     """
     _require_regular(path)
-    with reporting_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with reporting_write_errors(path), made(path.parent):
         partial = path.with_name(f".{uuid.uuid4().hex}.partial")
         with replace_atomically(path, partial):
             yield partial

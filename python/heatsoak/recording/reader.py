@@ -12,11 +12,12 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MAX_META_BYTES, sha256_of
+from heatsoak.recording.files import MAX_META_BYTES
+from heatsoak.recording.integrity import changes_of
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 
@@ -32,31 +33,33 @@ MAX_VALUES = 130_000_000
 
 
 def find_recordings(
-    path: Path, on_broken: Callable[[UsageError], None] | None = None
+    path: Path, on_broken: Callable[[UsageError], None] | None = None, *, damaged: bool = False
 ) -> list["Recording"]:
     """Return the recording at `path`, or all below it, sorted by name.
 
     Raises UsageError if there is none. With `on_broken`, those below `path` that cannot be read
-    are left out, and it gets each one's error, as long as there are others.
+    are left out, and it gets each one's error, as long as there are others. `damaged` is that of
+    :meth:`Recording.open`.
     """
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or directory")
     if path.name == META:
         path = path.parent
     if (path / META).exists():
-        return [Recording.open(path)]
+        return [Recording.open(path, damaged=damaged)]
     if not path.is_dir():
         raise UsageError(f"{path}: is not a recording: name its directory")
     found = sorted(path.rglob(META))
     if not found:
         raise UsageError(f"{path}: has no recording in it (a directory with {META})")
     if on_broken is None:
-        return [Recording.open(file.parent) for file in found]
+        return [Recording.open(file.parent, damaged=damaged) for file in found]
     whole, broken = [], []
     for file in found:
         try:
-            recording = Recording.open(file.parent)
-            recording.require_loadable()
+            recording = Recording.open(file.parent, damaged=damaged)
+            if recording.is_readable:
+                recording.require_loadable()
             whole.append(recording)
         except UsageError as error:
             broken.append(error)
@@ -69,14 +72,22 @@ def find_recordings(
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording on disk; samples are read on demand."""
+    """A recording on disk; samples are read on demand.
+
+    Attributes:
+        reads_changed: whether samples and events are given even if it was changed.
+    """
 
     path: Path
     meta: RecordingMeta
+    reads_changed: bool = False
 
     @classmethod
-    def open(cls, path: Path) -> "Recording":
-        """Open the recording in directory `path`; raises UsageError for a broken one."""
+    def open(cls, path: Path, *, damaged: bool = False) -> "Recording":
+        """Open the recording in directory `path`; raises UsageError for a broken one.
+
+        Samples and events of one that was changed after it was made are read only with `damaged`.
+        """
         file = path / META
         require_file(file)
         try:
@@ -97,7 +108,7 @@ class Recording:
                 raise UsageError(f"{file}: columns: {name} is missing")
         if not any((path / name).exists() for name in (PARQUET, JOURNAL)):
             raise UsageError(f"{path}: has no samples: {PARQUET} or {JOURNAL} is missing")
-        return cls(path, meta)
+        return cls(path, meta, damaged)
 
     @property
     def path_text(self) -> str:
@@ -151,11 +162,13 @@ class Recording:
 
     def _source(self, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
         """Return all samples in file order, with the columns and types of `schema`."""
+        self.require_unchanged()
         path = self.path / PARQUET
         if not path.exists():
             return cleaned(scan_journal(self.path / JOURNAL, schema), schema)
         with self._reporting_damage():
-            if not self.is_as_recorded and (why := _why_undecodable(path)) is not None:
+            is_as_recorded = self.meta.samples_sha256 is not None and self.changes is None
+            if not is_as_recorded and (why := _why_undecodable(path)) is not None:
                 raise UsageError(f"{path}: is damaged: {why}")
             if self._rows() > MAX_ROWS:
                 raise UsageError(
@@ -163,19 +176,28 @@ class Recording:
                     f"{MAX_ROWS:,} that a recording can have"
                 )
             frame = _scan_parquet(path)
-            if self.is_as_recorded:
+            if is_as_recorded:
                 return frame.select(*schema)
             _require_columns(path, frame, schema)
             return cleaned(frame, schema)
 
+    @cached_property
+    def changes(self) -> str | None:
+        """That it was changed after it was made, and what; None if nothing is known to be."""
+        with self._reporting_damage():
+            return changes_of(self.path, self.meta)
+
     @property
-    def is_as_recorded(self) -> bool:
-        """Whether the Parquet file is unchanged, by its checksum."""
-        path = self.path / PARQUET
-        if self.meta.samples_sha256 is None:
-            return False
-        status = path.stat()
-        return _sha256_of(path, status.st_mtime_ns, status.st_size) == self.meta.samples_sha256
+    def is_readable(self) -> bool:
+        """Whether samples and events are given: it is unchanged, or was opened as damaged."""
+        return self.reads_changed or self.changes is None
+
+    def require_unchanged(self) -> None:
+        """Raise ChangedError if it was changed after it was made, and not opened as damaged."""
+        if not self.is_readable:
+            raise ChangedError(
+                f"{self.path}: {self.changes} (heatsoak analyze --damaged reads what can be read)"
+            )
 
     def _rows(self) -> int:
         """The number of samples by the Parquet file's metadata; 0 without a file."""
@@ -183,12 +205,6 @@ class Recording:
             return 0
         with self._reporting_damage():
             return int(_scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
-
-    @property
-    def was_changed(self) -> bool:
-        """Whether the Parquet file was changed since it was written."""
-        has_sum = self.meta.samples_sha256 is not None and (self.path / PARQUET).exists()
-        return has_sum and not self.is_as_recorded
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
         """Whether the samples are sorted by time; cached for Parquet, which never changes."""
@@ -216,6 +232,7 @@ class Recording:
     @cached_property
     def events(self) -> list[Event]:
         """The events, without lines that are cut off or damaged."""
+        self.require_unchanged()
         events = []
         for line in whole_lines(self.path / EVENTS):
             try:
@@ -259,11 +276,6 @@ def cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.Laz
     interval_s = pl.col("interval_s")
     is_possible = interval_s.is_between(0, pl.max_horizontal(pl.col("t_s"), 0) + _EARLY_S)
     return kept.with_columns(pl.when(is_possible).then(interval_s).name.keep())
-
-
-@lru_cache(maxsize=1024)
-def _sha256_of(path: Path, _mtime_ns: int, _size: int) -> str:
-    return sha256_of(path)
 
 
 #: Run in a separate process, since polars may panic or abort on a damaged file.

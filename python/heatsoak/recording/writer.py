@@ -5,7 +5,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -17,18 +17,18 @@ from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
+    made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
     reserve,
-    sha256_of,
     write_error,
 )
+from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.meta import (
     EVENTS,
     JOURNAL,
-    META,
     PARQUET,
     RAW,
     RESERVE,
@@ -74,23 +74,32 @@ class RecordingWriter:
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, resumed: bool = False) -> None:
         self.directory = directory
-        self.meta = meta.model_copy(update={"samples_sha256": None})
+        self.meta = meta.model_copy(update=NO_CHECKSUMS)
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
         require_creatable(directory)
-        with reporting_write_errors(directory):
-            directory.mkdir(parents=True, exist_ok=True)
+        with reporting_write_errors(directory), made(directory), ExitStack() as undo:
             if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
             self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
-            lock_events(self._events)
+            if lock_events(self._events) and not resumed:
+                undo.callback(self._remove_begun)
             reserve(directory / RESERVE)
             self._write_meta()
+            undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
+
+    def _remove_begun(self) -> None:
+        """Remove what could not become a recording."""
+        self._journal.close()
+        self._events.close()
+        for name in (JOURNAL, RESERVE, EVENTS):
+            with suppress(OSError):
+                system.remove(self.directory / name)
 
     def append(self, samples: pl.DataFrame) -> None:
         """Append samples; raises KeyError for columns that the recording does not have."""
@@ -145,7 +154,7 @@ class RecordingWriter:
                     journal_to_parquet(self.directory, self.meta)
                 else:
                     _to_parquet(self.directory, samples.lazy())
-                changes["samples_sha256"] = sha256_of(self.directory / PARQUET)
+                changes |= checksums(self.directory)
             except KeyboardInterrupt:
                 # polars reacts to the signal in every thread, maybe more than once: keep the
                 # journal, and still record how the run ended
@@ -213,11 +222,8 @@ class RecordingWriter:
                 raise write_error(self.directory, error) from error
 
     def _write_meta(self) -> None:
-        with (
-            reporting_write_errors(self.directory),
-            replace_atomically(self.directory / META) as partial,
-        ):
-            partial.write_bytes(self.meta.model_dump_json(indent=1).encode() + b"\n")
+        with reporting_write_errors(self.directory):
+            write_meta(self.directory, self.meta)
 
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):

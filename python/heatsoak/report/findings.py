@@ -220,7 +220,7 @@ def print_findings(findings: Findings, recordings: Sequence[Recording], console:
 
 def written_text(recordings: Sequence[Recording]) -> list[Text]:
     """Return how much loads of heatsoak's own wrote, if anything worth a word."""
-    own = [one for one in recordings if not one.meta.protocol.is_observed]
+    own = [one for one in recordings if one.is_readable and not one.meta.protocol.is_observed]
     written = sum(map(written_bytes, own))
     return [Text(f"{format_bytes(written)} were written")] if written >= MB else []
 

@@ -99,6 +99,7 @@ class Shelf:
 
     def _can_be_shown(self, entry: Entry) -> bool:
         try:
+            entry.recording.require_unchanged()
             analyze([entry.recording])
         except Exception:  # one bad recording must not hide the others
             return False

@@ -15,6 +15,7 @@ import polars as pl
 from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.files import (
+    made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
@@ -108,10 +109,12 @@ class Table:
         frame = self._frame(rows)
         if len(frame) < len(part.names):
             frame = pl.concat([self._kept.filter(pl.col("point").is_in(list(part.names))), frame])
-        with reporting_write_errors(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with replace_atomically(part.path) as path:
-                self._in_order(frame).write_parquet(path, compression="zstd")
+        with (
+            reporting_write_errors(self.directory),
+            made(self.directory),
+            replace_atomically(part.path) as path,
+        ):
+            self._in_order(frame).write_parquet(path, compression="zstd")
 
     def finish(self) -> pl.DataFrame:
         """Remove what other parts have replaced, and return all of it in its order."""

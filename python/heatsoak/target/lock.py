@@ -17,6 +17,7 @@ import os
 import re
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -31,12 +32,15 @@ DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"
 #: Where root's locks are.
 ROOTS = Path("/run/heatsoak")
 _SHOWN = 200
+#: Longer than another process looks whether a drive is locked.
+_LOOK_S = 0.1
 
 
 @contextmanager
-def drives_held(places: Iterable[Place], roots: Roots, purpose: str) -> Iterator[None]:
+def drives_held(places: Iterable[Place], roots: Roots, purpose: str | None) -> Iterator[None]:
     """Lock the drives of `places`; `purpose` is shown to other runs that want one of them.
 
+    None is for a moment's look whether another run has one: many may look at once.
     Raises RefusedError if another run has one of them, ToolError if a lock cannot be created.
     Simulated drives need no lock.
     """
@@ -62,7 +66,7 @@ def _key_of(place: Place, roots: Roots) -> str | None:
     return info.serial or info.wwid or f"{info.name}-{info.size_bytes}"
 
 
-def _hold(key: str, place: Place, purpose: str) -> int:
+def _hold(key: str, place: Place, purpose: str | None) -> int:
     directory = _directory()
     # a serial may have any characters; the plain ones help people to recognize the drive
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
@@ -71,8 +75,13 @@ def _hold(key: str, place: Place, purpose: str) -> int:
     import fcntl  # not on Windows, where no drive is locked
 
     fd = _open(path)
+    kind = fcntl.LOCK_SH if purpose is None else fcntl.LOCK_EX
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOOK_S)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.pread(fd, _SHOWN, 0).decode("utf-8", "replace").strip()
         os.close(fd)
@@ -81,6 +90,8 @@ def _hold(key: str, place: Place, purpose: str) -> int:
             f"{place.text}: another run is using this drive{by}: wait for it or stop it, since two "
             "runs would measure each other"
         ) from None
+    if purpose is None:
+        return fd
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"process {os.getpid()}, {purpose}\n".encode()[:_SHOWN], 0)

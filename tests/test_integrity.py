@@ -1,0 +1,341 @@
+"""A recording that was changed after it was made is said to be before anything else, or refused."""
+
+import io
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import heatsoak
+import polars as pl
+import pytest
+from command import heatsoak_here
+from heatsoak.recording import Recording, RecordingWriter, reopen
+from heatsoak.recording.integrity import NO_CHECKSUMS
+from heatsoak.recording.meta import EVENTS, META, PARQUET
+from heatsoak.serve.library import Library
+from heatsoak.serve.shelf import Shelf
+from made_recording import make_recording, of_older_version
+
+SAID = "this recording was changed after it was made: "
+FIRST = f"Cannot tell whether it throttles: {SAID}"
+ANSWER = "Heat throttles the drive"
+
+Damage = Callable[[bytes, bytes], bytes | None]
+
+
+def recorded(path: Path, slot: str, *, falls: float = 0.5, first_s: int = 400) -> Recording:
+    """Record a drive that heat throttles, and two steps."""
+    t_s = [float(second) for second in range(1, 601)]
+    hot = [min(40 + second / 4, 82.0) for second in t_s]
+    samples = pl.DataFrame(
+        {
+            "t_s": t_s,
+            "step": ["write"] * first_s + ["again"] * (600 - first_s),
+            "interval_s": [1.0] * 600,
+            "write_bw_mb_s": [
+                2000.0 * (falls if temp_c >= 82 else 1) + 9 * math.sin(second)
+                for second, temp_c in zip(t_s, hot, strict=True)
+            ],
+            "temp_c.composite": hot,
+            "throttle_count.tmt1": [max(second // 10 - 16, 0.0) for second in t_s],
+        }
+    )
+    return make_recording(path, samples, rw="write", bs="128k", conditions={"slot": slot})
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings of which one is damaged by the tests, in copies, and the other is as it was."""
+    place = tmp_path_factory.mktemp("two")
+    recorded(place / "r", "top")
+    recorded(place / "other", "bottom", falls=0.7, first_s=500)
+    return place
+
+
+@pytest.fixture
+def copied(two: Path, tmp_path: Path) -> Path:
+    shutil.copytree(two, tmp_path / "two")
+    return tmp_path / "two"
+
+
+def flipped(share: float, bit: int) -> Damage:
+    def damage(data: bytes, _: bytes) -> bytes:
+        at = round(share * (len(data) - 1))
+        return data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+
+    return damage
+
+
+def by_lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
+    return lambda data, _: b"".join(change(data.splitlines(keepends=True)))
+
+
+#: What a file may become, from what it was and what another recording has in its place.
+ANY: dict[str, Damage] = {
+    **{f"bit {n % 8} flipped at {n}/20": flipped(n / 20, n % 8) for n in range(21)},
+    "swapped with another's": lambda _, other: other,
+    "emptied": lambda *_: b"",
+    "its first half": lambda data, _: data[: len(data) // 2],
+    "its second half": lambda data, _: data[len(data) // 2 :],
+    "its last byte gone": lambda data, _: data[:-1],
+    "its first byte gone": lambda data, _: data[1:],
+    "a byte gone within": lambda data, _: data[:60] + data[61:],
+    "a byte more at the end": lambda data, _: data + b"x",
+    "zeroes": lambda data, _: bytes(len(data)),
+    "zeroes at the end": lambda data, _: data[:-200] + bytes(200),
+    "zeroes within": lambda data, _: data[:300] + bytes(40) + data[340:],
+    "0xff": lambda data, _: b"\xff" * len(data),
+    "twice": lambda data, _: data * 2,
+    "half another's": lambda data, other: data[: len(data) // 2] + other[len(other) // 2 :],
+    "reversed": lambda data, _: data[::-1],
+    "two parts exchanged": lambda data, _: data[:50] + data[90:130] + data[50:90] + data[130:],
+    "text": lambda *_: b"no recording\n",
+    "another's before it": lambda data, other: other + data,
+    "lines reversed": by_lines(lambda lines: lines[::-1]),
+    "a line twice": by_lines(lambda lines: [lines[0], *lines]),
+    "a third of the lines gone": by_lines(lambda lines: lines[: len(lines) * 2 // 3]),
+    "missing": lambda *_: None,
+}
+
+
+def of_samples(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Damage:
+    def damage(data: bytes, _: bytes) -> bytes:
+        file = io.BytesIO()
+        change(pl.read_parquet(io.BytesIO(data))).write_parquet(file)
+        return file.getvalue()
+
+    return damage
+
+
+RATE, T_S = pl.col("write_bw_mb_s"), pl.col("t_s")
+#: Samples that can be read as well as those that were recorded.
+SAMPLES = {
+    "rates negated": of_samples(lambda frame: frame.with_columns(-RATE)),
+    "rates of 1000 times": of_samples(lambda frame: frame.with_columns(RATE * 1000)),
+    "rates reversed": of_samples(lambda frame: frame.with_columns(RATE.reverse())),
+    "a third of the rows gone": of_samples(lambda frame: frame.head(400)),
+    "rows reversed": of_samples(lambda frame: frame.reverse()),
+    "rows twice": of_samples(lambda frame: pl.concat([frame, frame])),
+    "an hour later": of_samples(lambda frame: frame.with_columns(T_S + 3600)),
+    "ten times as slow": of_samples(lambda frame: frame.with_columns(T_S * 10)),
+    "no temperatures": of_samples(
+        lambda frame: frame.with_columns(pl.lit(None, pl.Float64).alias("temp_c.composite"))
+    ),
+    "one step": of_samples(lambda frame: frame.with_columns(step=pl.lit("write"))),
+}
+
+
+def of_lines(change: Callable[[list[dict[str, object]]], object]) -> Damage:
+    def damage(data: bytes, _: bytes) -> bytes:
+        rows = [json.loads(line) for line in data.splitlines()]
+        change(rows)
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    return damage
+
+
+EVENT = {
+    "times of an hour later": of_lines(lambda rows: [row.update(t_s=3600.0) for row in rows]),
+    "steps exchanged": of_lines(lambda rows: rows[0].update(step="again")),
+    "another kind": of_lines(lambda rows: rows[0].update(kind="step-end")),
+    "a warning more": of_lines(lambda rows: rows.append({"t_s": 1.0, "kind": "warning"})),
+}
+
+
+def of_document(**changes: object) -> Damage:
+    return lambda data, _: json.dumps(json.loads(data) | changes).encode()
+
+
+def misspelt(key: str) -> Damage:
+    return lambda data, _: data.replace(key.encode(), key.title().encode())
+
+
+DOCUMENT = {
+    "another slot": of_document(conditions={"slot": "bottom"}),
+    "another drive": of_document(drive={"model": "another"}),
+    "interrupted": of_document(status="interrupted"),
+    "running": of_document(status="running"),
+    "another time": of_document(started_unix_s=1e9),
+    "another length": of_document(duration_s=6000.0),
+    "a key more": of_document(note="x"),
+    **{f"{key} misspelt": misspelt(key) for key in NO_CHECKSUMS},
+    "only spaces": lambda data, _: json.dumps(json.loads(data)).encode(),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "ways"),
+    [(PARQUET, ANY | SAMPLES), (EVENTS, ANY | EVENT), (META, ANY | DOCUMENT)],
+)
+def test_whatever_becomes_of_a_file_is_said_first_or_refused(
+    copied: Path, file: str, ways: dict[str, Damage]
+) -> None:
+    assert len(ways) >= 44
+    path, other = copied / "r" / file, (copied / "other" / file).read_bytes()
+    whole = path.read_bytes()
+    wrong = []
+    for name, damage in ways.items():
+        data = damage(whole, other)
+        assert data != whole, name
+        if data is None:
+            path.unlink()
+        else:
+            path.write_bytes(data)
+        done = heatsoak_here("analyze", "r", cwd=copied)
+        is_said = done.returncode == 3 and done.stdout.startswith(FIRST)
+        is_refused = done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1
+        if not (is_said or is_refused) or ANSWER in done.stdout:
+            wrong.append((name, done.returncode, done.stdout[:300], done.stderr))
+        path.write_bytes(whole)
+    assert not wrong
+    # and as it was, it is what it was
+    assert heatsoak_here("analyze", "r", cwd=copied).stdout.startswith(ANSWER)
+
+
+def damage(directory: Path) -> None:
+    """Lose the second step's begin: what is left can be read."""
+    lines = (directory / EVENTS).read_bytes().splitlines(keepends=True)
+    (directory / EVENTS).write_bytes(lines[0])
+
+
+CHANGED = f"{SAID}{EVENTS} is not what was recorded"
+
+
+def test_the_document_says_it_and_damaged_reads_what_is_there(copied: Path) -> None:
+    damage(copied / "r")
+    done = heatsoak_here("analyze", "r", "--format", "json", cwd=copied)
+    found = json.loads(done.stdout)
+    assert done.returncode == 3
+    for answer in (found["answer"], found["recordings"][0]["answer"]):
+        assert answer["throttles"] == "cannot-tell"
+        assert answer["sentence"] == f"Cannot tell whether it throttles: {CHANGED}."
+    (reservation,) = found["recordings"][0]["reservations"]
+    assert reservation == {"text": CHANGED, "touches": ["recording"]}
+    assert found["recordings"][0]["steps"] == []
+    done = heatsoak_here("analyze", "r", "--damaged", cwd=copied)
+    assert done.returncode == 0
+    assert done.stdout.startswith(
+        f"Cannot tell whether it throttles: {CHANGED}. As read: {ANSWER[:1].lower()}{ANSWER[1:]}"
+    )
+
+
+def test_among_others_it_is_named_and_no_evidence(copied: Path) -> None:
+    damage(copied / "r")
+    done = heatsoak_here("analyze", "r", "other", cwd=copied)
+    assert done.returncode == 3
+    assert done.stdout.startswith("Changed after they were made: 1 of 2 recordings. Heat slows")
+    assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
+    damage(copied / "other")
+    done = heatsoak_here("analyze", ".", "--format", "json", cwd=copied)
+    answer = json.loads(done.stdout)["answer"]
+    assert done.returncode == 3
+    assert answer["throttles"] == "cannot-tell"
+    assert answer["sentence"].startswith("Changed after they were made: 2 of 2 recordings. In 2")
+
+
+@pytest.mark.parametrize("line", ["report r -o out.html", "report r -o out.csv", "fit r -o out.x"])
+@pytest.mark.parametrize("file", [PARQUET, META])
+def test_nothing_is_written_of_it(copied: Path, line: str, file: str) -> None:
+    shutil.copy(copied / "other" / file, copied / "r" / file)
+    done = heatsoak_here(*line.split(), cwd=copied)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
+    assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
+
+
+def test_it_is_left_out_of_comparisons_exports_and_histories(copied: Path) -> None:
+    damage(copied / "r")
+    for line, code in (
+        ("compare r other --by slot", 2),
+        ("compare . --by slot", 2),
+        ("export r -o -", 3),
+        ("fit .", 3),
+    ):
+        done = heatsoak_here(*line.split(), cwd=copied)
+        assert f"r: {CHANGED}" in done.stderr.splitlines()[0], line
+        assert done.returncode == code, line
+        assert ANSWER not in done.stdout
+    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=copied)
+    assert done.returncode == 3
+    heatsoak_here("export", "other", "-o", "other.csv", cwd=copied)
+    assert (copied / "all.csv").read_text() == (copied / "other.csv").read_text()
+    done = heatsoak_here("history", ".", "--format", "json", cwd=copied)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
+    with pytest.raises(heatsoak.errors.ChangedError):
+        heatsoak.compare(heatsoak.open(copied / "r"), copied / "other", by="slot")
+
+
+def test_what_reads_it_all_the_same_says_so(copied: Path) -> None:
+    damage(copied / "r")
+    for line in (
+        "report r -o out.html --damaged",
+        "export r -o out.csv --damaged",
+    ):
+        done = heatsoak_here(*line.split(), cwd=copied)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
+    assert f"{CHANGED}. As read" in (copied / "out.html").read_text("utf-8")
+
+
+def test_the_list_of_a_server_says_it_and_no_page_shows_it(copied: Path) -> None:
+    damage(copied / "r")
+    entries, _ = Library(copied).contents()
+    shelf = Shelf()
+    for entry in entries:
+        shelf.judge(entry)
+    assert shelf.answers(entries)["r"].sentence.endswith(f" {CHANGED}.")  # type: ignore[union-attr]
+    assert "r" not in [one.findings.path for one in shelf.show(entries).page.recordings]
+    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
+        shelf.show([entry for entry in entries if entry.name == "r"])
+
+
+def test_what_older_versions_recorded_is_read_as_ever(copied: Path) -> None:
+    kept = json.loads((copied / "r" / META).read_text())["samples_sha256"]
+    of_older_version(copied / "r")
+    assert heatsoak_here("analyze", "r", cwd=copied).stdout.startswith(ANSWER)
+    meta = json.loads((copied / "r" / META).read_text()) | {"samples_sha256": kept}
+    (copied / "r" / META).write_text(json.dumps(meta))
+    damage(copied / "r")
+    assert heatsoak_here("analyze", "r", cwd=copied).returncode == 0
+    shutil.copy(copied / "other" / PARQUET, copied / "r" / PARQUET)
+    done = heatsoak_here("analyze", "r", cwd=copied)
+    assert done.returncode == 3
+    assert done.stdout.startswith(f"{FIRST}{PARQUET} is not")
+
+
+def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None:
+    log = "time,write_mb_s\n" + "".join(f"{second},{500 + second % 7}\n" for second in range(90))
+    (copied / "log.csv").write_text(log)
+    meter = "time,power_w\n" + "".join(f"{second},{3 + second % 5}\n" for second in range(600))
+    (copied / "meter.csv").write_text(meter)
+    for line in (
+        "import log.csv -o imported",
+        "import meter.csv --into r --shift 0 -o joined",
+    ):
+        done = heatsoak_here(*line.split(), cwd=copied)
+        assert done.returncode == 0, done.stderr
+    for name in ("r", "imported", "joined"):
+        recording = Recording.open(copied / name)
+        assert recording.changes is None
+        assert recording.meta.meta_sha256 is not None
+    with RecordingWriter(copied / "stopped", Recording.open(copied / "r").meta) as writer:
+        writer.append(Recording.open(copied / "r").samples())
+        assert Recording.open(copied / "stopped").changes is None
+        writer.finish("interrupted", 600.0)
+    stopped = Recording.open(copied / "stopped")
+    assert stopped.changes is None
+    assert stopped.meta.meta_sha256 is not None
+    # killed before it goes on, it is one that was cut
+    assert reopen(stopped, None).recording.changes is None
+    assert Recording.open(copied / "stopped").meta.meta_sha256 is None
+
+
+def test_a_changed_recording_is_not_gone_on_with(copied: Path) -> None:
+    damage(copied / "r")
+    before = {path.name: path.read_bytes() for path in (copied / "r").iterdir()}
+    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
+        reopen(Recording.open(copied / "r"), None)
+    assert {path.name: path.read_bytes() for path in (copied / "r").iterdir()} == before
