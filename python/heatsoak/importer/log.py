@@ -18,7 +18,6 @@ Clock = Literal["utc", "local", "none"]
 
 #: Formats of tools that load the drive themselves; others log on whether or not there is a load.
 _LOADERS = {
-    "recording",
     *("fio-json", "fio-log", "fio-progress", "copy-progress", "elbencho", "iometer", "tkperf"),
     *("crystaldiskmark", "diskspd", "as_ssd"),
 }
