@@ -250,6 +250,7 @@ def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     assert copy["bottleneck"] == slow
     steps = dict(zip(ROLES, (one["steps"][0] for one in found["recordings"]), strict=True))
     (waiting,) = [role for role in ROLES if role != slow]
+    assert steps[waiting]["episodes"], steps[waiting]
     # a busy machine adds short dips of its own
     longest = max(steps[waiting]["episodes"], key=lambda one: one["end_s"] - one["onset_s"])
     assert longest["cause"] == "limited-by-host"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from exports import memory_export, set_rate
-from live_run import load
+from live_run import Made, load
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,17 +44,22 @@ def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not
     before = made.level("write_bw_mb_s", 1.0, cut_s)
     during = made.level("write_bw_mb_s", cut_s + 1.0, back_s)
     assert during < 1.05 * CUT_MB_S
-    assert cut["onset_s"] == pytest.approx(cut_s, abs=2)
-    # a busy machine may take seconds to run at the rate that it has again
-    fast_s = next(
-        back_s + second
-        for second in range(7)
-        if made.mean("write_bw_mb_s", back_s + second, back_s + second + 1) > 0.7 * before
-    )
-    assert back_s - 2 <= cut["end_s"] <= fast_s + 2
+    # a busy machine may dip just before, and take seconds to run at the rate that it has again
+    assert nearest_fast_s(made, cut_s, -1, before) - 2 <= cut["onset_s"] <= cut_s + 2
+    assert back_s - 2 <= cut["end_s"] <= nearest_fast_s(made, back_s, 1, before) + 2
     assert cut["depth_pct"] == pytest.approx(100 * (1 - during / before), abs=10)
     assert cut["recovered"]
     assert "thermal" not in made.causes
+
+
+def nearest_fast_s(made: Made, at_s: float, step_s: int, full_mb_s: float) -> float:
+    """Return when, from `at_s` on in steps of a second, a second is near full speed."""
+    return next(
+        at_s + second
+        for second in range(0, 7 * step_s, step_s)
+        if made.mean("write_bw_mb_s", *sorted((at_s + second, at_s + second + step_s)))
+        > 0.7 * full_mb_s
+    )
 
 
 class Hogs:
