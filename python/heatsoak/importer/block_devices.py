@@ -90,6 +90,11 @@ class DeviceRows:
         rows = self._order[np.minimum(place, len(self._order) - 1)]
         return rows, self.numbers[rows] == reports
 
+    @cached_property
+    def is_idle(self) -> NDArray[np.bool_]:
+        """Whether all that a row counts is 0."""
+        return ~np.any([np.nan_to_num(self.values(name)) for name in self.columns], axis=0)
+
     def values(self, name: str) -> Array | None:
         """Return a column, if there is one."""
         column = self.columns.get(name)

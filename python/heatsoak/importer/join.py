@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer.alignment import APART, MARGIN_S, Alignment, alignment_of, source_name
-from heatsoak.importer.frames import Array
+from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
-from heatsoak.importer.stretches import rated, rates, without_ragged_edges
+from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")

@@ -216,7 +216,7 @@ def _runs(
             interval_s, how = _interval(reader, usual_s)
             remarks.append(how)
         all_s = np.cumsum(~is_boot) * interval_s
-    absent_is_idle = _has_gaps(reader, numbers[kept])
+    absent_is_idle = _omits_idle(reader, numbers[kept])
     runs = []
     for part in run_slices(all_s[kept], _SET_BACK_S):
         taken = kept[part]
@@ -298,9 +298,16 @@ def _hardly_changes(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
     return True
 
 
-def _has_gaps(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
-    """Whether some device is missing from some of these reports, as with -z."""
-    return any(
-        np.diff(np.searchsorted(rows.numbers, [numbers[0], numbers[-1] + 1])) < len(numbers)
-        for rows in reader.devices.rows.values()
+def _omits_idle(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
+    """Whether a device that is missing from some of these reports was idle, as with iostat -z.
+
+    That shows no device that did nothing; elsewhere the row was lost.
+    """
+    if reader.tool != "iostat":
+        return False
+    all_rows = reader.devices.rows.values()
+    spans = [np.searchsorted(rows.numbers, [numbers[0], numbers[-1] + 1]) for rows in all_rows]
+    is_missing = any(np.diff(span) < len(numbers) for span in spans)
+    return is_missing and not any(
+        rows.is_idle[begin:end].any() for rows, (begin, end) in zip(all_rows, spans, strict=True)
     )

@@ -403,6 +403,16 @@ class Columns:
             elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
             raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
+        ways = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
+        if len(ways) == 1 and ways <= {"read", "write"}:
+            way, other = ("read", "write") if "read" in ways else ("write", "read")
+            for index in sorted(set(range(len(header))) - taken):
+                if _is_free(layout, index) and _suits("write_mb_s", layout, index):
+                    self.doubts.setdefault(
+                        f"its {way}s are told, and '{header[index]}' may be its {other}s (--map "
+                        f"'{other}_{_unit_of(layout, index)}={header[index]}')",
+                        ("rate",),
+                    )
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
