@@ -18,6 +18,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.recordings import FALL_S
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -111,6 +112,7 @@ class Reports:
         numbers: the reports' numbers in :class:`Devices`, in the same order.
         start_unix_s: the clock's time at 0 s; None with the clock ``none``.
         absent_is_idle: whether a device that is missing from a report did nothing.
+        omits_idle: whether that is known.
         is_cut: whether devices may be missing from the last report for another reason.
     """
 
@@ -120,6 +122,7 @@ class Reports:
     clock: Clock = "none"
     start_unix_s: float | None = None
     absent_is_idle: bool = False
+    omits_idle: bool = False
     is_cut: bool = False
     remarks: tuple[Remark, ...] = ()
 
@@ -299,7 +302,10 @@ class Devices:
         if impossible:
             remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
         if not there[kept].all():
-            remarks.append(Remark(f"reports without {name}: taken as idle"))
+            told_s = columns["t_s"][there[kept]]
+            is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
+            text = f"reports without {name}: taken as idle, as with iostat -z"
+            remarks.append(Remark(text, is_long, ("rate",)))
         frame = build(columns)
         directions = {direction: not _is_idle(frame, direction) for direction in ("read", "write")}
         if not any(directions.values()):

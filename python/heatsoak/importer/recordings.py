@@ -14,7 +14,7 @@ import polars as pl
 
 import heatsoak
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import rated
+from heatsoak.importer.frames import RATES, rated
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
@@ -38,7 +38,7 @@ _MIN_BIN_S = 0.1
 _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
 #: A shorter one hides no fall that anybody would ask about.
-_FALL_S = 10.0
+FALL_S = 10.0
 _YEAR_S = 365.2425 * 86400
 _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
@@ -56,7 +56,7 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     }
     labels |= conditions
     did = _directions(samples)
-    if log.has_rates and not log.logs_on and not any(map(any, did.values())):
+    if _contradicts_itself(log):
         text = f"{log.source}: tells of a load, and of nothing that it moved"
         log = log.with_remarks(Remark(text, True, ("rate",)))
     steps = [_directed(step, did) for step in log.steps or (Observed(name=LOAD),)]
@@ -120,6 +120,18 @@ def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
         did.append(pl.any_horizontal(pl.lit(False), *moved).alias(direction))
     found = samples.group_by("step").agg(did)
     return {step: (read, written) for step, read, written in found.iter_rows()}
+
+
+def _contradicts_itself(log: Log) -> bool:
+    """Whether it has a load, by its tool or its I/Os, that moved no bytes, or no I/Os."""
+    moved = {
+        quantity: any(
+            (log.samples[name] > 0).any() for name in log.samples.columns if name.endswith(quantity)
+        )
+        for quantity in RATES
+        if log.has_any(quantity)
+    }
+    return bool(moved) and not all(moved.values()) and (not log.logs_on or any(moved.values()))
 
 
 def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
@@ -192,7 +204,7 @@ def with_gaps(log: Log) -> Log:
     shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{log.source} ({log.label})" if log.label else log.source
-    hides_fall = float(between[wide].max()) > _FALL_S
+    hides_fall = float(between[wide].max()) > FALL_S
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
     return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
 
