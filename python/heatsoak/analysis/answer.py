@@ -54,6 +54,9 @@ def answer_of(recording: RecordingFindings) -> Answer:
         return _throttles(throttled, judged)
     if open_:
         return _cannot_tell(open_)
+    others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
+    if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
+        return _not_judged(recording)
     return _does_not(judged)
 
 

@@ -123,15 +123,13 @@ def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
 
 
 def _contradicts_itself(log: Log) -> bool:
-    """Whether it has a load, by its tool or its I/Os, that moved no bytes, or no I/Os."""
-    moved = {
-        quantity: any(
-            (log.samples[name] > 0).any() for name in log.samples.columns if name.endswith(quantity)
-        )
-        for quantity in RATES
-        if log.has_any(quantity)
-    }
-    return bool(moved) and not all(moved.values()) and (not log.logs_on or any(moved.values()))
+    """Whether it shows a load that moved no bytes, or took no I/Os."""
+    moved = [
+        any((log.samples[name] > 0).any() for name in log.samples.columns if name.endswith(rate))
+        for rate in RATES
+        if log.has_any(rate)
+    ]
+    return not all(moved) and not any(step.idle for step in log.steps)
 
 
 def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
