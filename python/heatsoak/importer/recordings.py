@@ -39,6 +39,8 @@ _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
 #: A shorter one hides no fall that anybody would ask about.
 FALL_S = 10.0
+#: I/Os of less than this share move next to nothing.
+_MATTERS = 0.1
 _YEAR_S = 365.2425 * 86400
 _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
@@ -123,13 +125,25 @@ def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
 
 
 def _contradicts_itself(log: Log) -> bool:
-    """Whether it shows a load that moved no bytes, or took no I/Os."""
+    """Whether it shows a load that moved no bytes, or took no I/Os; or one direction's alone."""
+    sums = {
+        name: float(log.samples[name].sum()) for name in log.samples.columns if name.endswith(RATES)
+    }
     moved = [
-        any((log.samples[name] > 0).any() for name in log.samples.columns if name.endswith(rate))
+        any(amount > 0 for name, amount in sums.items() if name.endswith(rate))
         for rate in RATES
         if log.has_any(rate)
     ]
-    return not all(moved) and not any(step.idle for step in log.steps)
+    ios = {way: sums.get(f"{way}_iops", 0.0) for way in ("read", "write")}
+    is_half = (
+        log.has_any("bw_mb_s")
+        and "bw_mb_s" not in sums
+        and any(
+            count > _MATTERS * sum(ios.values()) and not sums.get(f"{way}_bw_mb_s")
+            for way, count in ios.items()
+        )
+    )
+    return (is_half or not all(moved)) and not any(step.idle for step in log.steps)
 
 
 def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
