@@ -1,5 +1,7 @@
 """A log that shows a slowed drive and lost something never tells that it was not slowed."""
 
+import csv
+import io
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -80,15 +82,17 @@ def with_rows_shuffled(text: str, chance: random.Random) -> str:
 
 def with_columns_shuffled(text: str, chance: random.Random) -> str:
     """The columns of a table stand in another order."""
-    lines = text.split("\n")
-    mark = max(",;\t", key=lines[0].count)
-    width = lines[0].count(mark)
-    order = chance.sample(range(width + 1), width + 1)
-    for i, line in enumerate(lines):
-        cells = line.split(mark)
-        if width and len(cells) == width + 1:
-            lines[i] = mark.join(cells[place] for place in order)
-    return "\n".join(lines)
+    mark = max(",;\t", key=text.split("\n")[0].count)
+    rows = list(csv.reader(io.StringIO(text), delimiter=mark))
+    width = len(rows[0])
+    order = chance.sample(range(width), width)
+    if width == 1 or text[0] in "{[<":
+        return text
+    written = io.StringIO()
+    csv.writer(written, delimiter=mark, lineterminator="\n").writerows(
+        [row[place] for place in order] if len(row) == width else row for row in rows
+    )
+    return written.getvalue()
 
 
 Change = Callable[[str, random.Random], str]
