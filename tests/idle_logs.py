@@ -19,9 +19,9 @@ def idle_log(path: Path, seed: int = 0) -> Path:
         drive_c.append(now_c)
     mb_s = np.where(chance.random(len(_T_S)) < 0.3, 3 * chance.random(len(_T_S)), 0.0)
     rows = [
-        f"{t_s:.0f},{rate:.2f},0,{own_c:.2f},{at_c:.2f}"
+        f"{t_s:.0f},{rate:.2f},{own_c:.2f},{at_c:.2f}"
         for t_s, rate, own_c, at_c in zip(_T_S, mb_s, drive_c, card_c, strict=True)
     ]
-    header = "time_s,write_mb_s,read_mb_s,drive_temp_c,gpu_temperature_c"
+    header = "time_s,write_mb_s,drive_temp_c,gpu_temperature_c"
     path.write_text("\n".join([header, *rows]) + "\n")
     return path

@@ -77,7 +77,7 @@ def with_stretches(log: Log) -> Log:
         spans = [span for span, length in zip(spans, lengths_s, strict=True) if length >= PAUSE_S]
     if not spans:
         idle = Observed(name="idle", watched=True, idle=True)
-        return replace(log, steps=(idle,)).with_remarks(*_half_told(log))
+        return replace(log, steps=(idle,))
     steps: list[Observed] = []
     all_t_s = log.samples["t_s"].to_numpy()
     step_of = np.zeros(log.samples.height, dtype=np.uint32)
@@ -105,14 +105,6 @@ def with_stretches(log: Log) -> Log:
         steps=tuple(steps),
         remarks=(*log.remarks, *remarks),
     )
-
-
-def _half_told(log: Log) -> list[Remark]:
-    """What is said of an idle log of one direction: nothing tells of the other."""
-    ways = {name.split("_")[0] for name in rated(log.samples).columns if name.endswith(RATES)}
-    if len(ways) > 1 or not ways <= {"read", "write"}:
-        return []
-    return [Remark(f"{log.source}: tells of {ways.pop()}s alone", True, ("rate",))]
 
 
 def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
