@@ -94,7 +94,8 @@ class DeviceRows:
     @cached_property
     def is_idle(self) -> NDArray[np.bool_]:
         """Whether all that a row counts is 0."""
-        return ~np.any([np.nan_to_num(self.values(name)) for name in self.columns], axis=0)
+        counts = np.array([np.zeros(len(self.reports)), *self.columns.values()])
+        return np.asarray(~np.nan_to_num(counts).any(axis=0))
 
     def values(self, name: str) -> Array | None:
         """Return a column, if there is one."""
