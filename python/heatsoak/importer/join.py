@@ -157,7 +157,12 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
     for summary in _summaries(logs):
         obstacles = []
         for series in sorted(loggers, key=_sampling_s):
-            own = _in_steps_of(summary, series, alignment_of(summary, series, shift_s))
+            alignment = alignment_of(summary, series, shift_s)
+            own: Log | str = (
+                alignment
+                if isinstance(alignment, str)
+                else (_in_steps_of(summary, series, alignment))
+            )
             if isinstance(own, Log):
                 logs = [own if log is series else log for log in logs if log is not summary]
                 loggers = [log for log in loggers if log is not series]
@@ -171,7 +176,8 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
 
 
 def _summaries(logs: Sequence[Log]) -> list[Log]:
-    return [log for log in logs if not log.logs_on and _has_outline(log)]
+    own = [log for log in logs if not log.logs_on and log.has_rates and _is_summary(log)]
+    return [log for log in own if {"step", "interval_s"} <= set(log.samples.columns)]
 
 
 def _loggers(logs: Sequence[Log]) -> list[Log]:
@@ -179,15 +185,8 @@ def _loggers(logs: Sequence[Log]) -> list[Log]:
     return [log for log in series if "step" not in log.samples.columns]
 
 
-def _has_outline(log: Log) -> bool:
-    has_times = {"step", "interval_s"} <= set(log.samples.columns)
-    return log.has_rates and has_times and _is_summary(log)
-
-
-def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log | str:
+def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
-    if isinstance(alignment, str):
-        return alignment
     seen = rated(series.samples)
     _, _, total = rates(seen)
     t_s = seen["t_s"].to_numpy() + alignment.shift_s
@@ -225,11 +224,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
         drive={**summary.drive, **series.drive},
         conditions={**summary.conditions, **series.conditions},
         tools={**series.tools, **summary.tools},
-        remarks=(
-            *series.remarks,
-            *still_true,
-            Remark(f"{names}: {alignment.how}"),
-        ),
+        remarks=(*series.remarks, *still_true, Remark(f"{names}: {alignment.how}")),
     )
 
 

@@ -54,7 +54,11 @@ def with_meter(
         found = _beside(recording, logs, shift_s)
         if isinstance(found, str):
             obstacles.append(found)
-            joined.append(_with_warning(recording, f"{file.name}: {found}: its power is left out"))
+            text = f"{file.name}: {found}: its power is left out"
+            events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
+            joined.append(
+                InMemoryRecording(recording.path, recording.meta, recording.samples(), events)
+            )
         else:
             joined.append(_with_power(recording, file.name, found))
     if len(obstacles) == len(recordings):
@@ -175,8 +179,3 @@ def _with_power(
         text = "the power that it was recorded with was set aside for the meter's"
         events.append(Event(t_s=0.0, kind="info", text=text))
     return InMemoryRecording(recording.path, meta, samples, events)
-
-
-def _with_warning(recording: Recording, text: str) -> InMemoryRecording:
-    events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
-    return InMemoryRecording(recording.path, recording.meta, recording.samples(), events)

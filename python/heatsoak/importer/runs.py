@@ -221,9 +221,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     is_row = bool((np.diff(indices) == 1).all())
     # consecutive rows need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
-    steps = None
-    if rows.steps is not None:
-        steps = [rows.steps[i] for i in indices.tolist()]
+    steps = None if rows.steps is None else [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[which]
     begin = rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
@@ -314,7 +312,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions |= {"run": run.label}
     samples = build(columns)
     lost = len(t_s) - samples.height
-    remarks = _order(source_name, run)
+    remarks = []
+    if run.was_sorted:
+        remarks.append(
+            Remark(f"{source_name}: its rows were not in order of time; they were sorted")
+        )
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
@@ -355,11 +357,6 @@ def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]
 
 
 _WAYS = ("read", "write")
-
-
-def _order(source_name: str, run: _Run) -> list[Remark]:
-    text = f"{source_name}: its rows were not in order of time; they were sorted"
-    return [Remark(text)] if run.was_sorted else []
 
 
 #: Rates of a counter are known to one part in this many.
