@@ -44,22 +44,20 @@ def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not
     before = made.level("write_bw_mb_s", 1.0, cut_s)
     during = made.level("write_bw_mb_s", cut_s + 1.0, back_s)
     assert during < 1.05 * CUT_MB_S
-    # a busy machine may dip just before, and take seconds to run at the rate that it has again
-    assert nearest_fast_s(made, cut_s, -1, before) - 2 <= cut["onset_s"] <= cut_s + 2
-    assert back_s - 2 <= cut["end_s"] <= nearest_fast_s(made, back_s, 1, before) + 2
+    # a busy machine may dip just before it is cut, and again once it is given back
+    slow_s = slow_seconds(made, cut_s - 7, cut_s, before)
+    assert min([cut_s, *slow_s]) - 2 <= cut["onset_s"] <= cut_s + 2
+    slow_s = slow_seconds(made, back_s, back_s + 7, before)
+    assert back_s - 2 <= cut["end_s"] <= max([back_s, *slow_s]) + 3
     assert cut["depth_pct"] == pytest.approx(100 * (1 - during / before), abs=10)
-    assert cut["recovered"]
+    assert cut["recovered"] or max(slow_s) > back_s + 3
     assert "thermal" not in made.causes
 
 
-def nearest_fast_s(made: Made, at_s: float, step_s: int, full_mb_s: float) -> float:
-    """Return when, from `at_s` on in steps of a second, a second is near full speed."""
-    return next(
-        at_s + second
-        for second in range(0, 7 * step_s, step_s)
-        if made.mean("write_bw_mb_s", *sorted((at_s + second, at_s + second + step_s)))
-        > 0.7 * full_mb_s
-    )
+def slow_seconds(made: Made, from_s: float, to_s: float, full_mb_s: float) -> list[float]:
+    """Return the begins of the seconds in which it ran far below full speed."""
+    begins_s = [from_s + second for second in range(round(to_s - from_s))]
+    return [s for s in begins_s if made.mean("write_bw_mb_s", s, s + 1) < 0.85 * full_mb_s]
 
 
 class Hogs:
