@@ -277,10 +277,10 @@ class Devices:
             values = rows.values(column)
             assert values is not None
             taken = values[row]
-            if self.are_totals and not column.endswith("lat_us"):
-                taken = taken / reports.interval_s
             quantity = column.removeprefix("discard_").removeprefix("read_").removeprefix("write_")
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                if self.are_totals and quantity != "lat_us":
+                    taken = taken / reports.interval_s
                 bad = (taken < 0) | (taken > _MAX_VALUES.get(quantity, np.inf))
                 bad |= (taken == 0) & (quantity == "lat_us")
             impossible += int((bad & there & (taken != 0)).sum())
