@@ -63,6 +63,8 @@ def test_the_answer_is_no_surer_than_the_reading(
     found = judged(tmp_path, text)
     assert [one.touches for one in found.reservations] == touches
     assert found.answer.throttles == throttles
+    (verdict,) = {step.verdict for step in found.steps} or {"unknown"}
+    assert verdict == ("steady" if throttles == "no" else "unknown")
     for one in found.reservations:
         assert one.text in found.notes
 

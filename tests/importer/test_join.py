@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import analyze
+from heatsoak.importer.alignment import zone_shift
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Clock, Log
@@ -121,30 +122,28 @@ def test_a_wall_clock_without_a_zone_is_aligned_with_utc_by_the_overlap() -> Non
     assert any("UTC+2" in remark.text for remark in joined.remarks)
 
 
-def test_logs_without_a_common_clock_are_aligned_by_their_curves() -> None:
-    levels = ((0, 100), (2000, 200), (0, 100), (1000, 300), (0, 60), (1500, 90), (0, 150))
-    idle_rate = np.concatenate([np.full(seconds, float(mb_s)) for mb_s, seconds in levels])
-    curve = np.full(len(idle_rate) // 2, 40.0)
-    for index in range(1, len(curve)):
-        goal = 40 + 0.02 * idle_rate[2 * index - 1]
-        curve[index] = goal + (curve[index - 1] - goal) * np.exp(-2 / 40)
-    curve = np.round(curve)
-    (joined,) = join(
-        [
-            load(idle_rate, clock="none", begin=None),
-            warmth(curve[25:], clock="none", begin=None),
-        ]
-    )
-    reading = joined.samples.filter(pl.col("temp_c.composite").is_not_null())
-    assert reading["t_s"][0] == pytest.approx(50, abs=4)
-    assert any("correlation" in remark.text for remark in joined.remarks)
-
-
-def test_ambiguous_curves_leave_the_logs_apart() -> None:
-    flat = load(np.full(600, 500.0), clock="none", begin=None)
-    apart = join([flat, warmth(np.full(300, 40.0), clock="none", begin=None)])
+@pytest.mark.parametrize("begin", [None, NOON])
+def test_without_a_common_clock_logs_stay_apart_and_the_way_out_is_told(
+    begin: float | None,
+) -> None:
+    rate, warm = throttled()
+    own, heat = load(rate, clock="none", begin=None), warmth(warm, begin=begin)
+    apart = join([own, heat])
     assert len(apart) == 2
-    assert any("--shift" in remark.text for remark in apart[1].remarks)
+    for log in apart:
+        (remark,) = log.remarks
+        assert "kept apart from load.log: they have no common clock" in remark.text
+        assert "--shift SECONDS" in remark.text
+        assert remark.touches == ("temperature",)
+    assert len(join([own, heat], shift_s=0.0)) == 1
+
+
+def test_a_short_log_by_a_wall_clock_has_no_zone_within_a_long_one() -> None:
+    rate, warm = throttled(14400)
+    short = warmth(warm[:300], clock="local", begin=NOON + 7200)
+    apart = join([load(rate), short])
+    assert len(apart) == 2
+    assert "the clock of heat.csv tells no zone" in apart[1].remarks[0].text
 
 
 def test_columns_that_share_a_name_are_told_apart() -> None:
@@ -197,3 +196,18 @@ def test_a_device_that_moved_less_than_the_load_is_another() -> None:
     reads = seen.samples.with_columns(read_bw_mb_s=pl.lit(7.0))
     (joined,) = join([own, replace(seen, samples=reads, format="iostat", source="iostat.txt")])
     assert "device_write_mb_s" not in joined.samples.columns
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("offset_h", [-12, -7, -3.5, 0, 1, 2, 5.5, 5.75, 9.5, 14])
+def test_a_zone_is_found_by_where_the_logs_lie(offset_h: float) -> None:
+    assert zone_shift(offset_h * HOUR + 20, 600, 600) == -offset_h * HOUR
+    # a clock that is some minutes wrong as well
+    assert zone_shift(offset_h * HOUR - 200, 600, 600) == -offset_h * HOUR
+
+
+def test_a_short_log_within_a_long_one_has_no_zone_of_its_own() -> None:
+    assert zone_shift(2 * HOUR, 4 * HOUR, 600) is None
+    assert zone_shift(100 * HOUR, 600, 600) is None

@@ -61,13 +61,6 @@ def test_what_a_logger_saw_is_judged_in_the_steps_of_the_summary() -> None:
     assert any("divided into the steps of run.json" in remark.text for remark in log.remarks)
 
 
-def test_without_a_common_clock_the_rates_show_where_the_steps_are() -> None:
-    series = logged((3, 47), (500, 60), (200, 60), (3, 30), begin=None)
-    (log,) = join([*fio_json(500, 200), *series])
-    assert spans(log)["job0"] == pytest.approx((48, 107), abs=1.5)
-    assert spans(log)["job1"] == pytest.approx((108, 167), abs=1.5)
-
-
 @pytest.mark.parametrize(
     ("stretches", "begin"),
     [

@@ -14,10 +14,10 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.own_count import by_own_count
 from heatsoak.protocol.phrases import phrase
-from heatsoak.recording import Touched
 from heatsoak.units import format_duration, format_number
 
-_MAX_REASONS = 3
+#: So many reasons are told.
+MAX_REASONS = 3
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -41,15 +41,8 @@ _ADVICE: dict[Verdict, str] = {
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
-#: What turns an answer round if it was not read for certain. A unit scales all of a rate, and its
-#: falls stay; temperatures and times only count where a fall is said to be none of heat's.
-_TURNED_BY: dict[Throttles, set[Touched]] = {
-    "no": {"rate", "identity"},
-    "not-loaded": {"rate", "identity", "unit"},
-}
-
-
 def answer_of(recording: RecordingFindings) -> Answer:
+<<<<<<< HEAD
     """Return the answer of one recording; never one that a reservation could turn round."""
     answer = _as_read(recording)
     turned_by = {"recording", *_TURNED_BY.get(answer.throttles, ())}
@@ -68,8 +61,11 @@ def answer_of(recording: RecordingFindings) -> Answer:
 
 
 def _as_read(recording: RecordingFindings) -> Answer:
+=======
+    """Return the answer of one recording, as it was read."""
+>>>>>>> joins38
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
-    open_ = [step for step in recording.steps if _leaves_heat_open(step)]
+    open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:
         return counted
     if not (judged or open_):
@@ -79,6 +75,9 @@ def _as_read(recording: RecordingFindings) -> Answer:
         return _throttles(throttled, judged)
     if open_:
         return _cannot_tell(open_)
+    others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
+    if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
+        return _not_judged(recording)
     return _does_not(judged)
 
 
@@ -135,8 +134,8 @@ def _badness(recording: RecordingFindings) -> float:
 _EXCLUDED = 0.02
 
 
-def _leaves_heat_open(step: StepFindings) -> bool:
-    """Whether a step may have been slowed by heat."""
+def leaves_heat_open(step: StepFindings) -> bool:
+    """Return whether a step may have been slowed by heat."""
     if step.hot_from_start is not None:
         return True
     if not step.episodes:
@@ -169,7 +168,7 @@ def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]
     else:
         start = "Heat throttles the drive"
     also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
-    because = list(step.why[:_MAX_REASONS]) if worst is None else _reasons(worst)
+    because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
     return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
 
@@ -198,10 +197,10 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
             return Answer(
                 throttles="no",
                 sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}.",
-                because=list(bound[0].why[:_MAX_REASONS]),
+                because=list(bound[0].why[:MAX_REASONS]),
                 next=_ADVICE["limited-by-host"],
             )
-        said = [text for step in judged for text in step.why][:_MAX_REASONS]
+        said = [text for step in judged for text in step.why][:MAX_REASONS]
         next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
         return Answer(
             throttles="no", sentence=f"Does not throttle: {held}{hot}.", because=said, next=next_
@@ -279,14 +278,14 @@ def _not_judged(recording: RecordingFindings) -> Answer:
                 sentence=f"Cannot tell whether it throttles: it worked in bursts of {longest} at "
                 f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, too short to "
                 "show it.",
-                because=unloaded.reasons[:_MAX_REASONS],
+                because=unloaded.reasons[:MAX_REASONS],
                 next="log a load of minutes: `heatsoak run quick`",
             )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
-            because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
+            because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
             next="load it (`heatsoak run quick`), or log while it works",
         )
     return Answer(
@@ -329,7 +328,7 @@ def _reasons(episode: Episode) -> list[str]:
     lines = [line for line in episode.evidence if line.startswith(wanted)]
     if episode.cause != "unknown":
         lines = [line.removeprefix(wanted) for line in lines]
-    return lines[:_MAX_REASONS]
+    return lines[:MAX_REASONS]
 
 
 def _probe(episode: Episode) -> str | None:

@@ -306,7 +306,8 @@ class StepFindings(_Findings):
         slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
             cooling or earlier, where heat may be why; None if nothing shows that.
         why: the reasons for a verdict without an episode.
-        why_unknown: why its throughput could not be judged; None if it was.
+        why_unknown: why its throughput could not be judged, or what was not read for certain and
+            could turn the verdict round; None if neither.
         is_uneven: whether that is because it varied too much to have a level.
         hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
     """

@@ -6,11 +6,12 @@ from functools import cache
 from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
-from heatsoak.analysis.findings import Findings, RecordingFindings, Reservation, Verdict
+from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.notes import no_temp_note, notes_for
 from heatsoak.analysis.own_count import counted_of
 from heatsoak.analysis.power import power_of, step_power
+from heatsoak.analysis.reservations import reservations_of, take_back
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
@@ -42,6 +43,7 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     for findings, sensors in zip(found, trust, strict=True):
         findings.sensors = sensors
         findings.answer = answer_of(findings)
+        take_back(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
@@ -137,7 +139,11 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         power=power_of(recording),
         counted=counted_of(recording),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
+<<<<<<< HEAD
         reservations=_reservations(recording),
+=======
+        reservations=reservations_of(recording),
+>>>>>>> joins38
     )
 
 

@@ -218,9 +218,9 @@ _PARTS, _EVEN = 20, 0.5
 def _uneven(view: StepView) -> str | None:
     """Why a step without a drop is not steady either; None if it is."""
     series, swing = view.throughput, view.oscillation_from_start
-    if view.drops != [] or len(series.t_s) < 2 * _PARTS:
+    if view.drops != [] or len(series.t_s) < _PARTS / 2:
         return None
-    part_s = series.duration_s / _PARTS
+    part_s = series.duration_s / min(_PARTS, len(series.t_s))
     means = series.values if swing else resampled(series, 0.0, series.duration_s, part_s)
     means = means[np.isfinite(means)]
     if len(means) < _PARTS / 2:

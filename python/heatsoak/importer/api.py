@@ -13,7 +13,7 @@ from heatsoak.importer.dumps import parts_of
 from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
-from heatsoak.importer.recordings import thinned, to_recording
+from heatsoak.importer.recordings import thinned, to_recording, with_gaps
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.importer.tables.derived import MAX_MB_S
@@ -194,7 +194,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
-    return [_possible(log).with_remarks(*remarks) for log in logs]
+    return [with_gaps(_possible(log)).with_remarks(*remarks) for log in logs]
 
 
 def _possible(log: Log) -> Log:

@@ -18,6 +18,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.recordings import FALL_S
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -90,6 +91,12 @@ class DeviceRows:
         rows = self._order[np.minimum(place, len(self._order) - 1)]
         return rows, self.numbers[rows] == reports
 
+    @cached_property
+    def is_idle(self) -> NDArray[np.bool_]:
+        """Whether all that a row counts is 0."""
+        counts = np.array([np.zeros(len(self.reports)), *self.columns.values()])
+        return np.asarray(~np.nan_to_num(counts).any(axis=0))
+
     def values(self, name: str) -> Array | None:
         """Return a column, if there is one."""
         column = self.columns.get(name)
@@ -106,6 +113,7 @@ class Reports:
         numbers: the reports' numbers in :class:`Devices`, in the same order.
         start_unix_s: the clock's time at 0 s; None with the clock ``none``.
         absent_is_idle: whether a device that is missing from a report did nothing.
+        omits_idle: whether that is known.
         is_cut: whether devices may be missing from the last report for another reason.
     """
 
@@ -115,6 +123,7 @@ class Reports:
     clock: Clock = "none"
     start_unix_s: float | None = None
     absent_is_idle: bool = False
+    omits_idle: bool = False
     is_cut: bool = False
     remarks: tuple[Remark, ...] = ()
 
@@ -268,10 +277,10 @@ class Devices:
             values = rows.values(column)
             assert values is not None
             taken = values[row]
-            if self.are_totals and not column.endswith("lat_us"):
-                taken = taken / reports.interval_s
             quantity = column.removeprefix("discard_").removeprefix("read_").removeprefix("write_")
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                if self.are_totals and quantity != "lat_us":
+                    taken = taken / reports.interval_s
                 bad = (taken < 0) | (taken > _MAX_VALUES.get(quantity, np.inf))
                 bad |= (taken == 0) & (quantity == "lat_us")
             impossible += int((bad & there & (taken != 0)).sum())
@@ -294,7 +303,10 @@ class Devices:
         if impossible:
             remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
         if not there[kept].all():
-            remarks.append(Remark(f"reports without {name}: taken as idle"))
+            told_s = columns["t_s"][there[kept]]
+            is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
+            text = f"reports without {name}: taken as idle, as with iostat -z"
+            remarks.append(Remark(text, is_long, ("rate",)))
         frame = build(columns)
         directions = {direction: not _is_idle(frame, direction) for direction in ("read", "write")}
         if not any(directions.values()):

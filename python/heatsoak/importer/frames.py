@@ -17,6 +17,8 @@ _MAX_INTERVALS = 2.0
 #: A mean over more usual intervals than this, or over more than an hour, says nothing of a load.
 _MAX_MEAN_INTERVALS = 10.0
 _MAX_MEAN_S = 3600.0
+#: Throughput, of reads (`read_bw_mb_s`), of writes, or together.
+RATES = ("bw_mb_s", "iops")
 
 
 def intervals(t_s: Array) -> Array:
@@ -53,6 +55,17 @@ def rates(counter: Array, t_s: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         valid = (seconds > 0) & (moved >= 0) & ~are_far_apart(seconds)
         return np.where(valid, moved / seconds, np.nan)
+
+
+def rated(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples that have a throughput."""
+    names = [
+        name
+        for quantity in RATES
+        for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+        if name in samples.columns
+    ]
+    return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 
 def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:

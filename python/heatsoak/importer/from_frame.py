@@ -10,7 +10,7 @@ import polars as pl
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.frames import intervals
 from heatsoak.importer.log import Log
-from heatsoak.importer.recordings import thinned, to_recording
+from heatsoak.importer.recordings import thinned, to_recording, with_gaps
 from heatsoak.importer.stretches import with_stretches
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import InMemoryRecording, schema_of
@@ -64,7 +64,7 @@ def recording_of_frame(
     if "step" in columns:
         steps = samples["step"].drop_nulls().unique(maintain_order=True)
         log = replace(log, steps=tuple(Observed(name=step) for step in steps))
-    return to_recording(with_stretches(thinned(log)), conditions)
+    return to_recording(with_stretches(with_gaps(thinned(log))), conditions)
 
 
 def _require_known(name: str) -> None:

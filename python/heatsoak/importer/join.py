@@ -1,8 +1,8 @@
 """Several logs of the same hour made into one recording.
 
 What has the finest throughput leads; temperatures, counters and whatever else the others saw are
-laid beside it, on its clock. Clocks are aligned (`alignment`) by the logs' own, else by
-correlation. Where that is not certain the logs stay apart, with a remark.
+laid beside it, on its clock. `alignment` says how far apart they began; where their clocks do not
+tell it and nobody says it, the logs stay apart, with a remark.
 
 A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
 beside it saw the course of each. There the series leads, in the benchmark's steps.
@@ -15,20 +15,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.alignment import (
-    MARGIN_S,
-    Alignment,
-    alignment_of,
-    by_clock,
-    overlap,
-    shift_between,
-    source_name,
-    throughput,
-)
-from heatsoak.importer.frames import Array
+from heatsoak.importer.alignment import APART, MARGIN_S, Alignment, alignment_of, source_name
+from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
-from heatsoak.importer.sliding import Track
-from heatsoak.importer.stretches import rated, rates, without_ragged_edges
+from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
@@ -49,15 +39,13 @@ _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and lo
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
-_MAX_POINTS = 100_000
 
 
 def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     """Return the logs, those of the same time put together.
 
     `shift_s` is added to the times of whatever is laid beside a leading log, from the two logs'
-    beginnings, instead of what their clocks or the correlation say. Raises UsageError where there
-    is nothing to shift.
+    beginnings, instead of what their clocks say. Raises UsageError where there is nothing to shift.
     """
     # it comes with all other readers, which take a while to load
     from heatsoak.importer.formats.fio.run import join_fio
@@ -76,7 +64,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     apart: list[Log] = []
     for other in others:
         found = False
-        obstacles: dict[str, list[str]] = {}
+        obstacles: dict[str, list[int]] = {}
         for index, leader in enumerate(leaders):
             if _are_two_drives(leader, other):
                 continue
@@ -85,8 +73,17 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
                 joined[index] = _beside(joined[index], leader, other, alignment)
                 found = True
             else:
-                obstacles.setdefault(alignment, []).append(source_name(leader))
-        apart += [] if found else [other.with_remarks(*_kept_apart(other, obstacles))]
+                obstacles.setdefault(alignment, []).append(index)
+        if found:
+            continue
+        for obstacle, indices in obstacles.items():
+            remark = _kept_apart(other, [leaders[index] for index in indices], obstacle)
+            other = other.with_remarks(remark)
+            if other.has_temperatures and not obstacle.endswith(APART):
+                # its own may be among them
+                for index in indices:
+                    joined[index] = joined[index].with_remarks(remark)
+        apart.append(other)
     return joined + apart
 
 
@@ -111,16 +108,10 @@ def _with_names(log: Log) -> Log:
     )
 
 
-def _kept_apart(log: Log, obstacles: dict[str, list[str]]) -> list[Remark]:
-    """Why a log is beside none of the leaders."""
-    remarks = []
-    for obstacle, leaders in obstacles.items():
-        others = leaders[0] if len(leaders) == 1 else f"{leaders[0]} and {len(leaders) - 1} more"
-        text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
-        remarks.append(
-            Remark(f"{text} (--shift SECONDS puts them together)", True, ("temperature",))
-        )
-    return remarks
+def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
+    others = source_name(leaders[0]) + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
+    text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
+    return Remark(f"{text} (--shift SECONDS puts them together)", True, ("temperature",))
 
 
 # --- which logs lead -----------------------------------------------------------------------------
@@ -167,7 +158,12 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
     for summary in _summaries(logs):
         obstacles = []
         for series in sorted(loggers, key=_sampling_s):
-            own = _in_steps_of(summary, series, _beside_summary(summary, series, shift_s))
+            alignment = alignment_of(summary, series, shift_s)
+            own: Log | str = (
+                alignment
+                if isinstance(alignment, str)
+                else (_in_steps_of(summary, series, alignment))
+            )
             if isinstance(own, Log):
                 logs = [own if log is series else log for log in logs if log is not summary]
                 loggers = [log for log in loggers if log is not series]
@@ -181,7 +177,8 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
 
 
 def _summaries(logs: Sequence[Log]) -> list[Log]:
-    return [log for log in logs if not log.logs_on and _has_outline(log)]
+    own = [log for log in logs if not log.logs_on and log.has_rates and _is_summary(log)]
+    return [log for log in own if {"step", "interval_s"} <= set(log.samples.columns)]
 
 
 def _loggers(logs: Sequence[Log]) -> list[Log]:
@@ -189,46 +186,8 @@ def _loggers(logs: Sequence[Log]) -> list[Log]:
     return [log for log in series if "step" not in log.samples.columns]
 
 
-def _has_outline(log: Log) -> bool:
-    has_times = {"step", "interval_s"} <= set(log.samples.columns)
-    return log.has_rates and has_times and _is_summary(log)
-
-
-def _beside_summary(summary: Log, series: Log, shift_s: float | None) -> Alignment | str:
-    """How a series lies beside a summary, or why that is not known."""
-    if shift_s is not None:
-        return Alignment.asked(shift_s)
-    clocks = by_clock(summary, series)
-    if clocks is not None:
-        is_same_time = overlap(summary, series, clocks.shift_s)
-        return clocks if is_same_time else "they do not overlap in time"
-    load = throughput(series, ("bw_mb_s",) if _in_bytes(summary) else ("iops",))
-    if load is not None:
-        shift = shift_between(_outline(summary), load, idle_outside=True)
-        if shift.certain:
-            return Alignment.correlated(shift, "throughput")
-    return (
-        "they have no common clock, and the curve does not show how to align them (use --shift "
-        "SECONDS)"
-    )
-
-
-def _outline(summary: Log) -> Track:
-    """The throughput that a summary tells: each step at its mean, nothing between them."""
-    _, _, total = rates(rated(summary.samples))
-    spans = _spans(summary)
-    end_s = max(end_s for _, end_s in spans)
-    t_s = np.linspace(0.0, end_s, int(np.clip(end_s + 1, 2, _MAX_POINTS)))
-    values = np.zeros(len(t_s))
-    for (start_s, until_s), mean in zip(spans, total, strict=True):
-        values[(t_s > start_s) & (t_s <= until_s)] = mean
-    return Track(t_s, values)
-
-
-def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log | str:
+def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
-    if isinstance(alignment, str):
-        return alignment
     seen = rated(series.samples)
     _, _, total = rates(seen)
     t_s = seen["t_s"].to_numpy() + alignment.shift_s
@@ -266,11 +225,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
         drive={**summary.drive, **series.drive},
         conditions={**summary.conditions, **series.conditions},
         tools={**series.tools, **summary.tools},
-        remarks=(
-            *series.remarks,
-            *still_true,
-            Remark(f"{names}: {alignment.how}", alignment.doubt, ("time",)),
-        ),
+        remarks=(*series.remarks, *still_true, Remark(f"{names}: {alignment.how}")),
     )
 
 
@@ -325,7 +280,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
     text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
-    remarks = [*other.remarks, Remark(text, alignment.doubt, ("time",))]
+    remarks = [*other.remarks, Remark(text)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.importer.frames import RATES
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import SensorMeta, Touched
 
@@ -18,7 +19,6 @@ Clock = Literal["utc", "local", "none"]
 
 #: Formats of tools that load the drive themselves; others log on whether or not there is a load.
 _LOADERS = {
-    "recording",
     *("fio-json", "fio-log", "fio-progress", "copy-progress", "elbencho", "iometer", "tkperf"),
     *("crystaldiskmark", "diskspd", "as_ssd", "sysbench"),
 }
@@ -89,7 +89,7 @@ class Log:
     @property
     def has_rates(self) -> bool:
         """Whether it has throughput: bytes or I/Os a second, in any direction."""
-        return self.has_any("bw_mb_s", "iops")
+        return self.has_any(*RATES)
 
     @property
     def has_temperatures(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.alignment import Alignment, alignment_of, guessed_shift_s
+from heatsoak.importer.alignment import Alignment, alignment_of
 from heatsoak.importer.api import read
 from heatsoak.importer.join import with_steps
 from heatsoak.importer.log import Log, Options
@@ -27,7 +27,6 @@ from heatsoak.recording.meta import RAW
 
 #: How much is kept of what the meter saw before and after a recording.
 _MARGIN_S = 5.0
-_RATES = ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s", "read_iops", "write_iops", "iops")
 
 
 def with_meter(
@@ -39,12 +38,11 @@ def with_meter(
 ) -> list[Recording]:
     """Return the recordings with `power_w` as the meter's log in `file` tells it.
 
-    The log is laid beside each by the clocks of both, else by correlation of load with power;
-    `shift_s` says instead how many seconds after a recording's beginning the log begins. Of several
-    recordings, those that the log does not reach stay as they are. What is on disk stays so, too.
+    The log is laid beside each by the clocks of both; `shift_s` says instead how many seconds after
+    a recording's beginning the log begins. Of several recordings, those that the log does not reach
+    stay as they are. What is on disk stays so, too.
 
-    Raises UsageError for a file without power, and where it cannot be placed beside any recording
-    for certain.
+    Raises UsageError for a file without power, and where it cannot be placed beside any recording.
     """
     logs = _power_logs(file, options or Options())
     if shift_s is not None and (len(recordings) > 1 or len(logs) > 1):
@@ -56,7 +54,11 @@ def with_meter(
         found = _beside(recording, logs, shift_s)
         if isinstance(found, str):
             obstacles.append(found)
-            joined.append(_with_warning(recording, f"{file.name}: {found}: its power is left out"))
+            text = f"{file.name}: {found}: its power is left out"
+            events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
+            joined.append(
+                InMemoryRecording(recording.path, recording.meta, recording.samples(), events)
+            )
         else:
             joined.append(_with_power(recording, file.name, found))
     if len(obstacles) == len(recordings):
@@ -115,29 +117,20 @@ def _beside(
     recording: Recording, logs: Sequence[Log], shift_s: float | None
 ) -> list[tuple[Log, Alignment]] | str:
     """The meter's runs of a recording's time, and their alignment; or why there are none."""
-    load = _load_of(recording)
-    found = [(log, alignment_of(load, log, shift_s)) for log in logs]
-    sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
-    if not sure:
-        guess_s = guessed_shift_s(load, logs[0]) if len(logs) == 1 else None
-        likely = (
-            "" if guess_s is None else f"; --shift {guess_s:.1f} fits best, but not for certain"
-        )
-        return next(how for _, how in found if isinstance(how, str)) + likely
-    reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
-    return reached or "they do not overlap in time"
-
-
-def _load_of(recording: Recording) -> Log:
-    rates = [name for name in _RATES if name in recording.meta.columns]
     began = recording.meta.started_unix_s
-    return Log(
+    own = Log(
         format="recording",
         source=recording.path_text,
-        samples=recording.samples(["t_s", "step", "interval_s", *rates]),
+        samples=recording.samples(["t_s"]),
         clock="none" if began is None else "utc",
         start_unix_s=began,
     )
+    found = [(log, alignment_of(own, log, shift_s)) for log in logs]
+    sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
+    if not sure:
+        return next(how for _, how in found if isinstance(how, str))
+    reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
+    return reached or "they do not overlap in time"
 
 
 def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
@@ -181,14 +174,8 @@ def _with_power(
     for log, how in found:
         # doubts of the meter's log are about power alone
         events += [event_of(replace(remark, touches=())) for remark in log.remarks if remark.doubt]
-        kind = "warning" if how.doubt else "info"
-        events.append(Event(t_s=0.0, kind=kind, text=f"power is that of {name}: {how.how}"))
+        events.append(Event(t_s=0.0, kind="info", text=f"power is that of {name}: {how.how}"))
     if had_power:
         text = "the power that it was recorded with was set aside for the meter's"
         events.append(Event(t_s=0.0, kind="info", text=text))
     return InMemoryRecording(recording.path, meta, samples, events)
-
-
-def _with_warning(recording: Recording, text: str) -> InMemoryRecording:
-    events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
-    return InMemoryRecording(recording.path, recording.meta, recording.samples(), events)

@@ -9,10 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 import heatsoak
 from heatsoak.errors import UsageError
+from heatsoak.importer.frames import RATES, rated
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
@@ -21,6 +23,7 @@ from heatsoak.recording import (
     InMemoryRecording,
     RecordingMeta,
     SensorMeta,
+    Touched,
     schema_of,
 )
 from heatsoak.recording.columns import Average, column_of
@@ -31,6 +34,13 @@ LOAD = "load"
 #: Over a day at 10 Hz is judged as it is; beyond that, means of at least `_MIN_BIN_S` are taken.
 MAX_SAMPLES = 4_000_000
 _MIN_BIN_S = 0.1
+#: A gap lasts at least this many usual intervals, and this many seconds.
+_GAP_INTERVALS = 4.0
+_GAP_S = 3.0
+#: A shorter one hides no fall that anybody would ask about.
+FALL_S = 10.0
+#: I/Os of less than this share move next to nothing.
+_MATTERS = 0.1
 _YEAR_S = 365.2425 * 86400
 _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
@@ -48,6 +58,9 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     }
     labels |= conditions
     did = _directions(samples)
+    if _contradicts_itself(log):
+        text = f"{log.source}: tells of a load, and of nothing that it moved"
+        log = log.with_remarks(Remark(text, True, ("rate",)))
     steps = [_directed(step, did) for step in log.steps or (Observed(name=LOAD),)]
     columns = schema_of(samples.columns)
     began = None if log.start_unix_s is None else log.start_unix_s + start_s
@@ -111,6 +124,28 @@ def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
     return {step: (read, written) for step, read, written in found.iter_rows()}
 
 
+def _contradicts_itself(log: Log) -> bool:
+    """Whether it shows a load that moved no bytes, or took no I/Os; or one direction's alone."""
+    sums = {
+        name: float(log.samples[name].sum()) for name in log.samples.columns if name.endswith(RATES)
+    }
+    moved = [
+        any(amount > 0 for name, amount in sums.items() if name.endswith(rate))
+        for rate in RATES
+        if log.has_any(rate)
+    ]
+    ios = {way: sums.get(f"{way}_iops", 0.0) for way in ("read", "write")}
+    is_half = (
+        log.has_any("bw_mb_s")
+        and "bw_mb_s" not in sums
+        and any(
+            count > _MATTERS * sum(ios.values()) and not sums.get(f"{way}_bw_mb_s")
+            for way, count in ios.items()
+        )
+    )
+    return (is_half or not all(moved)) and not any(step.idle for step in log.steps)
+
+
 def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
     """The step with a direction ruled out that did nothing in it, where the other did."""
     read, written = did.get(step.name, (False, False))
@@ -159,6 +194,31 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
         events.append(Event(t_s=start_s, kind="step-begin", step=name))
         events.append(Event(t_s=end_s, kind="step-end", step=name))
     return sorted(events, key=lambda event: event.t_s)
+
+
+# --- gaps ---
+
+
+def with_gaps(log: Log) -> Log:
+    """Return the log with a remark on the times of which it tells nothing."""
+    seen = rated(log.samples) if log.has_rates else log.samples
+    t_s = seen["t_s"].to_numpy()
+    between = np.diff(t_s)
+    if not (between > 0).any() or log.is_in_order_only:
+        return log
+    is_wide = between > max(_GAP_INTERVALS * float(np.median(between[between > 0])), _GAP_S)
+    if "step" in seen.columns:
+        # between steps nothing need have been logged
+        is_wide &= (seen["step"] == seen["step"].shift()).fill_null(True).to_numpy()[1:]
+    wide = np.flatnonzero(is_wide)
+    if not len(wide):
+        return log
+    shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
+    more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
+    where = f"{log.source} ({log.label})" if log.label else log.source
+    hides_fall = float(between[wide].max()) > FALL_S
+    touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
+    return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
 
 
 # --- thinning ---

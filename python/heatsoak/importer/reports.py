@@ -56,6 +56,8 @@ class ReportReader:
         #: Whether the last report may lack devices that iostat wrote.
         self.is_cut = False
         self._skips_boot: bool | None = None
+        #: Whether a command line says that idle devices are not shown (``-z``), if it is there.
+        self.omits_idle: bool | None = None
         self._reports = 0
         self._seen: set[str] = set()
         self._taken: set[tuple[str, str]] = set()
@@ -128,7 +130,7 @@ class ReportReader:
         if not words[0].startswith("-") and not words[0].isdigit():
             return True
         short = "".join(word[1:] for word in words if re.fullmatch(r"-[a-zA-Z]+", word))
-        self._skips_boot = "y" in short
+        self._skips_boot, self.omits_idle = "y" in short, "z" in short
         if self.calls and not self.calls[-1].stamps:
             self.calls[-1].skipped_boot = self._skips_boot
         for before, word in pairwise(["", *words]):
@@ -216,7 +218,7 @@ def _runs(
             interval_s, how = _interval(reader, usual_s)
             remarks.append(how)
         all_s = np.cumsum(~is_boot) * interval_s
-    absent_is_idle = _has_gaps(reader, numbers[kept])
+    absent_is_idle = _omits_idle(reader, numbers[kept])
     runs = []
     for part in run_slices(all_s[kept], _SET_BACK_S):
         taken = kept[part]
@@ -236,6 +238,7 @@ def _runs(
                 clock,
                 start_unix_s,
                 absent_is_idle,
+                bool(reader.omits_idle),
                 remarks=tuple(remarks),
             )
         )
@@ -298,9 +301,16 @@ def _hardly_changes(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
     return True
 
 
-def _has_gaps(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
-    """Whether some device is missing from some of these reports, as with -z."""
-    return any(
-        np.diff(np.searchsorted(rows.numbers, [numbers[0], numbers[-1] + 1])) < len(numbers)
-        for rows in reader.devices.rows.values()
+def _omits_idle(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
+    """Whether a device that is missing from some of these reports was idle, as with iostat -z.
+
+    That shows no device that did nothing; elsewhere the row was lost.
+    """
+    if reader.tool != "iostat" or reader.omits_idle is not None:
+        return bool(reader.omits_idle)
+    all_rows = reader.devices.rows.values()
+    spans = [np.searchsorted(rows.numbers, [numbers[0], numbers[-1] + 1]) for rows in all_rows]
+    is_missing = any(np.diff(span) < len(numbers) for span in spans)
+    return is_missing and not any(
+        rows.is_idle[begin:end].any() for rows, (begin, end) in zip(all_rows, spans, strict=True)
     )

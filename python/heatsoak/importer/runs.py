@@ -26,11 +26,6 @@ from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording.columns import status_columns
 from heatsoak.recording.meta import LONGEST_S
 
-#: A gap lasts at least this many usual intervals, and this many seconds.
-_GAP_INTERVALS = 4.0
-_GAP_S = 3.0
-#: A shorter one hides no fall that anybody would ask about.
-_FALL_S = 10.0
 #: Labels that say which drive it is.
 IDENTITY = ("model", "serial", "firmware")
 #: A drive counts if it moved at least this share of the bytes that the busiest one moved.
@@ -226,9 +221,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     is_row = bool((np.diff(indices) == 1).all())
     # consecutive rows need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
-    steps = None
-    if rows.steps is not None:
-        steps = [rows.steps[i] for i in indices.tolist()]
+    steps = None if rows.steps is None else [rows.steps[i] for i in indices.tolist()]
     t_s = rows.times.t_s[which]
     begin = rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
@@ -319,7 +312,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions |= {"run": run.label}
     samples = build(columns)
     lost = len(t_s) - samples.height
-    remarks = [*_order(source_name, run), *_gaps(t_s, source_name, run.label)]
+    remarks = []
+    if run.was_sorted:
+        remarks.append(
+            Remark(f"{source_name}: its rows were not in order of time; they were sorted")
+        )
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
@@ -360,11 +357,6 @@ def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]
 
 
 _WAYS = ("read", "write")
-
-
-def _order(source_name: str, run: _Run) -> list[Remark]:
-    text = f"{source_name}: its rows were not in order of time; they were sorted"
-    return [Remark(text)] if run.was_sorted else []
 
 
 #: Rates of a counter are known to one part in this many.
@@ -487,23 +479,6 @@ def _worked_at_first(columns: Mapping[str, Any]) -> bool:
     return any(
         values[0] > 0 for name, values in columns.items() if name.endswith(("bw_mb_s", "iops"))
     )
-
-
-def _gaps(t_s: Array, source_name: str, label: str) -> list[Remark]:
-    """What is said of times without rows."""
-    between = np.diff(t_s)
-    positive = between[between > 0]
-    if len(positive) < 2:
-        return []
-    usual = float(np.median(positive))
-    wide = np.flatnonzero(between > max(_GAP_INTERVALS * usual, _GAP_S))
-    if len(wide) == 0:
-        return []
-    shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
-    more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
-    where = f"{source_name} ({label})" if label else source_name
-    hides_fall = float(between.max()) > _FALL_S
-    return [Remark(f"{where}: no rows from {shown}{more}", True, ("rate",) if hides_fall else ())]
 
 
 # --- steps ---

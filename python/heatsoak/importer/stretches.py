@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array
+from heatsoak.importer.frames import RATES, Array, rated
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
@@ -40,8 +40,6 @@ MIN_SAMPLES = 3
 DISTURBED_S = 15.0
 #: From this share of one direction the other is background.
 ONE_SIDED = 0.9
-
-_QUANTITIES = ("bw_mb_s", "iops")
 
 
 def with_stretches(log: Log) -> Log:
@@ -116,20 +114,9 @@ def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
     return float(np.mean(total)) >= least
 
 
-def rated(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples that have a throughput."""
-    names = [
-        name
-        for quantity in _QUANTITIES
-        for name in (f"read_{quantity}", f"write_{quantity}", quantity)
-        if name in samples.columns
-    ]
-    return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
-
-
 def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     """Reads, writes, and all together, in bytes where they were logged, else in I/Os."""
-    for quantity in _QUANTITIES:
+    for quantity in RATES:
         names = (f"read_{quantity}", f"write_{quantity}", quantity)
         if any(name in seen.columns for name in names):
             reads, writes, both = (

@@ -159,7 +159,8 @@ class _Table:
             return words[at], words[1:] if at == 0 else words[:-1]
         if pending and len(words) == width and words[0][0] in _DIGITS:
             return pending, words
-        if len(words) > width + 1 and all(map(sysstat.is_number, words[-width:])):
+        is_longer = len(words) > width + 1 and not sysstat.is_number(words[-width - 1])
+        if is_longer and all(map(sysstat.is_number, words[-width:])):
             return " ".join(words[:-width]), words[-width:]
         return "", []
 

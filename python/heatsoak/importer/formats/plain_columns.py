@@ -403,6 +403,23 @@ class Columns:
             elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
             raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
+        self._doubt_half(columns, layout)
+
+    def _doubt_half(self, columns: list[ReadColumn], layout: Layout) -> None:
+        """Say which column may be the other direction where one alone is told."""
+        moving = [c.meaning for c in columns if c.meaning.is_rate or c.meaning.is_total]
+        ways = {what.column.split("_")[0] for what in moving}
+        if len(ways) != 1 or not ways <= {"read", "write"}:
+            return
+        way, other = ("read", "write") if "read" in ways else ("write", "read")
+        taken = {column.index for column in columns}
+        free = [i for i in range(len(layout.header)) if i not in taken and _is_free(layout, i)]
+        for index in free:
+            name, is_rate = layout.header[index], _suits("write_mb_s", layout, index)
+            if is_rate or any(what.is_total for what in moving):
+                advice = f" (--map '{other}_{_unit_of(layout, index)}={name}')" if is_rate else ""
+                text = f"its {way}s are told, and '{name}' may be its {other}s{advice}"
+                self.doubts.setdefault(text, ("rate",))
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]

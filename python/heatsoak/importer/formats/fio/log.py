@@ -331,6 +331,9 @@ def remarks_on(name: str, part: Part) -> Iterator[Remark]:
         )
     elif part.quantity == "bw":
         yield Remark(f"{name}: bandwidth is taken as KiB/s, as fio writes it, and given in MB/s")
+    if part.kind != "io" and part.has_many_holes:
+        text = "many of its windows have no row: nothing was completed in them, or rows are lost"
+        yield Remark(f"{name}: {text}", True, ("rate",))
     if part.quantity in ("lat", "clat") and part.lat_us is None:
         unit, version = ("ns", 3) if part.guessed_lat_us < 1 else ("us", 2)
         yield Remark(

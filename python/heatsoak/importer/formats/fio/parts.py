@@ -31,6 +31,8 @@ _SHARES = ("p50", "p99", "p999")
 _LATENCIES = ("mean", *_SHARES, "max")
 #: A row this much later than the usual window has windows before it in which nothing completed.
 _GAP_WINDOWS = 1.6
+#: Of so large a share of its rows, a stall comes before none.
+_MANY_HOLES = 0.05
 #: Ends of windows so near to each other, in windows, are the same window's.
 _SAME_WINDOW = 0.25
 #: A log that begins within this began with its job; later, something came before (`ramp_time`).
@@ -77,6 +79,13 @@ class Part:
     def last_ms(self) -> float:
         """When its last row ends."""
         return max(float(table["end_ms"][-1]) for table in self.tables.values())
+
+    @property
+    def has_many_holes(self) -> bool:
+        """Whether windows without rows stand all over it, which is no stall."""
+        ends_ms = np.unique(np.concatenate([table["end_ms"] for table in self.tables.values()]))
+        late = np.diff(ends_ms) > _GAP_WINDOWS * self.window_ms
+        return int(late.sum()) > max(_MANY_HOLES * len(ends_ms), 2)
 
     @property
     def scale_us(self) -> float:

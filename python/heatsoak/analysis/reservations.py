@@ -1,0 +1,54 @@
+"""What a reservation takes back: verdicts and answers that it could turn round."""
+
+from heatsoak.analysis.answer import MAX_REASONS, leaves_heat_open
+from heatsoak.analysis.findings import Answer, RecordingFindings, Reservation, StepFindings
+from heatsoak.recording import Recording, Touched
+
+#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
+#: its falls stay; temperatures and times only count where there is a fall that is said to be none
+#: of heat's.
+_TURN_HELD: frozenset[Touched] = frozenset({"rate", "identity"})
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded.
+_TURN_IDLE: frozenset[Touched] = _TURN_HELD | {"unit"}
+
+
+def reservations_of(recording: Recording) -> list[Reservation]:
+    """Return what was not read for certain of a recording."""
+    return [
+        Reservation(text=event.text, touches=event.data["touches"])
+        for event in recording.events
+        if event.data.get("touches")
+    ]
+
+
+def take_back(found: RecordingFindings) -> None:
+    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
+    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else frozenset[Touched]()
+    for index, step in enumerate(found.steps):
+        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
+            continue
+        own = _TURN_FALLEN if step.episodes else _TURN_HELD
+        if standing := _standing(found, own):
+            found.steps[index] = _unknown(step, standing)
+        turned |= own
+    standing = _standing(found, turned)
+    if standing and found.answer.throttles in ("no", "not-loaded"):
+        read = found.answer
+        found.answer = Answer(
+            throttles="cannot-tell",
+            sentence=f"Cannot tell whether it throttles: {standing[0]}. As read: "
+            f"{read.sentence[:1].lower()}{read.sentence[1:]}",
+            because=[*standing[1:], *read.because][:MAX_REASONS],
+            next=read.next,
+        )
+
+
+def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
+    return [one.text for one in found.reservations if turned & set(one.touches)]
+
+
+def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
+    if step.episodes:
+        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
+    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})
