@@ -1,11 +1,13 @@
 """Whether a step shows that it held its speed: in windows from 2 s to the whole of it."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
+from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.series import Array, Series, resampled
 from heatsoak.units import format_duration, format_number
 
@@ -13,6 +15,8 @@ from heatsoak.units import format_duration, format_number
 _BIN_S = 0.5
 #: No window is shorter, but for a longer sampling interval.
 _LEAST_WINDOW_S = 2.0
+#: Standstills that take less of the time are a note.
+_FEW = 0.05
 #: A loss that lasts for less in all is a stall.
 _LONG_S = 10.0
 #: Windows are medians of so many bins, which a short stall does not move; of one where bins are
@@ -30,18 +34,28 @@ _QUARTILE = 0.3186 * math.sqrt(2)
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
-def not_held(series: Series) -> str | None:
+def not_held(series: Series, stalls: Sequence[Stall] = ()) -> str | None:
     """Return why a step without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
     noise explains, for `_LONG_S` in all or at the end; where it did not swing regularly, which
-    noise does not; and where noise would not hide such a loss.
+    noise does not; and where noise would not hide such a loss. `stalls` are left out where they
+    are few.
     """
+    if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
+        series = _without(series, stalls)
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:
         return None
     return _swing(bins, bin_s, series.unit) or _lower(series, bin_s)
+
+
+def _without(series: Series, stalls: Sequence[Stall]) -> Series:
+    moves = np.ones(len(series.t_s), dtype=bool)
+    for stall in stalls:
+        moves &= (series.t_s <= stall.begin_s) | (series.t_s - series.interval_s >= stall.end_s)
+    return Series(series.t_s[moves], series.interval_s[moves], series.values[moves], series.unit)
 
 
 def _means(series: Series, bin_s: float) -> Array:
@@ -94,8 +108,8 @@ def _lower(series: Series, bin_s: float) -> str | None:
             limit = (1 - MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
-            is_long = low_s >= max(least_s, MAX_STEADY_LOSS * series.duration_s)
-            is_long = is_long or _longest(low) * bin_s >= least_s
+            is_long = low_s > max(least_s, MAX_STEADY_LOSS * series.duration_s)
+            is_long = is_long or _longest(low) * bin_s > least_s
             if length_s <= max(_SEEN_S, 5 * first_s) and high > 0:
                 hidden = min(hidden, 1 - limit / high)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))

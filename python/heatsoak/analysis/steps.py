@@ -134,8 +134,8 @@ def step_findings(
     if not (bound or waited or slow or cooled or "thermal" in [one.cause for _, one in judged]):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
-    is_told = episodes or bound or waited or slow or cooled or view.drops is None
-    uneven = None if is_told else not_held(view.throughput)
+    is_told = episodes or bound or waited or slow or cooled or hot or view.drops is None
+    uneven = None if is_told else not_held(view.throughput, view.stalls)
     # heat may be why, but no temperature tells
     is_settled = cooled or episodes or hot or uneven or view.drops is None
     untold = None if is_settled else found
