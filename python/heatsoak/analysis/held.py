@@ -74,7 +74,7 @@ def _swing(bins: Array, bin_s: float, unit: str) -> str | None:
     chance = len(power) * (1 - share) ** (len(power) - 1)
     is_regular = share > _MOST if period > _QUICK else chance < _BY_CHANCE
     size = 2 * math.sqrt(float(power[at])) / len(bins)
-    if at == 0 or not is_regular or 2 * size < MIN_DROP * float(np.mean(bins)):
+    if at == 0 or not is_regular or size < MIN_DROP * float(np.mean(bins)):
         return None
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
@@ -104,7 +104,9 @@ def _lower(series: Series, bin_s: float) -> str | None:
             # so many deviations is the most extreme of so many, with one to spare
             error *= math.sqrt(2 * math.log(len(windows))) + 1.0
             error *= 1 + 3 / len(bins) if len(bins) < _ENOUGH else 1.0
-            high = float(np.max(windows)) - error
+            # what is held for less is a burst
+            best = max(1, round(_LONG_S / bin_s))
+            high = float(np.sort(windows)[-min(best, len(windows))]) - error
             limit = (1 - MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
