@@ -191,7 +191,7 @@ def named(findings: Findings) -> set[str]:
 
 @pytest.mark.parametrize("write", [table_of, hwinfo_of])
 @pytest.mark.parametrize(
-    "maker", [flat, only_warm, ramps_up, ends_early, comes_in_bursts, capped_by_a_volume]
+    "maker", [flat, only_warm, ends_early, comes_in_bursts, capped_by_a_volume]
 )
 def test_a_drive_that_does_what_it_is_asked_is_steady(
     maker: Maker, write: Callable[..., str], tmp_path: Path
@@ -199,6 +199,12 @@ def test_a_drive_that_does_what_it_is_asked_is_steady(
     findings = found_in(tmp_path, maker, "write", write)
     assert named(findings) == {"steady"}
     assert all(not step.episodes for each in findings.recordings for step in each.steps)
+
+
+def test_of_a_drive_that_begins_slow_nothing_tells_whether_it_was_slowed(tmp_path: Path) -> None:
+    findings = found_in(tmp_path, ramps_up, "write", table_of)
+    assert named(findings) == {"unknown"}
+    assert "at its best" in findings.answer.sentence
 
 
 @pytest.mark.parametrize("write", [table_of, hwinfo_of])

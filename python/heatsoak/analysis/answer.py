@@ -42,28 +42,7 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 
 
 def answer_of(recording: RecordingFindings) -> Answer:
-<<<<<<< HEAD
-    """Return the answer of one recording; never one that a reservation could turn round."""
-    answer = _as_read(recording)
-    turned_by = {"recording", *_TURNED_BY.get(answer.throttles, ())}
-    if answer.throttles == "no" and any(step.episodes for step in recording.steps):
-        turned_by |= {"time", "temperature"}
-    standing = [one.text for one in recording.reservations if turned_by & set(one.touches)]
-    if not standing:
-        return answer
-    return Answer(
-        throttles="cannot-tell",
-        sentence=f"Cannot tell whether it throttles: {standing[0]}. As read: "
-        f"{answer.sentence[:1].lower()}{answer.sentence[1:]}",
-        because=[*standing[1:], *answer.because][:_MAX_REASONS],
-        next=answer.next,
-    )
-
-
-def _as_read(recording: RecordingFindings) -> Answer:
-=======
     """Return the answer of one recording, as it was read."""
->>>>>>> joins38
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:

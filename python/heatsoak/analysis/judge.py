@@ -74,7 +74,7 @@ def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings
 
 
 def _unread(recording: Recording) -> RecordingFindings:
-    reservations = _reservations(recording)
+    reservations = reservations_of(recording)
     why = reservations[0].text
     return RecordingFindings(
         path=recording.path_text,
@@ -86,16 +86,6 @@ def _unread(recording: Recording) -> RecordingFindings:
         answer=answer_of_unread(why),
         reservations=reservations,
     )
-
-
-def _reservations(recording: Recording) -> list[Reservation]:
-    found = []
-    if recording.changes is not None:
-        found.append(Reservation(text=recording.changes, touches=["recording"]))
-    for event in recording.events if recording.is_readable else ():
-        if event.data.get("touches"):
-            found.append(Reservation(text=event.text, touches=event.data["touches"]))
-    return found
 
 
 def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> RecordingFindings:
@@ -139,11 +129,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         power=power_of(recording),
         counted=counted_of(recording),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
-<<<<<<< HEAD
-        reservations=_reservations(recording),
-=======
         reservations=reservations_of(recording),
->>>>>>> joins38
     )
 
 

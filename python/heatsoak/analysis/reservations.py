@@ -6,25 +6,28 @@ from heatsoak.recording import Recording, Touched
 
 #: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
 #: its falls stay; temperatures and times only count where there is a fall that is said to be none
-#: of heat's.
-_TURN_HELD: frozenset[Touched] = frozenset({"rate", "identity"})
-_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
-#: What turns a drive round that is said not to have been loaded.
-_TURN_IDLE: frozenset[Touched] = _TURN_HELD | {"unit"}
+#: of heat's. Nothing withstands that the recording was changed.
+_CHANGED: frozenset[Touched] = frozenset({"recording"})
+_TURN_HELD = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
+_TURN_IDLE = _CHANGED | {"rate", "unit"}
 
 
 def reservations_of(recording: Recording) -> list[Reservation]:
-    """Return what was not read for certain of a recording."""
-    return [
-        Reservation(text=event.text, touches=event.data["touches"])
-        for event in recording.events
-        if event.data.get("touches")
-    ]
+    """Return what was not read for certain of a recording, and that it was changed."""
+    found = []
+    if recording.changes is not None:
+        found.append(Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(Reservation(text=event.text, touches=event.data["touches"]))
+    return found
 
 
 def take_back(found: RecordingFindings) -> None:
     """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
-    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else frozenset[Touched]()
+    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
     for index, step in enumerate(found.steps):
         if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
             continue
@@ -32,9 +35,10 @@ def take_back(found: RecordingFindings) -> None:
         if standing := _standing(found, own):
             found.steps[index] = _unknown(step, standing)
         turned |= own
-    standing = _standing(found, turned)
-    if standing and found.answer.throttles in ("no", "not-loaded"):
-        read = found.answer
+    read = found.answer
+    if read.throttles in ("yes", "cannot-tell"):
+        turned = _CHANGED
+    if standing := _standing(found, turned):
         found.answer = Answer(
             throttles="cannot-tell",
             sentence=f"Cannot tell whether it throttles: {standing[0]}. As read: "

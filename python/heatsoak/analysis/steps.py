@@ -12,7 +12,8 @@ from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import MAX_STEADY_FALL_S, MAX_STEADY_LOSS
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.series import resampled, throughput
+from heatsoak.analysis.held import not_held
+from heatsoak.analysis.series import throughput
 from heatsoak.analysis.slow_steps import (
     SlowStart,
     faster_when_cooled,
@@ -133,7 +134,8 @@ def step_findings(
     if not (bound or waited or slow or cooled or "thermal" in [one.cause for _, one in judged]):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
-    uneven = None if episodes or bound or waited or slow or cooled else _uneven(view)
+    is_told = episodes or bound or waited or slow or cooled or hot or view.drops is None
+    uneven = None if is_told else not_held(view.throughput, view.stalls)
     # heat may be why, but no temperature tells
     is_settled = cooled or episodes or hot or uneven or view.drops is None
     untold = None if is_settled else found
@@ -208,32 +210,6 @@ def _dips(cases: Sequence[Case]) -> str:
 def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
     """The cause of the drop that cost most."""
     return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
-
-
-#: A step is steady if four fifths of its means over so many equal parts differ by at most this
-#: share.
-_PARTS, _EVEN = 20, 0.5
-
-
-def _uneven(view: StepView) -> str | None:
-    """Why a step without a drop is not steady either; None if it is."""
-    series, swing = view.throughput, view.oscillation_from_start
-    if view.drops != [] or len(series.t_s) < _PARTS / 2:
-        return None
-    part_s = series.duration_s / min(_PARTS, len(series.t_s))
-    means = series.values if swing else resampled(series, 0.0, series.duration_s, part_s)
-    means = means[np.isfinite(means)]
-    if len(means) < _PARTS / 2:
-        return None
-    low, high = np.quantile(means, (0.1, 0.9))
-    if high - low <= _EVEN * np.median(means):
-        return None
-    unit = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}[series.unit]
-    levels = f"{low:,.0f} to {high:,.0f} {unit}"
-    if swing is None:
-        return f"too uneven to judge: its means over {part_s:.0f} s go from {levels}"
-    every = "" if swing.period_s is None else f" every {swing.period_s:.0f} s"
-    return f"from its start it swung from {levels}{every}, as under a governor or a load of its own"
 
 
 def _slow_from_the_start(

@@ -297,7 +297,8 @@ class Devices:
             is_load = float(np.nanmean(discarded)) >= _DISCARDS_MB_S
             remarks.append(Remark(text, True, ("rate",) if is_load else ()))
         if name == "" and _moves(columns):
-            remarks.append(Remark("all drives of the machine together: one may hide another", True))
+            text = "all drives of the machine together: one may hide another"
+            remarks.append(Remark(text, True, ("identity",)))
         if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
             del columns["busy_pct"]  # md and others keep no account of it
         if impossible:

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.frames import RATES
 from heatsoak.protocol import Conditions, Observed
-from heatsoak.recording import SensorMeta, Touched
+from heatsoak.recording import UNREAD, SensorMeta, Touched
 
 #: What the time stamps of a log count from: the epoch (UTC), a wall clock in an unknown zone (taken
 #: as if it were UTC), or only the start of the log.
@@ -37,7 +37,7 @@ class Remark:
 
     text: str
     doubt: bool = False
-    touches: tuple[Touched, ...] = get_args(Touched)
+    touches: tuple[Touched, ...] = UNREAD
 
 
 @dataclass(frozen=True)

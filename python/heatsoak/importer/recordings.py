@@ -39,6 +39,8 @@ _GAP_INTERVALS = 4.0
 _GAP_S = 3.0
 #: A shorter one hides no fall that anybody would ask about.
 FALL_S = 10.0
+#: Gaps that take less of a log hide no load where what is beside them moves less than this.
+_FEW, _IDLE_MB_S = 0.1, 1.0
 #: I/Os of less than this share move next to nothing.
 _MATTERS = 0.1
 _YEAR_S = 365.2425 * 86400
@@ -217,6 +219,10 @@ def with_gaps(log: Log) -> Log:
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
+    if log.has_rates and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
+        # what was idle before and after was not loaded for so short a time
+        moved = seen.select(pl.sum_horizontal(pl.col("^.*bw_mb_s$"))).to_series().to_numpy()
+        hides_fall &= bool((np.maximum(moved[wide], moved[wide + 1]) > _IDLE_MB_S).any())
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
     return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
 

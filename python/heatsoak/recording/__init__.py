@@ -11,6 +11,7 @@ from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import (
     IN_ORDER_ONLY,
     META,
+    UNREAD,
     Boot,
     CopyPart,
     Event,
@@ -25,6 +26,7 @@ from heatsoak.recording.writer import RecordingWriter, is_being_written
 __all__ = [
     "IN_ORDER_ONLY",
     "META",
+    "UNREAD",
     "Boot",
     "CopyPart",
     "Event",

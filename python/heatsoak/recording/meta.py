@@ -24,6 +24,8 @@ Status = Literal["running", "finished", "interrupted", "failed"]
 #: What was not read for certain: how a rate went over time, a rate's unit, which drive it is of,
 #: times, or temperatures.
 Touched = Literal["rate", "unit", "identity", "time", "temperature", "recording"]
+#: All that reading may leave uncertain.
+UNREAD: tuple[Touched, ...] = ("rate", "unit", "identity", "time", "temperature")
 
 
 #: Maximum length of a recording, in s: three years.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
-from heatsoak.recording import Touched
+from heatsoak.recording import UNREAD
 
 #: Lines of the head that are looked at.
 _SHOWN = 40
@@ -292,7 +292,7 @@ def _quantity(source: Source, facts: _Facts, name: _Name) -> Quantity:
         "bw": "its values are taken as bandwidths",
         "other": "it is not certain what its values are, so they are left out",
     }[guess]
-    source.remark(f"{text}; to be sure, {RENAME}", get_args(Touched))
+    source.remark(f"{text}; to be sure, {RENAME}", UNREAD)
     return guess
 
 

@@ -1,0 +1,155 @@
+"""Whether a step shows that it held its speed: in windows from 2 s to the whole of it."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
+from heatsoak.analysis.falls.find import Stall
+from heatsoak.analysis.series import Array, Series, resampled
+from heatsoak.units import format_duration, format_number
+
+#: Means are over at least this.
+_BIN_S = 0.5
+#: No window is shorter, but for a longer sampling interval.
+_LEAST_WINDOW_S = 2.0
+#: Standstills that take less of the time are a note.
+_FEW = 0.05
+#: A loss that lasts for less in all is a stall.
+_LONG_S = 10.0
+#: Windows are medians of so many bins, which a short stall does not move; of one where bins are
+#: short themselves.
+_MEDIANS = (1, 3, 5)
+#: Where fewer bins are left, their noise is told by those of half the length.
+_ENOUGH = 32
+#: How often steady noise may be taken for a regular swing. Noise whose neighbours are alike has
+#: its power at periods of more bins than `_QUICK`: there a swing has more than half of all.
+_BY_CHANCE, _QUICK, _MOST = 1e-4, 12.0, 0.5
+#: Where noise would hide a greater loss for about `_SEEN_S`, nothing is shown.
+_HIDDEN, _SEEN_S = 0.15, 30.0
+#: The lower quartile of a normal distribution's absolute differences, over its deviation.
+_QUARTILE = 0.3186 * math.sqrt(2)
+_UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
+
+
+def not_held(series: Series, stalls: Sequence[Stall] = ()) -> str | None:
+    """Return why a step without falls does not show that it held its speed; None if it does.
+
+    It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
+    noise explains, for `_LONG_S` in all or at the end; where it did not swing regularly, which
+    noise does not; and where noise would not hide such a loss. `stalls` are left out where they
+    are few.
+    """
+    if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
+        series = _without(series, stalls)
+    bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
+    bins = _means(series, bin_s)
+    if len(bins) < 4:
+        return None
+    return _swing(bins, bin_s, series.unit) or _lower(series, bin_s)
+
+
+def _without(series: Series, stalls: Sequence[Stall]) -> Series:
+    moves = np.ones(len(series.t_s), dtype=bool)
+    for stall in stalls:
+        moves &= (series.t_s <= stall.begin_s) | (series.t_s - series.interval_s >= stall.end_s)
+    return Series(series.t_s[moves], series.interval_s[moves], series.values[moves], series.unit)
+
+
+def _means(series: Series, bin_s: float) -> Array:
+    means = resampled(series, 0.0, series.duration_s, bin_s)
+    return means[np.isfinite(means)]
+
+
+def _swing(bins: Array, bin_s: float, unit: str) -> str | None:
+    """A line in the spectrum of bins (Fisher's test), as a sentence."""
+    power = np.square(np.abs(np.fft.rfft(bins - np.mean(bins))[1:]))
+    if len(power) < 4 or not np.any(power > 0):
+        return None
+    at = int(np.argmax(power))
+    period = len(bins) / (1 + at)
+    share = float(power[at] / np.sum(power))
+    chance = len(power) * (1 - share) ** (len(power) - 1)
+    is_regular = share > _MOST if period > _QUICK else chance < _BY_CHANCE
+    size = 2 * math.sqrt(float(power[at])) / len(bins)
+    if at == 0 or not is_regular or size < MIN_DROP * float(np.mean(bins)):
+        return None
+    low, high = np.quantile(bins, (0.1, 0.9))
+    return (
+        f"from its start it swung from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
+        f"{format_number(period * bin_s, 2)} s, as under a governor or a load of its own"
+    )
+
+
+def _lower(series: Series, bin_s: float) -> str | None:
+    """The windows below the others that cost most, or the noise that would hide them."""
+    worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
+    least_s = _LONG_S + 2 * series.sampling_s
+    first_s = bin_s
+    while len(bins := _means(series, bin_s)) >= 4:
+        if math.isinf(noise) or len(bins) >= _ENOUGH:
+            noise, alike = _noise(bins)
+        for count in _MEDIANS:
+            length_s = count * bin_s
+            is_rough = count == 1 and bin_s >= 2 * _LEAST_WINDOW_S and bin_s > first_s
+            if len(bins) < 2 * count or length_s < _LEAST_WINDOW_S or is_rough:
+                continue
+            windows = bins
+            if count > 1:
+                rows = np.lib.stride_tricks.sliding_window_view(bins, count)
+                windows = np.median(rows, axis=1)
+            error = noise * (1.25 * math.sqrt(alike / count) if count > 1 else 1.0)
+            # so many deviations is the most extreme of so many, with one to spare
+            error *= math.sqrt(2 * math.log(len(windows))) + 1.0
+            error *= 1 + 3 / len(bins) if len(bins) < _ENOUGH else 1.0
+            # what is held for less is a burst
+            best = max(1, round(_LONG_S / bin_s))
+            high = float(np.sort(windows)[-min(best, len(windows))]) - error
+            limit = (1 - MIN_DROP) * high - error
+            low = windows < limit
+            low_s = float(np.sum(low)) * bin_s
+            is_long = low_s > max(least_s, MAX_STEADY_LOSS * series.duration_s)
+            is_long = is_long or _longest(low) * bin_s > least_s
+            if length_s <= max(_SEEN_S, 5 * first_s) and high > 0:
+                hidden = min(hidden, 1 - limit / high)
+            at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
+            if is_long or at_end:
+                level = float(np.mean(windows[low]))
+                if (high - level) * low_s > worst:
+                    worst, said = (high - level) * low_s, (level, low_s, high)
+        noise /= math.sqrt(2)
+        bin_s *= 2
+    if said is not None:
+        level, low_s, high = said
+        return (
+            f"it ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} of "
+            f"{format_duration(series.duration_s)}, and at {high:,.0f} at its best"
+        )
+    if _HIDDEN < hidden < math.inf:
+        return f"its speed varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
+    return None
+
+
+def _longest(which: NDArray[np.bool_]) -> int:
+    """How many neighbours are true at most."""
+    edges = np.flatnonzero(np.diff(which, prepend=False, append=False))
+    return int(np.max(edges[1::2] - edges[::2], initial=0))
+
+
+def _noise(bins: Array) -> tuple[float, float]:
+    """The deviation of bins by noise, and how much alike neighbours are, as a factor of variance.
+
+    It is told by differences at three lags, by those that are small: swings and shifts show in the
+    others. Correlated noise grows with the lag at most as a random walk does.
+    """
+    squares: list[float] = []
+    for lag in (1, 2, 4):
+        if squares and len(bins) < 8 * lag:
+            break
+        steps = bins[lag:] - bins[:-lag]
+        small = float(np.quantile(np.abs(steps - np.median(steps)), 0.25)) / _QUARTILE
+        squares.append(max(small, 1e-3 * float(np.median(bins)), 1e-9) ** 2)
+    most = max(min(one, 2**index * squares[0]) for index, one in enumerate(squares))
+    return math.sqrt(most), most / squares[0]
