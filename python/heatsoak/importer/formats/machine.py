@@ -73,6 +73,7 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
 
 def _read_zpool(source: Source, options: Options) -> list[Log]:
     reader = ReportReader(source, "zpool")
+    reader.devices.has_mapped = False
     groups = reader.devices.groups
     waits_at = 0
     above, above_indent = "", 0
@@ -162,7 +163,9 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
                 year = date.group(1) if date is not None else ""
                 reader.interval_s = float(delay.group(1)) if delay is not None else 1.0
             groups, tables = [], {}
-        elif body.startswith('"') and not body.startswith(_PREAMBLE):
+        elif body.startswith(_PREAMBLE):
+            groups = []
+        elif body.startswith('"'):
             texts = _texts(body)
             if not groups:
                 for text in texts:

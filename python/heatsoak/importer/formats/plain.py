@@ -25,6 +25,7 @@ from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
+    MAX_IOPS,
     MAX_MB_S,
     VOLTAGE,
     temperature_by_size,
@@ -45,8 +46,8 @@ _MAX_INTERVAL_S = 6 * 3600.0
 _DSTAT_COLUMN = "writ"
 #: Rows given as values by name: so many tell which columns there are.
 _FIRST_ROWS, _MAX_COLUMNS = 50, 2000
-#: More I/Os a second than a drive can do; less than a counter of bytes or KiB grows at work.
-_MAX_IOPS, _LEAST_GROWTH = 5e7, 1e3
+#: Less than a counter of bytes or KiB grows at work.
+_LEAST_GROWTH = 1e3
 #: With fewer rows a column's texts may count them or not.
 _MIN_ROWS = 10
 
@@ -362,7 +363,6 @@ class _Table:
                     states[name.split(".", 1)[1]] = throttling[0]
                 continue
             raw = raws[column.index]
-            self._refuse_impossible(column, raw)
             if what.is_total:
                 totals[name] = raw * what.scale
                 self._columns.notes.setdefault(what.note)
@@ -395,25 +395,6 @@ class _Table:
             self._columns.notes.setdefault("power is voltage times current")
         return values, states, totals
 
-    def _refuse_impossible(self, column: ReadColumn, raw: Array) -> None:
-        """A mapping that makes a rate which no drive can have is an oversight."""
-        key, what = self._columns.mapped.get(column.index, ""), column.meaning
-        known = raw[np.isfinite(raw) & (raw > 0)] if what.column.endswith("bw_mb_s") else raw[:0]
-        usual = float(np.median(known)) if key and len(known) else 0.0
-        if usual * what.scale > MAX_MB_S:
-            is_count = _only_grows(what, raw)
-            unit = {1e-6: "b", 1.024e-3: "kib"}.get(unit_by_magnitude([raw])[1], "b")
-            way = what.column.removesuffix("bw_mb_s")
-            raise self._source.error(
-                f"'{column.header}' as {key} is {usual * what.scale:,.0f} MB/s, which no drive "
-                "can do: "
-                + (
-                    f"it is a counter, of which rates are made without --map {key}"
-                    if is_count
-                    else f"--map '{way}{unit}_s={column.header}' may be meant"
-                )
-            )
-
     def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
         """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
         if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
@@ -431,7 +412,7 @@ def _only_grows(what: Meaning, raw: Array) -> bool:
         return False
     grown = np.diff(known)
     is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
-    most = _MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
+    most = MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
     if what.has_unit:
         return is_count and float(np.median(known)) > most
     usual = float(np.median(grown))

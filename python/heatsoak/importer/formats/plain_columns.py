@@ -19,7 +19,7 @@ from heatsoak.importer.tables.derived import (
     VOLTAGE,
     is_warmth,
     total,
-    unit_by_magnitude,
+    unit_key,
     voltage_and_current,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
@@ -75,7 +75,6 @@ class Columns:
         labels: the indices of texts that may say how a run was made, by the heading, too.
         owners: likewise, of those that may say whose a row is.
         interval_s: between rows, where a mapping states it.
-        mapped: what a mapping says of a column, by its index.
         doubts: how uncertain columns were read, and what that touches.
         notes: what else is to be said of the table.
     """
@@ -91,7 +90,6 @@ class Columns:
         self.doubts: dict[str, tuple[Touched, ...]] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
-        self.mapped: dict[int, str] = {}
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
         self.owners: dict[SectionHeader, list[int]] = {}
@@ -272,7 +270,6 @@ class Columns:
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
             self._used.add(key)
-            self.mapped[index] = key
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
@@ -567,7 +564,9 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
         suited = [index for index in free if _suits(key, layout, index)]
         if suited:
             free.remove(suited[0])
-            key = f"write_{_unit_of(layout, suited[0])}" if key == "write_mb_s" else key
+            if key == "write_mb_s":
+                cells = filter(None, _cells(layout, suited[0]))
+                key = f"write_{unit_key(np.array([float(cell) for cell in cells]))}"
             pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
     if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
         return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
@@ -611,12 +610,6 @@ def _suits(key: str, layout: Layout, index: int) -> bool:
         return all(map(is_warmth, cells))
     has_one_sign = min(numbers) >= 0 or max(numbers) <= 0
     return any(numbers) and has_one_sign and not (grows and len(numbers) > MIN_ROWS_EACH)
-
-
-def _unit_of(layout: Layout, index: int) -> str:
-    """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
-    numbers = np.abs([float(cell) for cell in _cells(layout, index) if cell])
-    return {"MB/s": "mb_s", "KiB/s": "kib_s"}.get(unit_by_magnitude([numbers])[0], "b_s")
 
 
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
