@@ -6,6 +6,7 @@ reports were (:class:`Reports`), and gets a log of each device that carried load
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,15 +65,19 @@ class DeviceRows:
 
     def add(self, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a report; those of one report may come in several parts."""
-        if not self.reports or self.reports[-1] != report:
+        row = len(self.reports) - 1
+        if row >= 0 and report < self.reports[-1]:
+            row = bisect_left(self.reports, report)
+        if row < 0 or self.reports[row] != report:
             self.reports.append(report)
             for column in self.columns.values():
                 column.append(np.nan)
+            row = len(self.reports) - 1
         for name, value in values:
             known = self.columns.get(name)
             if known is None:
                 known = self.columns[name] = array("d", [np.nan]) * len(self.reports)
-            known[-1] = value
+            known[row] = value
 
     @property
     def size_bytes(self) -> int:
@@ -237,7 +242,7 @@ class Devices:
                 return f"/dev/disk/by-{link}/{name}"
         if _KERNEL_NAME.fullmatch(name):
             return f"/dev/{name}"
-        return f"/dev/mapper/{name}" if self.has_mapped and name[:1] not in ("", "/") else name
+        return f"/dev/mapper/{name}" if self.has_mapped and name[:1].isalpha() else name
 
     def _is_part(self, name: str) -> bool:
         """Whether it is a partition of another device in the log, or a sum over some."""

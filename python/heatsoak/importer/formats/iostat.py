@@ -191,7 +191,7 @@ def _table_of(words: list[str]) -> _Table | None:
         return None
     if sum(header in COLUMNS for header in headers) < 2:
         return None
-    if not {"rtps", "KB/t"}.isdisjoint(words):
+    if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
         return None
     if not any(header.endswith("/s") or header == "tps" for header in headers):
         return None
@@ -239,7 +239,9 @@ def _are_rows(lines: Sequence[str]) -> bool:
 
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
-    rows = np.array([[sysstat.scaled(w, 1.0) for w in line.split()[1:]] for line in lines if line])
+    rows = np.array(
+        [[sysstat.scaled(word, 1.0) for word in line.split()[1:]] for line in lines if line.strip()]
+    )
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
         return ()
@@ -260,11 +262,12 @@ def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     return ()
 
 
-# --- text ----------------------------------------------------------------------------------------
+# --- sysstat's text, line by line ----------------------------------------------------------------
 
 
 def _take_text(source: Source, reader: ReportReader, table: _Table | None = None) -> None:
-    last_header, last_table = "", table
+    """Take the lines of reports; `table` is that of rows without headers."""
+    every, last_header, last_table = table, "", table
     is_indented = False  # whether the header begins with blanks, as all of a quoted text does
     pending = ""
     is_other = False
@@ -279,7 +282,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
         words = line.split()
         reader.is_cut = bool(words)
         if not words:
-            table, is_other, pending = None, False, ""
+            table, is_other, pending = every, False, ""
             call = reader.calls[-1] if reader.calls else None
             if call is not None and call.blanks is not None and not call.stamps:
                 call.blanks += 1
