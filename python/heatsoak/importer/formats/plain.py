@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -91,18 +91,12 @@ def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) 
 
 
 def read_table(
-    source: Source,
-    layout: Layout,
-    options: Options,
-    format_name: str,
-    *,
-    starts_again: bool = False,
-    is_crowded: bool = False,
+    source: Source, layout: Layout, options: Options, format_name: str, *, is_crowded: bool = False
 ) -> list[Log]:
     """Return the runs of a table whose headers say what its columns are.
 
-    With `starts_again` a repeated header starts a new run; with `is_crowded` most temperatures are
-    not a drive's, and only those that say so are taken.
+    With `is_crowded` it is of a monitor: a repeated header starts a new run, and as most
+    temperatures are not a drive's, only those that say so are taken.
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
@@ -110,6 +104,19 @@ def read_table(
             f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
     columns = Columns(source, layout, options, is_crowded=is_crowded)
+    return read_columns(source, layout, options, columns, format_name, starts_again=is_crowded)
+
+
+def read_columns(
+    source: Source,
+    layout: Layout,
+    options: Options,
+    columns: Columns,
+    format_name: str,
+    *,
+    starts_again: bool,
+) -> list[Log]:
+    """Return the runs of a table; with `starts_again` a repeated header begins a run."""
     table = _Table(source, layout, options, columns)
     reader = Reader(source, layout, columns.choose)
     parts = []
@@ -139,7 +146,7 @@ class _Table:
     def rows(self, section: Section) -> list[Rows]:
         """Return the rows of a section, by device where its headers or a column name some."""
         heading = section.header, section.units
-        columns = self._columns.by_heading[heading]
+        columns = self._columns.of(section)
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
@@ -167,7 +174,7 @@ class _Table:
                 steps=self._labels(section, by_role.get("step")),
                 runs=self._labels(section, by_role.get("run")) or self._setups(labels),
                 has_passes=_has_passes(section.header),
-                drive={"path": device} if device else {},
+                drive=self._columns.identities.get(device, {"path": device}),
             )
             owners = self._owners(section, times, by_role)
             words = [] if direction is None else list(section.words[direction.index])
@@ -176,8 +183,9 @@ class _Table:
                 if direction is not None:
                     rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
-        shared = {column.meaning.column for column in by_device.get("", [])} if wanted else ()
-        return self._busy(parts, shared) if len(parts) > 1 else parts
+        named = {column.meaning.column for column in columns if column.device}
+        shared = {column.meaning.column for column in by_device.get("", [])} - named
+        return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
 
     def _owners(
         self, section: Section, times: Times, by_role: dict[str, ReadColumn]
@@ -240,19 +248,20 @@ class _Table:
             + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
-        most = max(loads)
         kept, left = [], []
         for part, load in zip(parts, loads, strict=True):
-            own = (n for n in part.columns if n.startswith("temp_c.") and n not in shared)
-            if counts_among(load, most, map(part.columns.__getitem__, own)):
+            own = {name: v for name, v in part.columns.items() if name not in shared}
+            warmth = (values for name, values in own.items() if name.startswith("temp_c."))
+            has_values = any(np.isfinite(v).any() for v in [*own.values(), *part.totals.values()])
+            if has_values and counts_among(load, max(loads), warmth):
                 kept.append(part)
             else:
-                left.append(str(part.drive.get("path")))
-        if left:
+                left.append(_name_of(part.drive))
+        if kept and left:
             self._columns.notes.setdefault(
                 f"drives without load are left out: {', '.join(left[:20])}"
             )
-        return kept
+        return kept or parts
 
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None
@@ -430,6 +439,11 @@ def _has_passes(header: Sequence[str]) -> bool:
     return {"read", "write"} <= ways
 
 
+def _name_of(drive: Mapping[str, str]) -> str:
+    serial = f" ({drive['serial']})" if drive.get("serial") else ""
+    return str(drive.get("path") or drive.get("model")) + serial
+
+
 def _identity(header: str) -> str:
     return {"model": "model", "serial": "serial"}.get(slug(header), "path")
 
@@ -537,7 +551,7 @@ def _read_aida64(source: Source, options: Options) -> list[Log]:
     layout = None if _is_html(source) else layout_of(source)
     if layout is None:
         raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
-    return read_table(source, layout, options, "aida64", starts_again=True, is_crowded=True)
+    return read_table(source, layout, options, "aida64", is_crowded=True)
 
 
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)

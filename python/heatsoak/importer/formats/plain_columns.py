@@ -24,7 +24,7 @@ from heatsoak.importer.tables.derived import (
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
-from heatsoak.importer.tables.rows import Wanted
+from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
     ROLES,
@@ -74,6 +74,7 @@ class Columns:
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
         owners: likewise, of those that may say whose a row is.
+        identities: of the devices that columns belong to, where more than a name is known.
         interval_s: between rows, where a mapping states it.
         doubts: how uncertain columns were read, and what that touches.
         notes: what else is to be said of the table.
@@ -93,6 +94,7 @@ class Columns:
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
         self.owners: dict[SectionHeader, list[int]] = {}
+        self.identities: dict[str, dict[str, str]] = {"": {}}
 
     def remarks(self, name: str) -> list[Remark]:
         """Return the doubts and notes, under a file's name."""
@@ -104,6 +106,10 @@ class Columns:
         return [Remark(f"{name}: {text}", True, touches) for text, touches in doubts] + [
             Remark(f"{name}: {text}") for text in self.notes
         ]
+
+    def of(self, section: Section) -> list[ReadColumn]:
+        """Return what is read of a section."""
+        return self.by_heading[section.header, section.units]
 
     def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
         """Return what is kept of a section with this header."""
