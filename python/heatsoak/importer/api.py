@@ -172,7 +172,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     parts, are_hosts = _parts_of(source)
     if parts:
         named = [(name, log) for name, part in parts.items() for log in read(part, options)]
-        return [_of_host(log, name) if are_hosts else log for name, log in named]
+        return [_named(log, name, is_host=are_hosts) for name, log in named]
     reader = detect(source)
     try:
         logs = reader.read(source, options)
@@ -191,8 +191,10 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     return [possible(log, options.mapping).with_remarks(*remarks) for log in logs]
 
 
-def _of_host(log: Log, name: str) -> Log:
-    """The log with its host before the drive's node, which is the same on other hosts."""
+def _named(log: Log, name: str, *, is_host: bool) -> Log:
+    """The log with its host before the drive's node, which is the same on others, or its file."""
+    if not is_host:
+        return replace(log, label=f"{name} {log.label}".strip())
     path = f"{name} {log.drive.get('path', '')}".strip()
     return replace(log, drive={**log.drive, "path": path})
 
