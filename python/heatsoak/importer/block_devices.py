@@ -289,17 +289,19 @@ class Devices:
             assert values is not None
             host_row, known = shared.rows_of(wanted)
             columns[column] = np.where(known, values[host_row], np.nan)[kept]
-        negative = 0
+        wrong = 0
         for column in rows.columns:
             values = rows.values(column)
             assert values is not None
             taken = values[row]
             if self.are_totals and not column.endswith("lat_us"):
-                taken = taken / reports.interval_s
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    taken = taken / reports.interval_s
             is_lat = column.endswith("lat_us")
             with np.errstate(invalid="ignore"):
-                negative += int(((taken < 0) & there).sum())
-                taken = np.where((taken < 0) | (is_lat & (taken == 0)), np.nan, taken)
+                is_wrong = (taken < 0) | np.isinf(taken)
+                wrong += int((is_wrong & there).sum())
+                taken = np.where(is_wrong | (is_lat & (taken == 0)), np.nan, taken)
             absent = np.nan if is_lat else 0.0
             columns[column] = np.where(there, taken, absent)[kept]
         remarks = list(reports.remarks)
@@ -315,8 +317,9 @@ class Devices:
             remarks.append(Remark("all drives of the machine together: one may hide another", True))
         if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
             del columns["busy_pct"]  # md and others keep no account of it
-        if negative:
-            remarks.append(Remark(f"{negative} values below zero: left out", True))
+        if wrong:
+            text = f"{wrong} values below zero, or of an interval of no time: left out"
+            remarks.append(Remark(text, True))
         if not there[kept].all():
             remarks.append(Remark(f"reports without {name}: taken as idle"))
         frame = build(columns)

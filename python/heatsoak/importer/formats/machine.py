@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from pydantic_core import from_json
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.format import Format
@@ -16,6 +15,7 @@ from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import SECTOR
+from heatsoak.importer.tables.layout import split
 
 #: Kilobytes and blocks are of 1024 bytes in all of these, in all their versions.
 _KIB = 1024 / 1e6
@@ -166,7 +166,7 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
         elif body.startswith(_PREAMBLE):
             groups = []
         elif body.startswith('"'):
-            texts = _texts(body)
+            texts = split(body, ",")
             if not groups:
                 for text in texts:
                     groups.append(text or (groups[-1] if groups else ""))
@@ -193,14 +193,6 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
     if is_pcp:
         remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",)))
     return _logs(source, reader, options, *remarks)
-
-
-def _texts(line: str) -> list[str]:
-    try:
-        words = from_json(f"[{re.sub(r'(?<=,)(?=,|$)', 'null', line)}]")
-    except ValueError:
-        words = [word.strip('"') for word in line.split(",")]
-    return [word if isinstance(word, str) else "" for word in words]
 
 
 def _dstat_tables(

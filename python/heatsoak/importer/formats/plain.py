@@ -36,7 +36,7 @@ from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.units import split_unit
-from heatsoak.importer.tables.words import TOKENS, direction_of, has_any, slug, tokens_of
+from heatsoak.importer.tables.words import TIMES, TOKENS, direction_of, has_any, slug, tokens_of
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -283,7 +283,7 @@ class _Table:
 
     def _times(self, section: Section, by_role: dict[str, ReadColumn]) -> Times:
         rows = len(section)
-        if self._columns.interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
+        if self._columns.interval_s is not None and by_role.keys().isdisjoint(TIMES):
             return Times(
                 np.arange(1.0, rows + 1) * np.float64(self._columns.interval_s), "none", None
             )
@@ -542,9 +542,7 @@ def _has_uptime(layout: Layout) -> bool:
 def _names_itself(source: Source, layout: Layout) -> bool:
     above = source.head_lines[: layout.line - 1]
     roles = {found.column for name in layout.header[:3] if (found := meaning(name))}
-    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(
-        ("date", "time", "uptime")
-    )
+    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(TIMES)
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:

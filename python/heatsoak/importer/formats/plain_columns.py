@@ -28,6 +28,7 @@ from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
     ROLES,
+    TIMES,
     TOKENS,
     direction_of,
     has_any,
@@ -120,7 +121,7 @@ class Columns:
                 raise
             return Wanted((), {})  # only what stands below a header in the middle is lost
         self.by_heading[header, units] = columns
-        keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
+        keys = [c.index for c in columns if c.meaning.column in TIMES]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
         labels = self._labels_of_runs(header, {c.index for c in columns})
         self.labels[header, units] = labels
@@ -155,10 +156,10 @@ class Columns:
                 continue
             if self._is_crowded and not _is_known(found, name):
                 continue
-            if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
+            if found.column in TIMES and "time" in named & set(self._mapping):
                 continue
             columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
-        if not any(c.meaning.column in ("time", "date", "uptime") for c in columns):
+        if not any(c.meaning.column in TIMES for c in columns):
             columns += untimed[:1]
         if texts:
             shown = ", ".join(texts[:_MAX_SHOWN]) + (", ..." if len(texts) > _MAX_SHOWN else "")
@@ -204,14 +205,14 @@ class Columns:
 
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
-        timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
+        timed = any(c.meaning.column in TIMES for c in columns)
         layout = replace(self._layout, header=header)
         if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
             if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
                 continue
-            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
             if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
                 columns[:] = [c for c in columns if c.index != index]
@@ -231,7 +232,7 @@ class Columns:
         found = []
         own = {Path(self._source.name).name, Path(self._source.name).stem, self._source.name}
         for index, name in enumerate(header):
-            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
             if device_and_name(name)[0]:
@@ -284,8 +285,7 @@ class Columns:
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
             return columns
         for column in times:
-            cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
-            if read_times(cells[:3]).clock != "none":
+            if read_times(self._layout.cells(column.index)[:3]).clock != "none":
                 dated = replace(column, meaning=Meaning("date", has_unit=False))
                 return [dated if c is column else c for c in columns]
         return columns
@@ -339,8 +339,7 @@ class Columns:
         return column.meaning.general < other.meaning.general
 
     def _is_zero(self, column: ReadColumn) -> bool:
-        cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
-        return not any(cell.strip().strip("0.,") for cell in cells)
+        return not any(cell.strip("0.,") for cell in self._layout.cells(column.index))
 
     def _in_bytes(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """``w_per_s`` beside ``wIOPS`` is in bytes; ``writes`` beside bytes are not.
@@ -420,7 +419,7 @@ class Columns:
         for index, name in enumerate(header):
             is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
             found = meaning(f"{name} temp") if is_bare else None
-            cells = [row[index] for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
             if not TOKENS["not_warm"].isdisjoint(tokens_of(name)):
@@ -446,7 +445,7 @@ def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning |
         unit = _unit_in_cells(layout, index)
     name = device_and_name(header)[1]
     found = meaning(name, unit)
-    values = [row[index] for row in layout.rows if index < len(row)]
+    values = layout.cells(index)
     if found is not None and found.column == "device" and any(map(is_value, values)):
         return None
     is_direction = found is not None and found.column == "direction"
@@ -459,20 +458,19 @@ def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
     """Whether cells may be what a header says: texts are neither times nor measured."""
     if what.state:
         return True
-    cells = [row[index] for row in layout.rows if index < len(row)]
+    cells = layout.cells(index)
     told = [cell for cell in cells if cell.strip() and not is_unknown(cell)]
     if what.is_role:
-        is_time = what.column in ("time", "date", "uptime")
+        is_time = what.column in TIMES
         return not is_time or not told or any(is_timed(cell) for cell in told)
     return not told or any(is_value(cell) or state_of(cell) is not None for cell in told)
 
 
 def _unit_in_cells(layout: Layout, index: int) -> str:
-    for row in layout.rows[:3]:
-        if index < len(row):
-            match = re.match(r"^\s*[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", row[index])
-            if match is not None and unit_of(match.group(1)) is not None:
-                return match.group(1)
+    for cell in layout.cells(index)[:3]:
+        match = re.match(r"^[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", cell)
+        if match is not None and unit_of(match.group(1)) is not None:
+            return match.group(1)
     return ""
 
 
@@ -571,7 +569,7 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
         if suited:
             free.remove(suited[0])
             if key == "write_mb_s":
-                cells = filter(None, _cells(layout, suited[0]))
+                cells = filter(None, layout.cells(suited[0]))
                 key = f"write_{unit_key(np.array([float(cell) for cell in cells]))}"
             pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
     if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
@@ -580,17 +578,13 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
 
 
 def _has_time(found: Container[str]) -> bool:
-    return any(role in found for role in ("time", "date", "uptime"))
-
-
-def _cells(layout: Layout, index: int) -> list[str]:
-    return [row[index].strip() for row in layout.rows if index < len(row)]
+    return any(role in found for role in TIMES)
 
 
 def _is_free(layout: Layout, index: int) -> bool:
     """Whether a column may be anything: it has values, and its name is of nothing known."""
     name = layout.header[index] if layout.header else ""
-    cells = _cells(layout, index)
+    cells = layout.cells(index)
     if not cells or not is_value(cells[0]) or len(name) > 60 or (layout.header and not name):
         return False
     other = {word for kind in _OTHERS for word in TOKENS[kind]}
@@ -605,7 +599,7 @@ _OTHERS = ("cpu", "gpu", "not_power", "not_load", "not_moved")
 
 def _suits(key: str, layout: Layout, index: int) -> bool:
     """Whether a column's values may be times, a throughput or a drive's temperature."""
-    cells = [cell for cell in _cells(layout, index) if cell]
+    cells = [cell for cell in layout.cells(index) if cell]
     numbers = [float(cell) for cell in cells if _PLAIN.fullmatch(cell)]
     grows = all(b > a for a, b in pairwise(numbers))
     if key == "time":
@@ -626,7 +620,7 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
     devices = {column.index for column in columns if column.meaning.column == "device"}
     tests = []
     for index, name in enumerate(layout.header):
-        cells = _cells(layout, index)
+        cells = layout.cells(index)
         is_text = all(cell and not is_value(cell) and state_of(cell) is None for cell in cells)
         if index in devices or len(cells) < MIN_ROWS_EACH:
             continue
