@@ -1,5 +1,8 @@
 """Reports and lines of progress that repeat: which drive, which rates, and when."""
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -213,3 +216,29 @@ def test_a_copy_s_progress_is_a_series(line: str) -> None:
     (log,) = _logs("\r".join(lines) + "\n")
     assert log.samples["t_s"].to_list() == [1, 2, 3, 4, 5, 6]
     assert log.samples["bw_mb_s"].to_list() == pytest.approx([1] * 6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("sar") is None, reason="needs sysstat")
+@pytest.mark.parametrize(
+    "command",
+    ["iostat -x 1 3", "iostat -dmt 1 3", "iostat -xth 1 3", "iostat -o JSON -xt 1 3",
+     "iostat -s 1 3", "sar -d -u 1 2"],
+)  # fmt: skip
+def test_the_installed_tool_is_read(command: str) -> None:
+    written = subprocess.run(
+        command.split(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+        timeout=200,
+    ).stdout
+    if b"tps" not in written and b"r/s" not in written:
+        pytest.skip("this machine has no block devices")
+    for log in read(Source.of_bytes("x", written)):
+        assert log.format == command.split()[0]
+        # where others load the machine, a report comes late and has the next one's second
+        times_s = log.samples["t_s"].to_list()
+        assert len(times_s) in (1, 2)
+        assert times_s == sorted(set(times_s))
+        assert 0 <= times_s[0] <= times_s[-1] < 60

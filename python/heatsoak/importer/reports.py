@@ -353,12 +353,11 @@ def _runs(
 
 def _between_gaps(t_s: Array, restarts_s: Array) -> list[slice]:
     """The stretches of rising times without a gap, and without a restart."""
-    ends = []
-    if len(t_s) > 1:
-        between_s = np.diff(t_s)
-        ends = np.flatnonzero(between_s > _MAX_GAP_INTERVALS * float(np.median(between_s))) + 1
+    between_s = np.diff(t_s)
+    usual_s = float(np.median(between_s)) if len(between_s) else 0.0
+    ends = np.flatnonzero(between_s > _MAX_GAP_INTERVALS * usual_s) + 1
     after = np.searchsorted(t_s, restarts_s[np.isfinite(restarts_s)], side="right")
-    bounds = np.unique([0, *ends, *after.tolist(), len(t_s)])
+    bounds = np.unique([0, *ends, *after, len(t_s)])
     return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
