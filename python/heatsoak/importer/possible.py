@@ -16,8 +16,9 @@ from heatsoak.importer.tables.headers import meaning
 MOST = {
     "bw_mb_s": MAX_MB_S, "iops": MAX_IOPS, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
 }  # fmt: skip
-#: In so small a share of samples, or in one, they are wrong in these alone.
-_SPIKES = 0.05
+#: In so small a share of samples they are wrong in these alone; a single one is if it is so many
+#: times what any other sample is, as where a counter wrapped.
+_SPIKES, _FAR = 0.05, 1e3
 
 
 def possible(log: Log, mapping: Mapping[str, str]) -> Log:
@@ -33,8 +34,9 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
             continue
         unit = " MB/s" if most == MAX_MB_S else ""
         what = f"is up to {float(values.max()):,.0f}{unit}, which no drive can do"
-        worked = int((values > 0).sum())
-        if over <= max(_SPIKES * worked, 1) and over < worked:
+        others = values[(values > 0) & (values <= most)]
+        is_far = over == 1 and len(others) > 0 and values.max() > _FAR * others.max()
+        if is_far or over <= _SPIKES * (over + len(others)):
             kept = pl.when(pl.col(name) <= most).then(pl.col(name))
             samples = log.samples.with_columns(kept.alias(name))
             what += f", in {over:,} of {len(values):,} samples: left out"

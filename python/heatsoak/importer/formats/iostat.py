@@ -15,7 +15,7 @@ from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.reports import ReportReader, logs_of
+from heatsoak.importer.reports import ReportReader, Table, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import COLUMNS
 
@@ -146,15 +146,14 @@ def _disks_of(names: str, header: str) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of devices, by its header."""
+class _Table(Table):
+    """A table of devices, by its header without the word for them, which is at 0 or -1.
 
-    headers: tuple[str, ...]
-    #: The index of the word that names the device: 0 or -1.
-    device_at: int
-    columns: list[sysstat.ReportColumn]
-    #: Columns of totals with those of their rates.
-    totals: list[tuple[int, int]]
+    Attributes:
+        totals: places of totals with those of their rates.
+    """
+
+    totals: Sequence[tuple[int, int]] = ()
 
     def split(self, words: list[str], pending: str) -> tuple[str, list[str]]:
         """Return a row's device and values; empty for what is not a row.
@@ -204,7 +203,7 @@ def _table_of(words: list[str]) -> _Table | None:
         for index, header in enumerate(headers)
         if _TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
-    return _Table(tuple(headers), device_at, sysstat.columns_of(headers), totals)
+    return _Table(headers, sysstat.columns_of(headers), device_at, totals=totals)
 
 
 # --- rows that were taken out of reports ---------------------------------------------------------

@@ -184,7 +184,8 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
             found = _table_of(words)
             if found is not None:
                 table, section = found, tuple(words)
-                _take_header(reader, found)
+                if found.columns:
+                    reader.header(found.headers)
                 continue
         if table is None or len(words) != len(table.headers):
             if table is not None and table.columns:
@@ -209,11 +210,6 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
     return has_averages
 
 
-def _take_header(reader: ReportReader, table: Table) -> None:
-    if table.columns:
-        reader.header(table.headers)
-
-
 def _days_between(first: str, date: str, otherwise: float) -> float:
     if first == date:
         return 0.0
@@ -232,7 +228,8 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
             if len(names) > 3 and names[2].strip() == "timestamp":
                 tables = _csv_tables(names[3:])
                 for table, _ in tables:
-                    _take_header(reader, table)
+                    if table.columns:
+                        reader.header(table.headers)
             continue
         words = line.strip().split(";")
         if len(words) < 4:
@@ -275,24 +272,18 @@ def _take_groups(
     stamp: str,
     length_s: float,
 ) -> bool:
-    """Take a row's tables; one with several that repeat is taken from its end and its start."""
+    """Take a row's tables, one that repeats as often as it fits; False where they are not all."""
     at = 0
-    for index, (table, repeats) in enumerate(tables):
-        width = len(table.headers)
-        after = sum(len(other.headers) for other, _ in tables[index + 1 :])
-        last = index == len(tables) - 1
-        taken = 0
-        while at + width <= len(words) - (0 if last else after):
+    for table, repeats in tables:
+        before, width = at, len(table.headers)
+        while at + width <= len(words) and (at == before or repeats):
             part = words[at : at + width]
-            if taken and not last and not _fits(table, part):
+            if at > before and table is not tables[-1][0] and not _fits(table, part):
                 break
             if not _take(reader, table, part, stamp, length_s):
                 return False
             at += width
-            taken += 1
-            if not repeats:
-                break
-        if not taken:
+        if at == before:
             return False
     return at == len(words)
 
