@@ -21,6 +21,10 @@ DD = "2147483648 bytes (2.1 GB, 2.0 GiB) copied, 4 s, 537 MB/s"
         ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
          "10:00:01 IFACE rxpck/s txpck/s\n10:00:02 eth0 1.00 2.00\n",
          "without any drive", "sar -d"),
+        ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
+         "Tape:    r/s     w/s   kB_read/s   kB_wrtn/s %Rd %Wr %Oa    Rs/s    Ot/s\n"
+         "st0        0     400           0      102400   0  99  99       0       0\n",
+         "without any drive", "sar -d"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 90123\n",
          "a pointer of Git LFS", "git lfs pull"),
         ("-----\nCrystalDiskInfo 9.6.3 (C) 2026\n", "CrystalDiskInfo", "Temperature.csv"),

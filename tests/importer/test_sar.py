@@ -70,6 +70,14 @@ def test_a_restart_starts_a_new_run() -> None:
     assert begins == [1795248001, 1795249801]
 
 
+def test_a_restart_after_the_last_report_cuts_nothing_off() -> None:
+    text = (DATA / "dub_de.txt").read_text()
+    last = max(line[:8] for line in text.splitlines() if line[2:3] == line[5:6] == ":")
+    restart = f"\n{last[:6]}59     LINUX RESTART\t(2 CPU)\n"
+    whole, restarted = (read(Source.of_bytes("x", t.encode())) for t in (text, text + restart))
+    assert [log.samples.height for log in restarted] == [log.samples.height for log in whole]
+
+
 def test_days_one_behind_the_other_are_one_run() -> None:
     text = (DATA / "restart.txt").read_text().split("\n08:24:30")[0]
     days = "\n".join(
