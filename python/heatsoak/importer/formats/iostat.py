@@ -306,9 +306,8 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
             idle_at = [words.index(word) - 1 for word in ("%idle", "%iowait") if word in words]
             table, pending = None, ""
             continue
-        heading = sysstat.heading(line)
-        if heading is not None:
-            reader.begin_call(sysstat.stamp(heading.date))
+        if (date := sysstat.date_in_heading(line)) is not None:
+            reader.begin_call(date)
             reader.call.blanks = 0
             table, idle_at = None, []
             continue

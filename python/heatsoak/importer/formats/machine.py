@@ -250,11 +250,13 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
     reader.call.skipped_boot = True
     table: Table | None = None
     before = ""
+    has_records = False  # a line above each report tells its time
     for number, line in source.lines():
         if _COLLECTL_HEAD.match(line):
             table = _collectl_table(line.lstrip("# ").split())
         elif line.startswith("#"):
             if (record := _RECORD.match(line)) is not None:
+                has_records = True
                 reader.stamp(record[1])
             table = table if record is None and "<-" in line else None
         elif table is not None and line.strip():
@@ -262,7 +264,7 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
             timed = zip(table.headers, words, strict=False)
             stamp = " ".join(word for header, word in timed if header in ("Date", "Time"))
             is_read = bool(table.columns or table.cpu) and len(words) == len(table.headers)
-            if stamp != before and is_read:
+            if stamp != before and is_read and not has_records:
                 before = stamp
                 reader.stamp(stamp)
             if not is_read or not reader.take(table, words):

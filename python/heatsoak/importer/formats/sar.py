@@ -158,9 +158,7 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
     for number, line in source.lines():
         match = _TIME.match(line)
         if match is None:
-            heading = sysstat.heading(line)
-            if heading is not None:
-                stamp = sysstat.stamp(heading.date)
+            if (stamp := sysstat.date_in_heading(line)) is not None:
                 date = stamp if date is None else date
                 days = _days_between(date, stamp, days)
                 sections, table = {}, None
