@@ -160,7 +160,7 @@ class _Table(Table):
 
         `pending` is a device that stood alone in the line before.
         """
-        width, at = len(self.headers), self.device_at
+        width, at = len(self.headers), self.device_at or 0
         if len(words) == width + 1 and words[1 + at][0] in _DIGITS:
             return words[at], words[1:] if at == 0 else words[:-1]
         if pending and len(words) == width and words[0][0] in _DIGITS:
