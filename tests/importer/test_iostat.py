@@ -1,8 +1,5 @@
 """iostat's reports, as files of many versions and locales have them."""
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -197,26 +194,11 @@ def test_only_averages_since_boot_are_refused_with_what_to_do() -> None:
         read_text(text[: text.index("11/21/2026 10:21:54")])
 
 
-def test_a_truncated_file_gives_what_is_there() -> None:
-    data = (DATA / "xt_en.txt").read_bytes()
-    for cut in range(2500, 6000, 97):
-        logs = read(Source.of_bytes("log", data[:cut]))
-        assert all(log.samples.height >= 1 for log in logs)
+def test_lines_that_cannot_be_read_are_counted() -> None:
     lines = (DATA / "xt_en.txt").read_text().splitlines()
     damaged = [line.replace(".", "?", 1) if line.startswith("vda") else line for line in lines[:40]]
     text = "\n".join([*damaged, *lines[40:]])
     assert "4 lines could not be read, the first is line" in said(read_text(text)[0], doubt=True)
-
-
-def test_crlf_utf_16_and_a_bom_make_no_difference() -> None:
-    text = (DATA / "xtmy_de.txt").read_text()
-    plain = read_text(text)[0].samples
-    for data in (
-        text.replace("\n", "\r\n").encode(),
-        text.encode("utf-16"),
-        b"\xef\xbb\xbf" + text.encode(),
-    ):
-        assert read(Source.of_bytes("log", data))[0].samples.equals(plain)
 
 
 def test_truncated_json_is_read_up_to_the_cut() -> None:
@@ -234,31 +216,7 @@ def test_values_of_a_counter_that_wrapped_are_left_out() -> None:
     assert "81920.00" in text
     log = by_device(read_text(text.replace(" 81920.00", " 18446744073709551616.00", 1)))["loop0"]
     assert log.samples["write_bw_mb_s"].null_count() == 1
-    assert "1 values that no drive can have" in said(log, doubt=True)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("iostat") is None, reason="needs sysstat")
-@pytest.mark.parametrize("options", [["-x"], ["-dmt"], ["-xth"], ["-o", "JSON", "-xt"], ["-s"]])
-def test_the_installed_iostat_is_read(options: list[str], tmp_path: Path) -> None:
-    ran = subprocess.run(
-        ["iostat", *options, "1", "3"],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "LC_ALL": "C"},
-        timeout=200,
-    )
-    path = tmp_path / "log"
-    path.write_bytes(ran.stdout)
-    if b"/s" not in ran.stdout:
-        pytest.skip("this machine has no block devices")
-    for log in read(Source.of_path(path)):
-        assert log.format == "iostat"
-        # where others load the machine, a report comes late and has the next one's second
-        times_s = log.samples["t_s"].to_list()
-        assert len(times_s) in (1, 2)
-        assert times_s == sorted(set(times_s))
-        assert 0 <= times_s[0] <= times_s[-1] < 60
+    assert "no drive can do, in 1 of 13 samples" in said(log, doubt=True)
 
 
 def test_a_device_that_minus_z_left_out_was_idle_in_each_of_several_calls() -> None:

@@ -7,7 +7,6 @@ from heatsoak.errors import UsageError
 from heatsoak.importer import Options, Source, import_files, read
 
 DD = "2147483648 bytes (2.1 GB, 2.0 GiB) copied, 4 s, 537 MB/s"
-NMON = "AAA,progname,nmon\nAAA,version,16g\nZZZZ,T0001,10:00:01\n"
 
 
 @pytest.mark.parametrize(
@@ -18,10 +17,13 @@ NMON = "AAA,progname,nmon\nAAA,version,16g\nZZZZ,T0001,10:00:01\n"
         ("\r 550MiB 0:00:01 [ 549MiB/s] [=> ]  5%", "the mean of a copy", "iostat -xty 1"),
         ("  1,073,741,824   7%  512.00MB/s    0:00:25\n", "rsync's progress", "iostat"),
         ("top - 10:00:01 up 3 days,  1 user\nTasks: 1 total\n", "about processes", "iostat -xty 1"),
-        (NMON, "nmon", "iostat -xty 1"),
         ("<pre>\nVdbench summary report, created 10:00:00\n", "Vdbench", "parseflat"),
         ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
          "10:00:01 IFACE rxpck/s txpck/s\n10:00:02 eth0 1.00 2.00\n",
+         "without any drive", "sar -d"),
+        ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
+         "Tape:    r/s     w/s   kB_read/s   kB_wrtn/s %Rd %Wr %Oa    Rs/s    Ot/s\n"
+         "st0        0     400           0      102400   0  99  99       0       0\n",
          "without any drive", "sar -d"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 90123\n",
          "a pointer of Git LFS", "git lfs pull"),
@@ -59,7 +61,7 @@ def test_the_history_of_crystaldiskinfo_is_read_as_its_refusal_says() -> None:
 
 
 def test_in_a_directory_what_is_not_a_log_is_left_out_by_name(tmp_path: Path) -> None:
-    (tmp_path / "a-nmon.txt").write_text(NMON)
+    (tmp_path / "a-nmon.txt").write_text("AAA,progname,nmon\n")
     (tmp_path / "b-temps.csv").write_text("time,temp_c\n1,40\n2,41\n3,43\n")
     (recording,) = import_files([tmp_path])
     assert any("left out: a-nmon.txt: " in event.text for event in recording.events)

@@ -24,20 +24,70 @@ def _rows(template: str, count: int = 20) -> str:
     return "".join(template.format(i=i, s=f"{i:02d}") + "\n" for i in range(count))
 
 
-def test_a_table_of_time_rate_and_temperature_is_read() -> None:
-    (log,) = _read("time_s,Write MB/s,temp_c\n" + _rows("{i},5{s},4{s}"))
-    assert log.format == "plain"
-    assert log.samples.columns == ["t_s", "interval_s", "write_bw_mb_s", "temp_c.composite"]
-    assert log.samples["t_s"][:3].to_list() == [1, 2, 3]
-    assert log.samples["write_bw_mb_s"][3] == 503
-    assert "MB/s is read as 10^6" in _said(log, doubt=True)
+#: A table's header and rows; some of its values (column, row, value); what is said of it.
+TABLES: dict[str, tuple[str, list[tuple[str, int, float]], str]] = {
+    "a rate and a temperature": ("time_s,Write MB/s,temp_c\n" + _rows("{i},5{s},4{s}"),
+        [("t_s", 2, 3), ("write_bw_mb_s", 3, 503)], "MB/s is read as 10^6"),
+    "the first row ends the first interval": ("time_s,write MiB/s\n" + _rows("{i}.5,5{s}"),
+        [("t_s", 0, 0.5), ("write_bw_mb_s", 0, 524.288)], "MiB/s converted to MB/s"),
+    "small letters": ("time_s,bw_mib\n" + _rows("{i}.5,5{s}"), [("bw_mb_s", 0, 524.288)],
+        "MiB/s converted to MB/s"),
+    "decimal commas": ("Zeit;Schreibrate [MB/s];Temperatur\n" + _rows("10:00:{s};1.5{s},25;40,5"),
+        [("write_bw_mb_s", 1, 1501.25), ("temp_c.composite", 1, 40.5)], ""),
+    "thousands": ("time,write B/s\n" + _rows('{i},"1,2{s},000"'), [("write_bw_mb_s", 0, 1.2)], ""),
+    "decimals or thousands": ("time;write MiB/s\n" + _rows("{i};1,5{s}"),
+        [("write_bw_mb_s", 0, 1.572864)], "read as the decimal mark"),
+    "thousands or decimals": ("time,write MiB/s\n" + _rows('{i},"1,5{s}"'),
+        [("write_bw_mb_s", 0, 1572.864)], "separator of thousands"),
+    "lines above": ("My logger 1.0\nDrive: X, 2 TB\nInterval,1000\n\ntime_s,write MiB/s\n"
+        + _rows("{i},500"), [("t_s", 19, 20)], ""),
+    "a row of units": ("time,write,temp\n[ms],[MiB/s],[°F]\n" + _rows("{i}000,500,104"),
+        [("t_s", 1, 2), ("temp_c.composite", 0, 40)], ""),
+    "units in the cells": ("time,temp,speed\n" + _rows("{i},45 °C,1.2 GB/s", 3)
+        + "3,45 °C,800 MB/s\n", [("bw_mb_s", 2, 1200), ("bw_mb_s", 3, 800)], ""),
+    "milliseconds": ("time,write MiB/s\n" + _rows("{i}000,500"), [("t_s", 19, 20)],
+        "read as milliseconds"),
+    "MB/s by size": ("time_s,write speed\n" + _rows("{i},500"), [("write_bw_mb_s", 0, 500)],
+        "is read as MB/s"),
+    "KiB/s by size": ("time_s,write speed\n" + _rows("{i},488281.25"),
+        [("write_bw_mb_s", 0, 500)], "is read as KiB/s"),
+    "bytes by size": ("time_s,write speed\n" + _rows("{i},500000000"),
+        [("write_bw_mb_s", 0, 500)], "is read as bytes a second"),
+    "a header in the middle": ("time_s,write MiB/s\n" + _rows("{i},500", 9)
+        + "time_s,write MiB/s\n9,500\n10,500\n", [("t_s", 10, 11)], ""),
+    "a count of rows": ("iteration,time_s,write MiB/s\n" + _rows("{i},{i},500"), [("t_s", 19, 20)],
+        "counts rows"),
+    "a row a direction": ("time_s,op,MiB/s,temp\n" + _rows("{i},read,1,40\n{i},write,2,40", 9),
+        [("read_bw_mb_s", 8, 1.048576), ("write_bw_mb_s", 8, 2.097152),
+         ("temp_c.composite", 8, 40)], ""),
+    "a row a device": ("time_s,device,write MiB/s,temp\n"
+        + _rows("{i},nvme0,0,40\n{i},nvme1,500,41", 9), [("temp_c.composite", 0, 41)],
+        "left out: nvme0"),
+    "many columns": ("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
+        + _rows("{i},500" + ",1" * 300), [("t_s", 19, 20)], "300 other columns are not needed"),
+}  # fmt: skip
 
 
-def test_the_first_row_ends_the_first_interval() -> None:
-    (log,) = _read("time_s,write MiB/s\n" + _rows("{i}.5,5{s}"))
-    assert log.samples["t_s"][0] == 0.5
-    assert not _said(log, doubt=True)
-    assert "MiB/s converted to MB/s" in _said(log, doubt=False)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_read_in_recordings_columns_and_units(name: str) -> None:
+    table, values, said = TABLES[name]
+    (log,) = _read(table)
+    for column, row, value in values:
+        assert log.samples[column][row] == pytest.approx(value)
+    assert said in " ".join(remark.text for remark in log.remarks)
+
+
+@pytest.mark.parametrize(
+    ("table", "start_unix_s"),
+    [
+        ("Date,Time,Temp\n" + _rows("2026-11-21,10:00:{s},40"), 1795255200),
+        ("wall_time,elapsed_s,write MiB/s\n" + _rows("2026-11-21 10:00:{s},{i}.5,500"),
+         1795255199.5),
+    ],
+)  # fmt: skip
+def test_two_columns_of_times_are_one_clock(table: str, start_unix_s: float) -> None:
+    (log,) = _read(table)
+    assert (log.clock, log.start_unix_s) == ("local", start_unix_s)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "   "])
@@ -46,70 +96,6 @@ def test_cells_are_parted_by_what_parts_them(delimiter: str) -> None:
     (log,) = _read(table.replace(",", delimiter))
     assert log.samples["temp_c.composite"][1] == 401
     assert log.samples["write_bw_mb_s"][1] == pytest.approx(501 * 1.048576)
-
-
-def test_decimal_commas_are_read() -> None:
-    (log,) = _read("Zeit;Schreibrate [MB/s];Temperatur\n" + _rows("10:00:{s};1.5{s},25;40,5"))
-    assert log.samples["write_bw_mb_s"][1] == 1501.25
-    assert log.samples["temp_c.composite"][1] == 40.5
-
-
-def test_thousands_are_read() -> None:
-    (log,) = _read("time,write B/s\n" + _rows('{i},"1,2{s},000"'))
-    assert log.samples["write_bw_mb_s"][0] == pytest.approx(1.2)
-
-
-def test_a_comma_that_could_part_thousands_or_decimals_is_doubted() -> None:
-    (log,) = _read("time;write MiB/s\n" + _rows("{i};1,5{s}"))
-    assert log.samples["write_bw_mb_s"][0] == pytest.approx(1.5 * 1.048576)
-    assert "read as the decimal mark" in _said(log, doubt=True)
-    (log,) = _read("time,write MiB/s\n" + _rows('{i},"1,5{s}"'))
-    assert log.samples["write_bw_mb_s"][0] == pytest.approx(1500 * 1.048576)
-    assert "separator of thousands" in _said(log, doubt=True)
-
-
-def test_lines_above_the_header_are_passed_over() -> None:
-    above = "My logger 1.0\nDrive: X, 2 TB\nInterval,1000\n\n"
-    (log,) = _read(above + "time_s,write MiB/s\n" + _rows("{i},500"))
-    assert log.samples.height == 20
-
-
-def test_a_row_of_units_is_read() -> None:
-    (log,) = _read("time,write,temp\n[ms],[MiB/s],[°F]\n" + _rows("{i}000,500,104"))
-    assert log.samples["t_s"][:2].to_list() == [1, 2]
-    assert log.samples["temp_c.composite"][0] == pytest.approx(40)
-
-
-def test_units_in_the_cells_are_read() -> None:
-    (log,) = _read("time,temp,speed\n" + _rows("{i},45 °C,1.2 GB/s", 3) + "3,45 °C,800 MB/s\n")
-    assert log.samples["bw_mb_s"].to_list() == [1200, 1200, 1200, 800]
-
-
-def test_dates_and_times_in_two_columns_are_one_moment() -> None:
-    (log,) = _read("Date,Time,Temp\n" + _rows("2026-11-21,10:00:{s},40"))
-    assert log.clock == "local"
-    assert log.start_unix_s == 1795255200
-
-
-def test_a_wall_clock_beside_elapsed_seconds_says_when_it_started() -> None:
-    (log,) = _read("wall_time,elapsed_s,write MiB/s\n" + _rows("2026-11-21 10:00:{s},{i}.5,500"))
-    assert log.samples["t_s"][:2].to_list() == [0.5, 1.5]
-    assert log.start_unix_s == 1795255199.5
-
-
-def test_whole_milliseconds_without_a_unit_are_seen() -> None:
-    (log,) = _read("time,write MiB/s\n" + _rows("{i}000,500"))
-    assert log.samples["t_s"][-1] == 20
-    assert "read as milliseconds" in _said(log, doubt=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "unit"), [("500", "MB/s"), ("488281.25", "KiB/s"), ("500000000", "bytes a second")]
-)
-def test_a_rate_without_a_unit_is_decided_by_its_size(value: str, unit: str) -> None:
-    (log,) = _read("time_s,write speed\n" + _rows("{i}," + value))
-    assert log.samples["write_bw_mb_s"][0] == pytest.approx(500)
-    assert f"is read as {unit}" in _said(log, doubt=True)
 
 
 def test_a_state_becomes_counters() -> None:
@@ -156,19 +142,6 @@ def test_a_table_in_another_order_than_that_of_time_is_sorted(times: list[object
     assert "sorted" in _said(log, doubt=False)
 
 
-def test_a_header_in_the_middle_is_skipped_where_time_continues() -> None:
-    (log,) = _read(
-        "time_s,write MiB/s\n" + _rows("{i},500", 9) + "time_s,write MiB/s\n9,500\n10,500\n"
-    )
-    assert log.samples.height == 11
-
-
-def test_a_column_that_counts_rows_is_not_a_run() -> None:
-    (log,) = _read("iteration,time_s,write MiB/s\n" + _rows("{i},{i},500"))
-    assert log.samples.height == 20
-    assert "counts rows" in _said(log, doubt=False)
-
-
 def test_steps_say_what_they_did() -> None:
     rows = _rows("{i},randwrite 4k QD32,0,500", 9) + "".join(
         f"{i},seqread 128k QD8,900,0\n" for i in range(9, 18)
@@ -178,22 +151,6 @@ def test_steps_say_what_they_did() -> None:
     assert (write.rw, write.bs, write.iodepth, write.reads) == ("randwrite", 4096, 32, False)
     assert (read_step.rw, read_step.writes) == ("read", False)
     assert log.samples["step"].to_list() == [write.name] * 9 + [read_step.name] * 9
-
-
-def test_a_row_for_each_direction_is_put_together() -> None:
-    rows = "".join(f"{i},{op},{v},40\n" for i in range(9) for op, v in (("read", 1), ("write", 2)))
-    (log,) = _read("time_s,op,MiB/s,temp\n" + rows)
-    assert log.samples.height == 9
-    assert log.samples["write_bw_mb_s"][0] == pytest.approx(2 * log.samples["read_bw_mb_s"][0])
-    assert log.samples["temp_c.composite"].null_count() == 0
-
-
-def test_a_column_of_devices_divides_the_rows() -> None:
-    rows = "".join(f"{i},nvme{d},{d * 500},4{d}\n" for i in range(9) for d in (0, 1))
-    (log,) = _read("time_s,device,write MiB/s,temp\n" + rows)
-    assert log.drive == {"path": "nvme1"}
-    assert log.samples["temp_c.composite"][0] == 41
-    assert "left out: nvme0" in _said(log, doubt=False)
 
 
 def test_an_own_export_is_read_as_it_is() -> None:
@@ -277,12 +234,6 @@ def test_a_header_that_changes_in_the_middle_keeps_the_steps() -> None:
     steps = log.samples["step"].to_list()
     assert steps == ["fill"] * 30 + [None] * 6
     assert log.samples["write_bw_mb_s"].to_list() == list(range(36))
-
-
-def test_other_columns_are_counted() -> None:
-    (log,) = _read("time_s,write MiB/s," + ",".join(f"x{i}" for i in range(300)) + "\n"
-                   + _rows("{i},500," + ",".join(["1"] * 300)))  # fmt: skip
-    assert "300 other columns are not needed" in _said(log, doubt=False)
 
 
 def test_libre_hardware_monitors_log_is_read() -> None:

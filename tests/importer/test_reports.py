@@ -1,7 +1,15 @@
 """Reports and lines of progress that repeat: which drive, which rates, and when."""
 
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
+from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Source, read
+
+DSTAT = Path(__file__).parent / "data" / "dstat"
 
 GREP = "Device r/s rkB/s w/s wkB/s dkB/s aqu-sz %util\n" + "".join(
     f"{name} 0.00 0.00 90.00 {kib}.00 {kib / 2:.2f} 1.00 99.00\n"
@@ -38,6 +46,44 @@ def _diskstats(before: str) -> str:
     )
 
 
+def _rows(row: str) -> str:
+    """Rows of a drive that wrote 1, 1000, 2000 and 3000 KiB/s, one a second."""
+    return "".join(row.format(at=at, kib=kib) for at, kib in enumerate((1, 1000, 2000, 3000)))
+
+
+BARE = _rows(
+    "sdb 0.00 0.00 0.00 0.00 0.00 0.00 10.00 {kib}0.00 0.00 0.00 9.00 {kib}.00"
+    " 0.00 0.00 0.00 0.00 0.00 0.00 1.00 99.00\n"
+)
+BRIEF = """#         <--------CPU--------><----------Disks----------->
+#Time     cpu sys inter  ctxsw KBRead  Reads KBWrit Writes
+""" + _rows("10:00:0{at}  100  12  1733    15K      0      0 {kib} 10\n")
+DETAIL = (
+    "\n# DISK STATISTICS (/sec)\n#Name KBytes Merged IOs Size Wait KBytes Merged IOs Size Wait \
+RWSize QLen Wait SvcTim Util\n"
+    + _rows("sda 0 0 0 0 0 {kib} 0 10 9 2 9 1 2 1 99\n")
+)
+VERBOSE = _rows("""
+### RECORD    {at} >>> vm <<< (179563010{at}.003) (Wed Nov 25 18:08:2{at}.003 2026) ###
+
+# CPU SUMMARY (INTR, CTXSW & PROC /sec)
+# User  Nice   Sys  Wait   IRQ  Soft Steal Guest NiceG  Idle  CPUs  Intr  Ctxsw  Proc
+    90     0     9     5     0     0     0     0     0     5     2  2056    16K    15
+
+# DISK SUMMARY (/sec)
+#KBRead RMerged  Reads SizeKB  KBWrite WMerged Writes SizeKB
+      0       0      0      0      {kib}       3     42     11
+""")
+NMON = """AAA,progname,nmon
+CPU_ALL,CPU Total h,User%,Sys%,Wait%,Idle%,Steal%,Busy,CPUs
+DISKBUSY,Disk %Busy h,loop0,sda,sda1
+DISKWRITE,Disk Write KB/s h,loop0,sda,sda1
+""" + _rows("""ZZZZ,T000{at},10:00:0{at},25-NOV-2026
+CPU_ALL,T000{at},85.6,4.4,3.0,7.0,0.0,,2
+DISKBUSY,T000{at},0.0,99.0,0.0
+DISKWRITE,T000{at},0.0,{kib}.0,0.0
+""")
+
 MB = 1.024
 CASES = {
     "iostat": (GREP, "/dev/sdb", [1, 2, 3], [MB, 2 * MB, 3 * MB]),
@@ -46,6 +92,15 @@ CASES = {
     "zpool -p": (_zpool(("5", "1000000", "2000000")), "/dev/sda", [1, 2], [1, 2]),
     "diskstats": (_diskstats(""), "/dev/sda", [1, 2, 3], [1024, 2048, 3072]),
     "diskstats, dated": (_diskstats("10:00:0{}\n"), "/dev/sda", [1, 2, 3], [1024, 2048, 3072]),
+    "iostat, no header": (BARE, "/dev/sdb", [1, 2, 3], [10 * MB, 20 * MB, 30 * MB]),
+    "collectl, raw": (_diskstats(">>> 17726184{:02}.001 <<<\ndisk "), "/dev/sda", [1, 2, 3],
+                      [1024, 2048, 3072]),
+    "collectl": (BRIEF, None, [1, 2, 3, 4], [MB / 1e3, MB, 2 * MB, 3 * MB]),
+    "collectl -sD": (DETAIL, "/dev/sda", [1, 2, 3, 4], [MB / 1e3, MB, 2 * MB, 3 * MB]),
+    "collectl --verbose": (VERBOSE, None, [1, 2, 3, 4], [MB / 1e3, MB, 2 * MB, 3 * MB]),
+    "nmon": (NMON, "/dev/sda", [1, 2, 3, 4], [MB / 1e3, MB, 2 * MB, 3 * MB]),
+    "nmon, sorted": ("\n".join(sorted(NMON.split("\n"))), "/dev/sda", [1, 2, 3, 4],
+                     [MB / 1e3, MB, 2 * MB, 3 * MB]),
 }  # fmt: skip
 
 
@@ -60,6 +115,62 @@ def test_each_report_is_a_row_and_the_one_since_boot_is_left_out(case: str) -> N
     assert log.drive.get("path") == path
     assert log.samples["t_s"].to_list() == t_s
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx(write_mb_s)
+
+
+@pytest.mark.parametrize("case", ["collectl --verbose", "nmon", "nmon, sorted"])
+def test_how_busy_the_processors_were_joins_the_drives_rates(case: str) -> None:
+    assert _logs(CASES[case][0])[0].samples["cpu_pct"].to_list() == [90] * 4
+
+
+@pytest.mark.parametrize(
+    ("leaf", "path"),
+    [
+        ("ata-WDC_WD20_WD-1", "/dev/disk/by-id/ata-WDC_WD20_WD-1"),
+        ("wwn-0x5000c500a1b2c3d4-part1", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1"),
+        ("tank-disk", "tank-disk"),
+        ("/dev/sdx", "/dev/sdx"),
+    ],
+)
+def test_a_path_is_only_said_where_it_is_known(leaf: str, path: str) -> None:
+    (log, *_) = _logs(_zpool(("5", "1000K", "2000K")).replace("sda", leaf))
+    assert log.drive == {"path": path}
+
+
+@pytest.mark.parametrize("numbers", ["3.00 " * 13, "7.00 " * 9])
+def test_rows_without_a_header_that_may_be_anything_are_refused(numbers: str) -> None:
+    with pytest.raises(UsageError, match=r"without the header.*grep -E 'Device"):
+        _logs(f"sda {numbers}\n" * 9)
+
+
+def test_dstat_and_dool_are_read_from_their_csv() -> None:
+    (dool,) = read(Source.of_path(DSTAT / "dool.csv"))
+    assert (dool.drive, dool.clock) == ({"path": "/dev/vda"}, "local")
+    assert dool.start_unix_s == 1795258098  # 2026-11-21 10:48:18
+    assert dool.samples["t_s"].to_list() == [1, 2, 3, 4, 5]
+    assert dool.samples["write_bw_mb_s"][1] == pytest.approx(654.311424)
+    assert dool.samples["write_iops"][1] == 78
+    (untimed,) = read(Source.of_path(DSTAT / "v07.csv"))
+    assert untimed.drive == {"path": "/dev/sda"}
+    assert untimed.samples["t_s"].to_list() == [5.0, 10.0]
+    assert untimed.samples["busy_pct"].to_list() == [99, 100]
+    assert untimed.samples["cpu_pct"][0] == pytest.approx(100 - 77.010 - 13.065)
+    assert not untimed.steps[0].reads
+    said = "; ".join(remark.text for remark in untimed.remarks)
+    for text in ("since boot", "5 s: from the command line", "read, the first is line 11"):
+        assert text in said
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ('"Dstat 0.7.3 CSV output"\n"net/total",\n"recv","send"\n1,2\n', "no disks"),
+        ('"Dstat 0.8.0 CSV output"\n"epoch","dsk/vda",\n"epoch","read","writ"\n', "no rows"),
+        ("AAA,progname,nmon\nAAA,version,16g\nZZZZ,T0001,10:00:01\n", "no rows"),
+    ],
+)
+def test_a_file_without_disks_is_refused(table: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        _logs(table)
 
 
 def test_what_a_report_leaves_open_is_a_doubt() -> None:
@@ -105,3 +216,29 @@ def test_a_copy_s_progress_is_a_series(line: str) -> None:
     (log,) = _logs("\r".join(lines) + "\n")
     assert log.samples["t_s"].to_list() == [1, 2, 3, 4, 5, 6]
     assert log.samples["bw_mb_s"].to_list() == pytest.approx([1] * 6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("sar") is None, reason="needs sysstat")
+@pytest.mark.parametrize(
+    "command",
+    ["iostat -x 1 3", "iostat -dmt 1 3", "iostat -xth 1 3", "iostat -o JSON -xt 1 3",
+     "iostat -s 1 3", "sar -d -u 1 2"],
+)  # fmt: skip
+def test_the_installed_tool_is_read(command: str) -> None:
+    written = subprocess.run(
+        command.split(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+        timeout=200,
+    ).stdout
+    if b"tps" not in written and b"r/s" not in written:
+        pytest.skip("this machine has no block devices")
+    for log in read(Source.of_bytes("x", written)):
+        assert log.format == command.split()[0]
+        # where others load the machine, a report comes late and has the next one's second
+        times_s = log.samples["t_s"].to_list()
+        assert len(times_s) in (1, 2)
+        assert times_s == sorted(set(times_s))
+        assert 0 <= times_s[0] <= times_s[-1] < 60

@@ -1,7 +1,5 @@
 """What sar and sadf make of a day, or of a minute."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,6 +70,14 @@ def test_a_restart_starts_a_new_run() -> None:
     assert begins == [1795248001, 1795249801]
 
 
+def test_a_restart_after_the_last_report_cuts_nothing_off() -> None:
+    text = (DATA / "dub_de.txt").read_text()
+    last = max(line[:8] for line in text.splitlines() if line[2:3] == line[5:6] == ":")
+    restart = f"\n{last[:6]}59     LINUX RESTART\t(2 CPU)\n"
+    whole, restarted = (read(Source.of_bytes("x", t.encode())) for t in (text, text + restart))
+    assert [log.samples.height for log in restarted] == [log.samples.height for log in whole]
+
+
 def test_days_one_behind_the_other_are_one_run() -> None:
     text = (DATA / "restart.txt").read_text().split("\n08:24:30")[0]
     days = "\n".join(
@@ -114,20 +120,3 @@ def test_damaged_lines_are_counted() -> None:
     text = (DATA / "sadf_d.csv").read_text().replace(";loop0;445", ";loop0;4?5", 1)
     (log, *_) = read(Source.of_bytes("log", text.encode()))
     assert "1 lines could not be read" in said(log, doubt=True)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("sar") is None, reason="needs sysstat")
-def test_the_installed_sar_is_read() -> None:
-    ran = subprocess.run(
-        ["sar", "-d", "-u", "1", "2"], capture_output=True, check=True, timeout=200
-    )
-    if b"DEV" not in ran.stdout:
-        pytest.skip("this machine has no block devices")
-    for log in read(Source.of_bytes("log", ran.stdout)):
-        # where others load the machine, a line comes late and has the next one's second
-        times_s = log.samples["t_s"].to_list()
-        assert len(times_s) in (1, 2)
-        assert times_s == sorted(set(times_s))
-        assert 0 <= times_s[0] <= times_s[-1] < 60
-        assert "cpu_pct" in log.samples.columns

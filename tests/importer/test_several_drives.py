@@ -104,12 +104,32 @@ def test_counters_that_go_back_and_forth_without_hours_are_refused(tmp_path: Pat
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize("head", ["{} | CHANGED | rc=0 >>", "{} | SUCCESS >>", "==> {} <=="])
-def test_a_head_names_the_host_of_what_follows(tmp_path: Path, head: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "head", "path", "run"),
+    [
+        ("node{}", "{} | CHANGED | rc=0 >>", "node{} /dev/nvme0n1", None),
+        ("node{}.rack", "{} | SUCCESS >>", "node{}.rack /dev/nvme0n1", None),
+        ("node{}", "==> {} <==", "/dev/nvme0n1", "node{}"),
+        ("smart-{}.txt", "==> {} <==", "/dev/nvme0n1", "smart-{}.txt"),
+    ],
+)
+def test_a_head_names_the_host_or_the_file_of_what_follows(
+    tmp_path: Path, name: str, head: str, path: str, run: str | None
+) -> None:
     reading = "Smart Log for NVME device:nvme0n1\ntemperature : 41 C\ndata_units_written : 7\n"
-    text = "".join(f"{head.format(host)}\n{reading}" for host in ("node1", "node2"))
-    found = read(tmp_path, text)
-    assert [one.meta.drive["path"] for one in found] == ["node1 /dev/nvme0n1", "node2 /dev/nvme0n1"]
+    text = "".join(f"{head.format(name.format(at))}\n{reading}" for at in (1, 2))
+    for at, one in enumerate(read(tmp_path, text), 1):
+        assert one.meta.drive["path"] == path.format(at)
+        assert one.meta.conditions.get("run") == (run and run.format(at))
+
+
+@pytest.mark.parametrize(("between", "path"), [(": ", "a.log /dev/sda"), (":", "/dev/sda")])
+def test_a_blank_behind_names_tells_hosts_from_files(
+    tmp_path: Path, between: str, path: str
+) -> None:
+    rows = ["Device r/s w/s wkB/s %util", *(f"sda 0 9 {n} 9" for n in range(9))]
+    text = "".join(f"{name}{between}{row}\n" for name in ("a.log", "b.log") for row in rows)
+    assert read(tmp_path, text)[0].meta.drive["path"] == path
 
 
 def test_the_same_file_twice_counts_once(tmp_path: Path) -> None:

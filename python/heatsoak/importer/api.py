@@ -6,29 +6,23 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-import polars as pl
-
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer.dumps import parts_of
 from heatsoak.importer.format import Format
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
+from heatsoak.importer.possible import possible
 from heatsoak.importer.recordings import thinned, to_recording, with_gaps
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
-from heatsoak.importer.tables.derived import MAX_MB_S
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions
 from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
 
 _NAMED = 5
-#: A rate that is impossible in so small a share of samples is wrong in these alone.
-_SPIKES = 0.05
 _NO_FORMAT = "is not in a format that can be imported"
 #: The reader that takes tables which no other knows.
 _ANY_TABLE = "plain"
-#: What names of logs end in, and those of hosts do not.
-_OF_FILES = (".txt", ".log", ".csv", ".json", ".jsonl", ".out")
 
 
 def import_files(
@@ -177,8 +171,10 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     A log without samples says in its remarks what a sibling of the same run may need of it.
     """
     options = options or Options()
-    if parts := _parts_of(source):
-        return [_of_host(log, name) for name, part in parts.items() for log in read(part, options)]
+    parts, are_hosts = _parts_of(source)
+    if parts:
+        named = [(name, log) for name, part in parts.items() for log in read(part, options)]
+        return [_named(log, name, is_host=are_hosts) for name, log in named]
     reader = detect(source)
     try:
         logs = reader.read(source, options)
@@ -194,47 +190,25 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     if not logs:
         raise source.error("holds no samples")
     remarks = tuple(source.remarks.values())
-    return [with_gaps(_possible(log)).with_remarks(*remarks) for log in logs]
+    return [with_gaps(possible(log, options.mapping)).with_remarks(*remarks) for log in logs]
 
 
-def _possible(log: Log) -> Log:
-    """Leave out rates that no drive can have: what is wrong with them is not known."""
-    for name in ("bw_mb_s", "read_bw_mb_s", "write_bw_mb_s"):
-        if name not in log.samples.columns:
-            continue
-        values = log.samples[name].drop_nulls().to_numpy()
-        over = int((values > MAX_MB_S).sum())
-        if not over:
-            continue
-        most = f"{name} is up to {float(values.max()):,.0f} MB/s, which no drive can do"
-        if over > _SPIKES * int((values > 0).sum()):
-            samples = log.samples.drop(name)
-            what = f"{most}: its unit is another, or it is of several drives; left out"
-        else:
-            kept = pl.when(pl.col(name) <= MAX_MB_S).then(pl.col(name))
-            samples = log.samples.with_columns(kept.alias(name))
-            what = f"{most}, in {over:,} of {len(values):,} samples: left out"
-        remark = Remark(f"{log.source}: {what}", doubt=True)
-        log = replace(log, samples=samples).with_remarks(remark)
-    return log
-
-
-def _of_host(log: Log, name: str) -> Log:
-    """The log with its host before the drive's node, which is the same on other hosts."""
-    if "/" in name or Path(name).suffix in _OF_FILES:
-        return log
+def _named(log: Log, name: str, *, is_host: bool) -> Log:
+    """The log with its host before the drive's node, which is the same on others, or its file."""
+    if not is_host:
+        return replace(log, label=f"{name} {log.label}".strip())
     path = f"{name} {log.drive.get('path', '')}".strip()
     return replace(log, drive={**log.drive, "path": path})
 
 
-def _parts_of(source: Source) -> dict[str, Source]:
+def _parts_of(source: Source) -> tuple[dict[str, Source], bool]:
     """The hosts or files whose lines a dump holds, where these can be read better than it."""
-    parts = parts_of(source) if source.head else {}
+    parts, are_hosts = parts_of(source) if source.head else ({}, False)
     if not parts:
-        return {}
+        return {}, False
     inside, whole = _known(next(iter(parts.values()))), _known(source)
     is_better = whole is None or whole.name in (_ANY_TABLE, inside.name if inside else "")
-    return parts if inside is not None and is_better else {}
+    return (parts, are_hosts) if inside is not None and is_better else ({}, False)
 
 
 def _known(source: Source) -> Format | None:

@@ -6,6 +6,7 @@ reports were (:class:`Reports`), and gets a log of each device that carried load
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.possible import MOST
 from heatsoak.importer.recordings import FALL_S
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
@@ -32,8 +34,6 @@ _MAX_DEVICES = 32
 _MAX_NAMED = 8
 #: Discards of this much on average are a load of their own.
 _DISCARDS_MB_S = 20.0
-#: No drive has larger values: these are counters that wrapped or were reset.
-_MAX_VALUES = {"bw_mb_s": 1e6, "iops": 1e9, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5}
 
 _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
 _DISK = re.compile(
@@ -46,6 +46,11 @@ _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
 #: Majors of loop, md, and of what device-mapper is given.
 _LAYER_MAJORS = frozenset((7, 9, *range(240, 255)))
 _KERNEL_NAME = re.compile(r"[a-z]+[0-9a-z]*(?:/[a-z0-9]+)?|dm-\d+")
+#: What udev names drives by, and where: by what they are, or by what is on them.
+_LINKS = {
+    "id": re.compile(r"(?:ata|nvme|scsi|sata|usb|wwn|mmc|virtio|ieee1394|dm|lvm|md)-\S*[-_.]\S+"),
+    "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+}
 
 
 class DeviceRows:
@@ -61,15 +66,19 @@ class DeviceRows:
 
     def add(self, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a report; those of one report may come in several parts."""
-        if not self.reports or self.reports[-1] != report:
+        row = len(self.reports) - 1
+        if row >= 0 and report < self.reports[-1]:
+            row = bisect_left(self.reports, report)
+        if row < 0 or self.reports[row] != report:
             self.reports.append(report)
             for column in self.columns.values():
                 column.append(np.nan)
+            row = len(self.reports) - 1
         for name, value in values:
             known = self.columns.get(name)
             if known is None:
                 known = self.columns[name] = array("d", [np.nan]) * len(self.reports)
-            known[-1] = value
+            known[row] = value
 
     @property
     def size_bytes(self) -> int:
@@ -143,6 +152,8 @@ class Devices:
         self.headers: dict[str, None] = {}
         #: Whether rates are given as what was moved in a report's interval.
         self.are_totals = False
+        #: Whether a name that the kernel does not give is device-mapper's.
+        self.has_mapped = True
         self._unread = self._first_unread = 0
 
     def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
@@ -219,13 +230,28 @@ class Devices:
     def _named(self, wanted: str) -> str:
         short = wanted.removeprefix("/dev/").removeprefix("mapper/")
         for name in self.rows:
-            if name in (wanted, short) or path_of(name) == wanted:
+            if name in (wanted, short) or self._path_of(name) == wanted:
                 return name
         known = sorted(self.rows)
         listed = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
         raise self._source.error(
             f"has no device {short}{suggestion(short, known)}: it has {listed}"
         )
+
+    def _path_of(self, name: str) -> str:
+        """A device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``.
+
+        Its name where its place is not known.
+        """
+        numbered = _MAJOR_MINOR.fullmatch(name)
+        if numbered is not None:
+            return f"/dev/block/{int(numbered.group(1))}:{int(numbered.group(2))}"
+        for link, names in _LINKS.items():
+            if names.fullmatch(name):
+                return f"/dev/disk/by-{link}/{name}"
+        if _KERNEL_NAME.fullmatch(name):
+            return f"/dev/{name}"
+        return f"/dev/mapper/{name}" if self.has_mapped and name[:1].isalpha() else name
 
     def _is_part(self, name: str) -> bool:
         """Whether it is a partition of another device in the log, or a sum over some."""
@@ -243,7 +269,7 @@ class Devices:
         if base == name:
             return False
         if base in self.rows:
-            return _DISK.fullmatch(base) is not None
+            return is_disk(base)
         return base[-1:] in ("p", "s") and base[:-1] in self.rows
 
     def _is_layer(self, name: str) -> bool:
@@ -251,7 +277,7 @@ class Devices:
         numbered = _MAJOR_MINOR.fullmatch(name)
         if numbered is not None:
             return int(numbered.group(1)) in _LAYER_MAJORS
-        return _DISK.fullmatch(name) is None
+        return not is_disk(name)
 
     def _log(self, format: str, name: str, reports: Reports, label: str) -> Log | None:
         rows = self.rows[name]
@@ -272,20 +298,20 @@ class Devices:
             assert values is not None
             host_row, known = shared.rows_of(wanted)
             columns[column] = np.where(known, values[host_row], np.nan)[kept]
-        impossible = 0
+        wrong = 0
         for column in rows.columns:
             values = rows.values(column)
             assert values is not None
             taken = values[row]
-            quantity = column.removeprefix("discard_").removeprefix("read_").removeprefix("write_")
-            with np.errstate(invalid="ignore", divide="ignore"):
-                if self.are_totals and quantity != "lat_us":
+            if self.are_totals and not column.endswith("lat_us"):
+                with np.errstate(divide="ignore", invalid="ignore"):
                     taken = taken / reports.interval_s
-                bad = (taken < 0) | (taken > _MAX_VALUES.get(quantity, np.inf))
-                bad |= (taken == 0) & (quantity == "lat_us")
-            impossible += int((bad & there & (taken != 0)).sum())
-            taken = np.where(bad, np.nan, taken)
-            absent = np.nan if quantity == "lat_us" else 0.0
+            is_lat = column.endswith("lat_us")
+            with np.errstate(invalid="ignore"):
+                is_wrong = (taken < 0) | np.isinf(taken)
+                wrong += int((is_wrong & there).sum())
+                taken = np.where(is_wrong | (is_lat & (taken == 0)), np.nan, taken)
+            absent = np.nan if is_lat else 0.0
             columns[column] = np.where(there, taken, absent)[kept]
         remarks = list(reports.remarks)
         busy_pct = columns.get("busy_pct")
@@ -301,8 +327,9 @@ class Devices:
             remarks.append(Remark(text, True, ("identity",)))
         if busy_pct is not None and not np.nan_to_num(busy_pct).any() and _moves(columns):
             del columns["busy_pct"]  # md and others keep no account of it
-        if impossible:
-            remarks.append(Remark(f"{impossible} values that no drive can have: left out", True))
+        if wrong:
+            text = f"{wrong} values below zero, or of an interval of no time: left out"
+            remarks.append(Remark(text, True))
         if not there[kept].all():
             told_s = columns["t_s"][there[kept]]
             is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
@@ -320,21 +347,14 @@ class Devices:
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
             steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
             label=label or ("" if name or not rows.columns else "all drives together"),
-            drive={"path": path} if (path := path_of(name)) else {},
+            drive={"path": path} if (path := self._path_of(name)) else {},
             remarks=tuple(remarks),
         )
 
 
-def path_of(name: str) -> str:
-    """Return a device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``."""
-    numbered = _MAJOR_MINOR.fullmatch(name)
-    if numbered is not None:
-        return f"/dev/block/{int(numbered.group(1))}:{int(numbered.group(2))}"
-    if not name or name.startswith("/"):
-        return name
-    if _KERNEL_NAME.fullmatch(name):
-        return f"/dev/{name}"
-    return f"/dev/mapper/{name}"
+def is_disk(name: str) -> bool:
+    """Return whether a name is one that a kernel gives a drive, or a part of one."""
+    return _DISK.fullmatch(name) is not None
 
 
 def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
@@ -350,7 +370,7 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
             total = 0.0
             for values in columns:
                 with np.errstate(invalid="ignore"):
-                    possible = counted & (values >= 0) & (values <= _MAX_VALUES[quantity])
+                    possible = counted & (values >= 0) & (values <= MOST[quantity])
                 total += float(values[possible].sum())
             return total * scale
     return 0.0

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from heatsoak.errors import UsageError
 from heatsoak.importer.source import MAX_RUNS, Source
 
-_PREFIX = re.compile(r"([A-Za-z./~][\w./@~-]{0,199}):[ \t]?")
+_PREFIX = re.compile(r"([A-Za-z./~][\w./@~-]{0,199}):([ \t]?)")
 #: What stands above the lines of a host or file: ansible's, head's and tail's.
 _HEAD = re.compile(
     r"(?P<ansible>\S{1,200}) \| [A-Z!]{2,20}(?: \| rc=-?\d{1,3})? >>|==> (?P<head>.{1,200}) <=="
@@ -23,23 +23,32 @@ _DRIVE = re.compile(r"/dev/.*|nvme\d.*|[shv]d[a-z]+\d*")
 _MIN_LINES_EACH = 4
 
 
-def parts_of(source: Source) -> dict[str, Source]:
-    """Return a source for each host or file that is named before its lines; none without."""
+def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
+    """Return a source for each host or file that is named before its lines; none without.
+
+    And whether the names are of hosts: `pdsh` writes a blank behind each, and `grep` none.
+    """
     try:
         lines = [line for line in source.head_lines if line.strip()]
     except UsageError:  # no text
-        return {}
-    labelled = _under_heads if lines and _HEAD.fullmatch(lines[0].strip()) else _prefixed
-    if labelled is _prefixed and not _are_prefixed(lines):
-        return {}
+        return {}, False
+    head = _HEAD.fullmatch(lines[0].strip()) if lines else None
+    labelled = _prefixed if head is None else _under_heads
+    if head is None and not _are_prefixed(lines):
+        return {}, False
     names: dict[str, None] = {}
     for name, _ in labelled(source):
         names[name] = None
         if len(names) > MAX_RUNS:
-            return {}
+            return {}, False
+    are_hosts = (
+        head["ansible"] is not None
+        if head
+        else all(match[2] for line in lines if (match := _PREFIX.match(line)))
+    )
     return {
         name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
-    }
+    }, are_hosts
 
 
 def _are_prefixed(lines: list[str]) -> bool:

@@ -1,6 +1,6 @@
 """What readers share in building frames of samples: intervals, rates of counters, runs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -98,57 +98,24 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
     Rows whose `t_s` is not finite are left out, and so are columns without a finite value; NaN and
     infinities become null. Of rows with the same time the first stays; `t_s` is taken as it is.
     """
-    schema = schema_of(columns)
-    t_s = _floats(columns["t_s"])
-    is_whole = bool(np.isfinite(t_s).all() and (t_s[1:] > t_s[:-1]).all())
-    order = np.empty(0, np.intp) if is_whole else _order(t_s, columns.get("step"))
-    series = []
-    for name, dtype in schema.items():
-        if dtype == pl.Float64:
-            values = t_s if name == "t_s" else _floats(columns[name])
-            if not is_whole:
-                values = values[order]
-            kept = name in ("t_s", "interval_s") or not np.isnan(values).all()
-            column = pl.Series(name, values, dtype=dtype, nan_to_null=True)
-        else:
-            taken = list(columns[name])
-            if not is_whole:
-                taken = [taken[row] for row in order.tolist()]
-            column = pl.Series(name, taken, dtype=dtype, strict=False)
-            kept = name == "step" or column.null_count() < len(column)
-        if kept:
-            series.append(column)
-    return pl.DataFrame(series)
+    frame = pl.DataFrame([_series(n, columns[n], dtype) for n, dtype in schema_of(columns).items()])
+    t_s = frame["t_s"]
+    if t_s.null_count() or not (t_s.diff().drop_nulls() > 0).all():
+        keys = [name for name in ("t_s", "step") if name in frame.columns]
+        frame = frame.drop_nulls("t_s").sort("t_s", maintain_order=True)
+        frame = frame.unique(keys, keep="first", maintain_order=True)
+    needed = ("t_s", "interval_s", "step")
+    return frame.select(c for c in frame if c.name in needed or c.null_count() < frame.height)
 
 
-def _order(t_s: Array, steps: Iterable[str | None] | None) -> NDArray[np.intp]:
-    """The rows to take: those with a time, in the order of time, one for each time and step."""
-    order = np.flatnonzero(np.isfinite(t_s))
-    order = order[np.argsort(t_s[order], kind="stable")]
-    if steps is not None:
-        listed = list(steps)
-        steps = [listed[row] for row in order.tolist()]
-    return order[_first_of_each(t_s[order], steps)]
-
-
-def _floats(values: Any) -> Array:
-    """As floats; NaN for what is not a finite number. Not copied unless something is replaced."""
+def _series(name: str, values: Any, dtype: type[pl.DataType]) -> pl.Series:
+    """As a column; null for what is not a finite number."""
+    if dtype != pl.Float64:
+        return pl.Series(name, list(values), dtype=dtype, strict=False)
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         numbers = pl.Series(values, dtype=pl.Float64, strict=False).to_numpy(writable=True)
-    return np.where(np.isinf(numbers), np.nan, numbers) if np.isinf(numbers).any() else numbers
-
-
-def _first_of_each(t_s: Array, steps: Sequence[str | None] | None) -> NDArray[np.bool_]:
-    """Whether a row, in the order of time, is the first of its time (and of its step)."""
-    fresh: NDArray[np.bool_] = np.diff(t_s, prepend=np.nan) != 0
-    if steps is None or fresh.all():
-        return fresh
-    seen: set[str | None] = set()
-    for index in range(len(t_s)):
-        if fresh[index]:
-            seen.clear()
-        fresh[index] = steps[index] not in seen
-        seen.add(steps[index])
-    return fresh
+    if np.isinf(numbers).any():
+        numbers = np.where(np.isinf(numbers), np.nan, numbers)
+    return pl.Series(name, numbers, dtype=dtype, nan_to_null=True)

@@ -1,13 +1,12 @@
 """Repeated reports of a tool: which lines are one report, and when each of them was.
 
 A reader of a layout hands the parts of reports to :class:`ReportReader`, in the file's order;
-:func:`logs_of` finds their times and makes the logs. iostat, vmstat, `zpool iostat` and loops
-around `/proc/diskstats` share it.
+:func:`logs_of` finds their times and makes the logs.
 """
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -20,17 +19,66 @@ from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Words
+from heatsoak.importer.timestamps import Times
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
 #: A total in the report's own unit tells how long the interval was from here on.
 _MIN_TOTAL = 50.0
 #: A clock may be set back this far within a run.
 _SET_BACK_S = 5.0
+#: Reports that are found by their times are of two runs if they are this many intervals apart.
+_MAX_GAP_INTERVALS = 3.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the words of a row are.
+
+    Attributes:
+        headers: of its words, one each.
+        columns: those of a device.
+        device_at: where the device's name stands; None where rows are of all devices together.
+        cpu: places of shares of the processors' time, and 1 for those of work, -1 for others.
+    """
+
+    headers: Sequence[str]
+    columns: Sequence[sysstat.ReportColumn] = ()
+    device_at: int | None = None
+    cpu: tuple[tuple[int, float], ...] = ()
+
+    def cpu_pct(self, words: Sequence[str]) -> float:
+        """Return how busy the processors were."""
+        shares = sum(sysstat.scaled(words[at], scale) for at, scale in self.cpu)
+        return 100.0 + shares if self.cpu[0][1] < 0 else shares
+
+
+def table_of(
+    headers: Sequence[str],
+    known: Mapping[str, tuple[str, float]],
+    idle: Container[str] = (),
+    device: str | None = None,
+) -> Table:
+    """Return what the words below `headers` are, by a dialect's names.
+
+    `known` says which column of a recording a header is, and its scale; `idle` are headers of the
+    processors' shares without work, `device` that of the device's name.
+    """
+    return Table(
+        headers,
+        [(at, *known[h]) for at, h in enumerate(headers) if h in known and known[h][0] != CPU],
+        headers.index(device) if device in headers else None,
+        tuple((at, -1.0) for at, h in enumerate(headers) if h in idle)
+        or tuple((at, 1.0) for at, h in enumerate(headers) if known.get(h, ("",))[0] == CPU),
+    )
+
+
+#: A recording's column of how busy the processors were.
+CPU = "cpu_pct"
 
 
 @dataclass
 class Call:
-    """The reports of one call of iostat."""
+    """The reports of one call of a tool."""
 
     #: The day that its heading names.
     date: str = ""
@@ -43,22 +91,33 @@ class Call:
 
 
 class ReportReader:
-    """Takes parts of reports, in the file's order, whatever the layout."""
+    """Takes parts of reports, in the file's order, whatever the layout.
 
-    def __init__(self, source: Source, tool: str, *, counts: bool = False) -> None:
+    With `counts` values are what counters moved by: the first report has none. With `by_time` the
+    parts of a report may stand anywhere in the file, each with its time (:meth:`at`).
+    """
+
+    def __init__(
+        self, source: Source, tool: str, *, counts: bool = False, by_time: bool = False
+    ) -> None:
         self.devices = Devices(source)
-        #: Whether values are what counters moved by: the first report has none.
         self.devices.are_totals = self.counts = counts
+        self.by_time = by_time
         #: The reader's name of the format.
         self.tool = tool
         self.calls: list[Call] = []
         self.interval_s: float | None = None
-        #: Whether the last report may lack devices that iostat wrote.
+        #: Whether the last report may lack devices that the tool wrote.
         self.is_cut = False
-        self._skips_boot: bool | None = None
         #: Whether a command line says that idle devices are not shown (``-z``), if it is there.
         self.omits_idle: bool | None = None
+        #: When the machine was started again, as it is written.
+        self.restarts: dict[str, None] = {}
+        self.read_stamps: Callable[[Sequence[str], str], Times] = sysstat.read_stamps
+        self._skips_boot: bool | None = True if by_time else None
         self._reports = 0
+        self._report = -1
+        self._numbers: dict[str, int] = {}
         self._seen: set[str] = set()
         self._taken: set[tuple[str, str]] = set()
         self._has_cpu = False
@@ -75,12 +134,22 @@ class ReportReader:
         self.calls.append(Call(date, first_number=self._reports, skipped_boot=self._skips_boot))
         self._has_cpu, self._seen = False, set()
 
-    def begin_report(self, stamp: str = "") -> None:
+    def begin_report(self, stamp: str = "", length_s: float = np.nan) -> None:
         """Take what follows as a new report's."""
         self.call.stamps.append(stamp)
-        self.call.lengths_s.append(np.nan)
+        self.call.lengths_s.append(length_s)
+        self._report = self._reports
         self._reports += 1
         self._seen, self._taken, self._has_cpu = set(), set(), False
+
+    def at(self, stamp: str, length_s: float = np.nan) -> None:
+        """Take what follows as a part of the report of this time."""
+        known = self._numbers.get(stamp)
+        if known is None:
+            self.begin_report(stamp, length_s)
+            self._numbers[stamp] = self._report
+        else:
+            self._report = known
 
     def stamp(self, stamp: str) -> None:
         """Take the time that stands before a report."""
@@ -89,30 +158,50 @@ class ReportReader:
         else:
             self.begin_report(stamp)
 
-    def cpu(self, idle_pct: float, prefix: str = "") -> None:
-        """Take how idle the processors were."""
-        if not self.call.stamps or self._seen or self._has_cpu:
+    def cpu(self, busy_pct: float, prefix: str = "") -> None:
+        """Take how busy the processors were."""
+        if not self.by_time and (not self.call.stamps or self._seen or self._has_cpu):
             self.begin_report(prefix)
-        self.devices.share("cpu_pct", self._reports - 1, 100.0 - idle_pct)
+        self.share(CPU, busy_pct)
         self._has_cpu = True
+
+    def share(self, column: str, value: float) -> None:
+        """Take a value of the host."""
+        self.devices.share(column, self._report, value)
 
     def header(self, headers: Sequence[str], prefix: str = "") -> None:
         """Take the header of a table of devices."""
-        if not self.call.stamps or not self._seen.isdisjoint(headers):
-            self.begin_report(prefix)
-        self._seen.update(headers)
+        if not self.by_time:
+            if not self.call.stamps or not self._seen.isdisjoint(headers):
+                self.begin_report(prefix)
+            self._seen.update(headers)
+        self.devices.headers.update(dict.fromkeys(headers))
 
     def row(self, device: str, values: list[tuple[str, float]], prefix: str = "") -> None:
         """Take a device's values; a device that comes again begins a report.
 
         But not in one whose time is known: there it is listed twice.
         """
-        key = (device, values[0][0] if values else "")
-        is_again = key in self._taken and (not self.call.stamps[-1] or bool(prefix))
-        if not self.call.stamps or is_again:
-            self.begin_report(prefix)
-        self._taken.add(key)
-        self.devices.add(device, self._reports - 1, values)
+        if not self.by_time:
+            key = (device, values[0][0] if values else "")
+            is_again = key in self._taken and (not self.call.stamps[-1] or bool(prefix))
+            if not self.call.stamps or is_again:
+                self.begin_report(prefix)
+            self._taken.add(key)
+        self.devices.add(device, self._report, values)
+
+    def take(self, table: Table, words: Sequence[str], prefix: str = "") -> bool:
+        """Take a row's words; False where they are not such a row."""
+        if len(words) != len(table.headers):
+            return False
+        values = sysstat.values_of(table.columns, words)
+        if values is None:
+            return False
+        if table.columns:
+            self.row("" if table.device_at is None else words[table.device_at], values, prefix)
+        if table.cpu:
+            self.cpu(table.cpu_pct(words), prefix)
+        return True
 
     def length(self, total: float, rate: float) -> None:
         """Take a total and its rate, which tell how long the report's interval was."""
@@ -172,7 +261,7 @@ def logs_of(source: Source, reader: ReportReader, options: Options) -> list[Log]
         remarks.append(Remark("its writes include discards (iostat -s)", doubt=True))
     if averages and not reader.counts:
         what = "first report" if averages == 1 else "first report of each call"
-        remarks.append(Remark(f"the {what} is the average since boot (no -y): left out"))
+        remarks.append(Remark(f"the {what} is the average since boot: left out"))
     return reader.devices.logs(reader.tool, options, runs, *remarks)
 
 
@@ -185,7 +274,8 @@ def _runs(
         stamps = [stamp for call in calls for stamp in call.stamps]
     numbers = np.concatenate([call.first_number + np.arange(len(call.stamps)) for call in calls])
     of_call = np.repeat(np.arange(len(calls)), [len(call.stamps) for call in calls])
-    usual_s = _usual(np.concatenate([np.frombuffer(call.lengths_s) for call in calls]))
+    lengths_s = np.concatenate([np.frombuffer(call.lengths_s) for call in calls])
+    usual_s = _usual(lengths_s)
     is_boot = np.zeros(len(stamps), dtype=bool)
     firsts = np.cumsum([0, *(len(call.stamps) for call in calls[:-1])])
     is_boot[firsts] = [_is_since_boot(call, usual_s) for call in calls]
@@ -199,18 +289,27 @@ def _runs(
     clock: Clock = "none"
     start_unix_s: float | None = None
     interval_s = stated_interval(source, options)
-    times = sysstat.read_stamps(stamps, calls[0].date) if any(stamps) else None
-    if times is not None and np.isfinite(times.t_s).sum() > len(stamps) / 2:
+    restarts_s = np.empty(0)
+    times: Times | None = None
+    if any(stamps):
+        moments = [*stamps, *reader.restarts] if reader.restarts else stamps
+        times = reader.read_stamps(moments, calls[0].date)
+        all_s, restarts_s = times.t_s[: len(stamps)], times.t_s[len(stamps) :]
+        is_timed = reader.by_time or np.isfinite(all_s).sum() > len(stamps) / 2
+        times = times if is_timed else None
+    if times is not None:
         if times.doubt:
             remarks.append(Remark(times.doubt, True, ("time",)))
-        all_s, clock, start_unix_s = times.t_s, times.clock, times.start_unix_s
+        clock, start_unix_s = times.clock, times.start_unix_s
         is_known = np.isfinite(all_s[kept])
         if unread := int((~is_known).sum()):
             source.remark(f"{unread} reports have no time that can be read: left out")
         kept = kept[is_known]
         if not len(kept):
             raise source.error(
-                "has times only in reports without devices: nothing can be placed in time"
+                "has no report whose time can be read"
+                if reader.by_time
+                else "has times only in reports without devices: nothing can be placed in time"
             )
     else:
         options.used.add("interval_s")
@@ -218,18 +317,28 @@ def _runs(
             interval_s, how = _interval(reader, usual_s)
             remarks.append(how)
         all_s = np.cumsum(~is_boot) * interval_s
+    if reader.by_time:
+        kept = kept[np.argsort(all_s[kept], kind="stable")]
+        parts = _between_gaps(all_s[kept], restarts_s)
+    else:
+        parts = run_slices(all_s[kept], _SET_BACK_S)
     absent_is_idle = _omits_idle(reader, numbers[kept])
     runs = []
-    for part in run_slices(all_s[kept], _SET_BACK_S):
+    for part in parts:
         taken = kept[part]
         ends_s = sysstat.apart(np.maximum.accumulate(all_s[taken]))
         lasted_s = intervals(ends_s)
+        if reader.by_time:
+            stated_s = lengths_s[taken]
+            lasted_s = np.where((stated_s > 0) & (stated_s < 1e6), stated_s, lasted_s)
         # the interval of the first report began with the average since boot
         for place in np.flatnonzero(is_boot[taken - 1] & (of_call[taken - 1] == of_call[taken])):
             since_s = all_s[taken[place]] - all_s[taken[place] - 1]
             lasted_s[place] = since_s if taken[place] and since_s > 0 else lasted_s[place]
         if len(taken) == 1 and not lasted_s[0] > 0:
             lasted_s = np.full(1, interval_s or 1.0)
+            if reader.by_time:
+                lasted_s = intervals(all_s[kept])[part]
         runs.append(
             Reports(
                 ends_s,
@@ -243,6 +352,16 @@ def _runs(
             )
         )
     return runs, int(is_boot.sum())
+
+
+def _between_gaps(t_s: Array, restarts_s: Array) -> list[slice]:
+    """The stretches of rising times without a gap, and without a restart."""
+    between_s = np.diff(t_s)
+    usual_s = float(np.median(between_s)) if len(between_s) else 0.0
+    ends = np.flatnonzero(between_s > _MAX_GAP_INTERVALS * usual_s) + 1
+    after = np.searchsorted(t_s, restarts_s[np.isfinite(restarts_s)], side="right")
+    bounds = np.unique([0, *ends, *after, len(t_s)])
+    return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
 def stated_interval(source: Source, options: Options) -> float | None:

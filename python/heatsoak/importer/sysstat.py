@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -24,7 +23,7 @@ _SUFFIXES = {"s": 512.0, "B": 1.0, "k": 1024.0, "M": 1024.0**2, "G": 1024.0**3,
 _NUMBER = re.compile(r"([-+]?\d{1,40}(?:[.,٫]\d{0,40})?)([sBkMGTP%]?)", re.ASCII)
 
 _HEADING = re.compile(
-    r"(?:Linux|GNU/kFreeBSD)\s+(\S+)\s+\((.*?)\)\s+(.*?)\s*(?:_\S+_\s*(?:\((\d{1,6}) CPU\).*)?)?$"
+    r"(?:Linux|GNU/kFreeBSD)\s+\S+\s+\(.*?\)\s+(.*?)\s*(?:_\S+_\s*(?:\(\d{1,6} CPU\).*)?)?$"
 )
 #: Letters that some locales write dates and times with.
 _DATE_LETTERS = str.maketrans(
@@ -45,20 +44,15 @@ ReportColumn = tuple[int, str, float]
 _JSON_LINES = ('{"disk_device"', '"timestamp"')
 
 
-@dataclass(frozen=True)
-class ReportHeader:
-    """A report's first line: ``Linux 6.1.0 (host)  11/21/2026  _x86_64_  (8 CPU)``."""
+def date_in_heading(line: str) -> str | None:
+    """Return the date of a report's first line: ``Linux 6.1.0 (host)  11/21/2026  _x86_64_``.
 
-    release: str
-    date: str
-
-
-def heading(line: str) -> ReportHeader | None:
-    """Return the heading that `line` is, if it is one."""
+    As :func:`stamp` gives it; None where the line is none.
+    """
     if not line.startswith(("Linux ", "GNU/kFreeBSD")) or len(line) > 500:
         return None
     match = _HEADING.match(line.strip())
-    return ReportHeader(match.group(1), match.group(3).strip()) if match else None
+    return stamp(match.group(1)) if match else None
 
 
 def scaled(word: str, scale: float) -> float:

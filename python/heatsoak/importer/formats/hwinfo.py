@@ -4,20 +4,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from heatsoak.importer.format import Format
-from heatsoak.importer.frames import Array
-from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.runs import Rows, counts_among, logs_of
+from heatsoak.importer.formats.plain import read_columns
+from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
+from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.cells import Joined
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
-from heatsoak.importer.tables.rows import Reader, Section, Wanted, remark_unread, wanted_drives
+from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.tables.units import Unit, unit_of
 from heatsoak.importer.tables.words import names_drive
-from heatsoak.importer.timestamps import read_times
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
@@ -261,29 +257,47 @@ def _is_of_drive(found: Meaning) -> bool:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read(source: Source, options: Options) -> list[Log]:
-    layout = _layout(source)
-    if layout is None:
-        raise source.error("is not a log of HWiNFO")
-    parts: list[Rows] = []
-    remarks: dict[Remark, None] = {}
-    for number, section in enumerate(Reader(source, layout, _choose).sections()):
-        for rows in _rows(source, layout, section, options, remarks):
-            parts.append(replace(rows, goes_on=number > 0))
-    logs = logs_of("hwinfo", source.name, parts)
-    if not logs:
-        raise source.error("holds no row whose time can be read")
-    return [log.with_remarks(*remarks) for log in logs]
+class _Columns(Columns):
+    """Whose columns are whose only the footer says, when the rows are read."""
 
+    def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
+        """Return what is kept of a section with this header."""
+        found = _meanings(ungarbled(header))
+        self.labels[header, units] = self.owners[header, units] = []
+        states = {index for index, what in found.items() if what.state}
+        wanted = set(found)
+        if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
+            # only the footer, at the end, says which temperatures are a drive's
+            wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
+        numbers = dict.fromkeys(sorted(wanted - states - {0, 1}))
+        return Wanted((1,), numbers, (0, 1, *sorted(states)))
 
-def _choose(header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
-    del units
-    found = _meanings(ungarbled(header))
-    wanted = set(found)
-    if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
-        # only the footer, at the end, says which temperatures are a drive's
-        wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
-    return Wanted((1,), dict.fromkeys(sorted(wanted - {0, 1}), None), (0, 1))
+    def of(self, section: Section) -> list[ReadColumn]:
+        """Return what is read of a section; raises UsageError for neither drive nor host."""
+        header = ungarbled(section.header)
+        found = _meanings(header)
+        footer = _footer(section.footer, self._layout.delimiter, len(header))
+        drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
+        if footer is None and len(drives) > 1:
+            text = (
+                "it ends without the row that names the drives: columns are grouped by their order"
+            )
+            self.doubts.setdefault(text, ("identity", "temperature"))
+        if not drives and all(map(_is_of_drive, found.values())):
+            raise self._source.error(
+                "has no column of a drive: neither its temperature nor its read and write rate"
+            )
+        places = [(_Drive(), _host(found))] + [(drive, drive.columns) for drive in drives]
+        columns = [(0, Meaning("date"), ""), (1, Meaning("time", has_unit=False), "")]
+        for drive, own in places:
+            name = drive.name if drive in drives else ""
+            self.identities[name] = drive.identity
+            columns += [(index, replace(found[index], column=c), name) for c, index in own.items()]
+        return [
+            ReadColumn(index, header[index], replace(what, doubt="", note=""), drive)
+            for index, what, drive in columns
+            if index in section.columns or index in section.words
+        ]
 
 
 def _may_be_health(header: Sequence[str], index: int, name: str) -> bool:
@@ -295,115 +309,28 @@ def _may_be_health(header: Sequence[str], index: int, name: str) -> bool:
     return any(unit is not None and unit.kind == "flag" for unit in ahead)
 
 
-def _rows(
-    source: Source,
-    layout: Layout,
-    section: Section,
-    options: Options,
-    remarks: dict[Remark, None],
-) -> list[Rows]:
-    header = ungarbled(section.header)
-    found = _meanings(header)
-    footer = _footer(section.footer, layout.delimiter, len(header))
-    drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
-    if footer is None and len(drives) > 1:
-        text = "it ends without the row that names the drives: columns are grouped by their order"
-        remarks[Remark(f"{source.name}: {text}", True, ("identity", "temperature"))] = None
-    drives = _chosen(source, section, drives, options, remarks, found)
-    times = read_times(Joined(section.words[0], section.words[1]))
-    remark_unread(source, section, times.t_s)
-    parts = []
-    for drive in drives:
-        columns = _host(found, section)
-        states: dict[str, Array] = {}
-        for name, index in drive.columns.items():
-            what = found[index]
-            if index not in section.columns:
-                continue
-            values = section.columns[index]
-            if what.state:
-                states[name.split(".", 1)[1]] = values
-            else:
-                columns[name] = values * what.scale + what.offset
-        parts.append(Rows(times, columns, states, marks=section.marks, drive=drive.identity))
-    return parts
-
-
-def _host(found: dict[int, Meaning], section: Section) -> dict[str, Array]:
+def _host(found: dict[int, Meaning]) -> dict[str, int]:
     """One column of each kind for the host, which all its drives share."""
     best: dict[str, tuple[int, int]] = {}
     for index, what in found.items():
-        is_place = what.column in ("temp_c.ambient", "temp_c.case")
-        if (not _is_host(what) and not is_place) or index not in section.columns:
+        if _is_of_drive(what):
             continue
         name = what.column
-        if name.startswith("temp_c.") and not is_place:
-            name = "temp_c.cpu" if name.startswith("temp_c.cpu") else "temp_c.gpu"
+        if name.startswith(("temp_c.cpu", "temp_c.gpu")):
+            name = name[: len("temp_c.cpu")]
             if name != what.column and what.general > 4:
                 continue
         rank = (what.general + 10 * (name != what.column), index)
-        if name not in best or rank < best[name]:
-            best[name] = rank
-    return {
-        name: section.columns[index] * found[index].scale + found[index].offset
-        for name, (_, index) in best.items()
-    }
+        best[name] = min(best.get(name, rank), rank)
+    return {name: index for name, (_, index) in best.items()}
 
 
-def _chosen(
-    source: Source,
-    section: Section,
-    drives: list[_Drive],
-    options: Options,
-    remarks: dict[Remark, None],
-    found: dict[int, Meaning],
-) -> list[_Drive]:
-    """The drives to take: the wanted one, or those that carried load or were hot."""
-    drives = [drive for drive in drives if drive.columns]
-    if not drives and any(not _is_of_drive(what) for what in found.values()):
-        return [_Drive()]
-    if not drives:
-        raise source.error(
-            "has no column of a drive: neither its temperature nor its read and write rate"
-        )
-    if options.device:
-        wanted = wanted_drives(source, options, [drive.name for drive in drives])
-        return [drive for drive in drives if drive.name in wanted]
-    loads = [_load(drive, section) for drive in drives]
-    if max(loads) > 0:
-        kept = [
-            drive
-            for drive, load in zip(drives, loads, strict=True)
-            if counts_among(load, max(loads), _temps_c(drive, section))
-        ]
-    else:
-        kept = [drive for drive in drives if _has_readings(drive, section)] or drives
-    left = [drive.name for drive in drives if drive not in kept]
-    if left:
-        text = f"{source.name}: drives without load are left out: {', '.join(left)}"
-        remarks[Remark(text)] = None
-    return kept
-
-
-def _load(drive: _Drive, section: Section) -> float:
-    return sum(
-        float(np.nansum(np.clip(section.columns[index], 0, 1e9)))
-        for name, index in drive.columns.items()
-        if name.endswith("bw_mb_s") and index in section.columns
-    )
-
-
-def _temps_c(drive: _Drive, section: Section) -> list[Array]:
-    return [
-        section.columns[index]
-        for name, index in drive.columns.items()
-        if name.startswith("temp_c.") and index in section.columns
-    ]
-
-
-def _has_readings(drive: _Drive, section: Section) -> bool:
-    columns = (section.columns.get(index) for index in drive.columns.values())
-    return any(values is not None and bool(np.isfinite(values).any()) for values in columns)
+def _read(source: Source, options: Options) -> list[Log]:
+    layout = _layout(source)
+    if layout is None:
+        raise source.error("is not a log of HWiNFO")
+    columns = _Columns(source, layout, options, is_crowded=True)
+    return read_columns(source, layout, options, columns, "hwinfo", starts_again=True)
 
 
 FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read, priority=160)

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from heatsoak.importer import sysstat
+from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.reports import ReportReader, logs_of
+from heatsoak.importer.reports import ReportReader, Table, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import COLUMNS
 
@@ -34,7 +35,7 @@ def _recognises(source: Source) -> bool:
     return _kind(source) is not None
 
 
-def _kind(source: Source) -> Literal["text", "json", "bsd"] | None:
+def _kind(source: Source) -> Literal["text", "json", "bsd", "rows"] | None:
     before = ""
     for line in source.head_lines:
         if '"disk_device"' in line:
@@ -49,7 +50,7 @@ def _kind(source: Source) -> Literal["text", "json", "bsd"] | None:
             return "text"
         if line.strip():
             before = line
-    return None
+    return "rows" if _are_rows(source.head_lines) else None
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -60,7 +61,13 @@ def _read(source: Source, options: Options) -> list[Log]:
     elif kind == "bsd":
         _take_bsd(source, reader)
     else:
-        _take_text(source, reader)
+        headers = _headers_of(source.head_lines) if kind == "rows" else ()
+        if kind == "rows" and not headers:
+            raise source.error(
+                "holds rows of drives without the header that says what they are: keep it, as in "
+                "iostat -xty 1 | grep -E 'Device|sda'"
+            )
+        _take_text(source, reader, _table_of(["Device", *headers]) if headers else None)
     if not reader.devices.rows:
         raise source.error("holds no devices: only 'iostat' with devices (without -c) can be read")
     return logs_of(source, reader, options)
@@ -84,7 +91,7 @@ def _take_json(source: Source, reader: ReportReader) -> None:
                 sysstat.json_number(sysstat.member(value, name)) for name in ("idle", "iowait")
             )
             if idle == idle:
-                reader.cpu(idle + (0.0 if waiting != waiting else waiting))
+                reader.cpu(100.0 - idle - (0.0 if waiting != waiting else waiting))
         elif key == "disk":
             reader.header(("disk",))
         elif before == "statistics" and value == "":
@@ -121,7 +128,7 @@ def _take_bsd(source: Source, reader: ReportReader) -> None:
                 columns = sysstat.columns_of(("KB/t", "tps", "MB/s"))
                 reader.row(disk, sysstat.values_of(columns, words[at : at + 3]) or [])
             if idle_at >= 0:
-                reader.cpu(sysstat.scaled(words[idle_at], 1.0))
+                reader.cpu(100.0 - sysstat.scaled(words[idle_at], 1.0))
         elif not reader.command(line) and disks and sysstat.is_number(words[0]):
             reader.devices.unread(number)
         before = line
@@ -139,22 +146,21 @@ def _disks_of(names: str, header: str) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of devices, by its header."""
+class _Table(Table):
+    """A table of devices, by its header without the word for them, which is at 0 or -1.
 
-    headers: tuple[str, ...]
-    #: The index of the word that names the device: 0 or -1.
-    device_at: int
-    columns: list[sysstat.ReportColumn]
-    #: Columns of totals with those of their rates.
-    totals: list[tuple[int, int]]
+    Attributes:
+        totals: places of totals with those of their rates.
+    """
+
+    totals: Sequence[tuple[int, int]] = ()
 
     def split(self, words: list[str], pending: str) -> tuple[str, list[str]]:
         """Return a row's device and values; empty for what is not a row.
 
         `pending` is a device that stood alone in the line before.
         """
-        width, at = len(self.headers), self.device_at
+        width, at = len(self.headers), self.device_at or 0
         if len(words) == width + 1 and words[1 + at][0] in _DIGITS:
             return words[at], words[1:] if at == 0 else words[:-1]
         if pending and len(words) == width and words[0][0] in _DIGITS:
@@ -185,7 +191,7 @@ def _table_of(words: list[str]) -> _Table | None:
         return None
     if sum(header in COLUMNS for header in headers) < 2:
         return None
-    if not {"rtps", "KB/t"}.isdisjoint(words):
+    if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
         return None
     if not any(header.endswith("/s") or header == "tps" for header in headers):
         return None
@@ -198,12 +204,70 @@ def _table_of(words: list[str]) -> _Table | None:
         for index, header in enumerate(headers)
         if _TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
-    return _Table(tuple(headers), device_at, sysstat.columns_of(headers), totals)
+    return _Table(headers, sysstat.columns_of(headers), device_at, totals=totals)
 
 
-def _take_text(source: Source, reader: ReportReader) -> None:
-    table: _Table | None = None
-    last_header, last_table = "", table
+# --- rows that were taken out of reports ---------------------------------------------------------
+
+#: What `iostat -x` has said of each drive, by how many numbers: those of sysstat 5, 10, 11.7, 12.1
+#: and 12.3. `_` stands for the unit, which those of sizes tell: they have one of their own.
+_ROWS = {
+    11: "rrqm/s wrqm/s r/s w/s r_/s w_/s avgrq-sz avgqu-sz await svctm %util",
+    13: "rrqm/s wrqm/s r/s w/s r_/s w_/s avgrq-sz avgqu-sz await r_await w_await svctm %util",
+    15: "r/s w/s r_/s w_/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz "
+        "svctm %util",
+    20: "r/s r_/s rrqm/s %rrqm r_await rareq-sz w/s w_/s wrqm/s %wrqm w_await wareq-sz "
+        "d/s d_/s drqm/s %drqm d_await dareq-sz aqu-sz %util",
+    22: "r/s r_/s rrqm/s %rrqm r_await rareq-sz w/s w_/s wrqm/s %wrqm w_await wareq-sz "
+        "d/s d_/s drqm/s %drqm d_await dareq-sz f/s f_await aqu-sz %util",
+}  # fmt: skip
+#: Units of throughput, and how many KiB one is.
+_ROW_UNITS = {"sec": 0.5, "kB": 1.0, "MB": 1024.0}
+#: With so few numbers, or so few rows at work, they may be anything.
+_LEAST_NUMBERS, _LEAST_ROWS = 5, 3
+
+
+def _are_rows(lines: Sequence[str]) -> bool:
+    rows = [line.split() for line in lines if line.strip()]
+    return len(rows) >= _LEAST_ROWS and all(
+        len(row) == len(rows[0]) > _LEAST_NUMBERS
+        and is_disk(row[0])
+        and all(map(sysstat.is_number, row[1:]))
+        for row in rows
+    )
+
+
+def _headers_of(lines: Sequence[str]) -> Sequence[str]:
+    """Return the headers of rows without one; none where rates and sizes do not agree on them."""
+    rows = np.array(
+        [[sysstat.scaled(word, 1.0) for word in line.split()[1:]] for line in lines if line.strip()]
+    )
+    headers = _ROWS.get(rows.shape[1], "").split()
+    if not headers:
+        return ()
+    column = dict(zip(headers, rows.T, strict=True))
+    ios, moved = [column["r/s"], column["w/s"]], [column["r_/s"], column["w_/s"]]
+    if "avgrq-sz" in column:  # in sectors, of reads and writes together
+        ios, moved, kib = [sum(ios)], [sum(moved)], [column["avgrq-sz"] / 2]
+    else:
+        kib = [column["rareq-sz"], column["wareq-sz"]]
+    all_ios, all_moved, all_kib = (np.concatenate(each) for each in (ios, moved, kib))
+    worked = (all_ios >= 1) & (all_kib > 0)
+    for unit, size_kib in _ROW_UNITS.items():
+        off = np.abs(all_moved * size_kib - all_kib * all_ios)
+        # as both were rounded
+        fits = off <= 0.02 * all_kib * all_ios + 0.01 * (size_kib + all_kib + all_ios)
+        if worked.sum() >= _LEAST_ROWS and fits[worked].mean() > 0.9:
+            return [header.replace("_/s", f"{unit}/s") for header in headers]
+    return ()
+
+
+# --- sysstat's text, line by line ----------------------------------------------------------------
+
+
+def _take_text(source: Source, reader: ReportReader, table: _Table | None = None) -> None:
+    """Take the lines of reports; `table` is that of rows without headers."""
+    every, last_header, last_table = table, "", table
     is_indented = False  # whether the header begins with blanks, as all of a quoted text does
     pending = ""
     is_other = False
@@ -218,7 +282,7 @@ def _take_text(source: Source, reader: ReportReader) -> None:
         words = line.split()
         reader.is_cut = bool(words)
         if not words:
-            table, is_other, pending = None, False, ""
+            table, is_other, pending = every, False, ""
             call = reader.calls[-1] if reader.calls else None
             if call is not None and call.blanks is not None and not call.stamps:
                 call.blanks += 1
@@ -236,16 +300,15 @@ def _take_text(source: Source, reader: ReportReader) -> None:
                 continue
         if idle_at and sysstat.is_number(words[0]):
             idle = [sysstat.scaled(words[at], 1.0) for at in idle_at if at < len(words)]
-            reader.cpu(sum(idle) if len(idle) == len(idle_at) else np.nan, prefix)
+            reader.cpu(100.0 - sum(idle) if len(idle) == len(idle_at) else np.nan, prefix)
             idle_at = []
             continue
         if words[0] == "avg-cpu:" and "%idle" in words:
             idle_at = [words.index(word) - 1 for word in ("%idle", "%iowait") if word in words]
             table, pending = None, ""
             continue
-        heading = sysstat.heading(line)
-        if heading is not None:
-            reader.begin_call(sysstat.stamp(heading.date))
+        if (date := sysstat.date_in_heading(line)) is not None:
+            reader.begin_call(date)
             reader.call.blanks = 0
             table, idle_at = None, []
             continue
@@ -256,7 +319,6 @@ def _take_text(source: Source, reader: ReportReader) -> None:
                 last_header, last_table = line, found
                 is_indented = line[0].isspace()
                 reader.header(found.headers, prefix)
-                reader.devices.headers.update(dict.fromkeys(found.headers))
                 continue
             if sum(word.endswith("/s") for word in words) > 1:
                 table, is_other = None, True  # a table of file systems

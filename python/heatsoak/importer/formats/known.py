@@ -38,7 +38,6 @@ _KINDS = (
     _kind(r"disk- -+reads", "vmstat's counters of disks (-d)", _WATCH),
     _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s",
           "about processes (top, iotop or pidstat), not drives", _WATCH),
-    _kind(r"AAA,progname,", "nmon output, which is not supported", _WATCH),
     _kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
     _kind(r"sysbench \d", "sysbench output that is not of its test of files (fileio)", _WATCH),
     _kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",

@@ -1,20 +1,24 @@
-"""What vmstat, `zpool iostat` and loops around `/proc/diskstats` print, report by report."""
+"""What monitors of a whole machine print, report by report: a head that names columns, and rows.
+
+vmstat, `zpool iostat`, dstat, collectl, nmon, and loops around `/proc/diskstats`.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.format import Format
-from heatsoak.importer.log import Log, Options
+from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.readings import stamp_in
-from heatsoak.importer.reports import ReportReader, logs_of
+from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import SECTOR
+from heatsoak.importer.tables.layout import split
 
-#: vmstat's blocks are of 1024 bytes in all versions and with all its options.
-_BLOCK_MB = 1024 / 1e6
+#: Kilobytes and blocks are of 1024 bytes in all of these, in all their versions.
+_KIB = 1024 / 1e6
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
 #: A device's counters since boot: reads, writes and more of `/proc/diskstats`, perhaps behind a
@@ -31,35 +35,45 @@ def _has_line(*patterns: str) -> Callable[[Source], bool]:
     )
 
 
+def _logs(source: Source, reader: ReportReader, options: Options, *remarks: Remark) -> list[Log]:
+    if not reader.devices.rows:
+        raise source.error("holds a header, and no rows below it")
+    return [log.with_remarks(*remarks) for log in logs_of(source, reader, options)]
+
+
+# --- vmstat --------------------------------------------------------------------------------------
+
+_VMSTAT = {"bi": ("read_bw_mb_s", _KIB), "bo": ("write_bw_mb_s", _KIB)}
+
+
 def _read_vmstat(source: Source, options: Options) -> list[Log]:
     reader = ReportReader(source, "vmstat")
-    header: list[str] = []
+    table: Table | None = None
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
         words = line.split()
         if "bi" in words and "bo" in words and "r" in words:
             first = words.index("r")
-            header = [word for word in words[first:] if word.islower()]
+            table = table_of([w for w in words[first:] if w.islower()], _VMSTAT, ("id", "wa"))
             continue
-        end = first + len(header)
-        values = [sysstat.scaled(word, 1.0) for word in words[first:end]]
-        if not header or len(values) < len(header) or not np.isfinite(values).all():
-            if header and words and sysstat.is_number(words[0]):
+        if table is None:
+            continue
+        end = first + len(table.headers)
+        if len(words) < end or not all(map(sysstat.is_number, words[first:end])):
+            if words and sysstat.is_number(words[0]):
                 reader.devices.unread(number)
             continue
-        row = dict(zip(header, values, strict=True))
         reader.begin_report(sysstat.stamp(" ".join((*words[:first], *words[end:]))))
-        moved = [("read_bw_mb_s", row["bi"] * _BLOCK_MB), ("write_bw_mb_s", row["bo"] * _BLOCK_MB)]
-        reader.row("", moved)
-        if "id" in row:
-            reader.cpu(row["id"] + row.get("wa", 0.0))
-    if not reader.devices.rows:
-        raise source.error("holds a header, and no rows below it")
-    return logs_of(source, reader, options)
+        reader.take(table, words[first:end])
+    return _logs(source, reader, options)
+
+
+# --- zpool iostat --------------------------------------------------------------------------------
 
 
 def _read_zpool(source: Source, options: Options) -> list[Log]:
     reader = ReportReader(source, "zpool")
+    reader.devices.has_mapped = False
     groups = reader.devices.groups
     waits_at = 0
     above, above_indent = "", 0
@@ -94,9 +108,7 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
                 for at, of in enumerate(("read", "write"))
             ]
         reader.row(words[0], values)
-    if not reader.devices.rows:
-        raise source.error("holds a header, and no rows below it")
-    return logs_of(source, reader, options)
+    return _logs(source, reader, options)
 
 
 def _is_zfs_number(word: str) -> bool:
@@ -113,6 +125,209 @@ def _zfs_us(word: str) -> float:
     match = re.fullmatch(r"([\d.]{1,20})(ns|us|ms|s|)", word)
     scales = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "": 1e-3}
     return np.nan if match is None else sysstat.scaled(match.group(1), scales[match.group(2)])
+
+
+# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns ------------
+
+_BEGIN = re.compile(r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"', re.IGNORECASE)
+_CALL = re.compile(r'"Cmdline:","[^"]*(?:dstat|dool)')
+_PREAMBLE = ('"Author:"', '"Host:"', '"URL:"')
+_YEAR = re.compile(r'"Date:",\s*"\d{1,2} [A-Z][a-z]{2} (\d{4})')
+_DELAY = re.compile(r"(?:^|\s)([1-9]\d{0,5})(?:\s+\d{1,9})?\"")
+_DAY_MONTH = re.compile(r"(\d{1,2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
+_MONTH_DAY = re.compile(r"([A-Z][a-z]{2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
+#: By group and column, a second; `total` is of all disks together.
+_DSTAT = {
+    **dict.fromkeys(("dsk read", "disk read"), ("read_bw_mb_s", 1e-6)),
+    **dict.fromkeys(("dsk writ", "disk writ"), ("write_bw_mb_s", 1e-6)),
+    "io read": ("read_iops", 1.0),
+    "io writ": ("write_iops", 1.0),
+}
+_TOTAL = "total"
+
+
+def _read_dstat(source: Source, options: Options) -> list[Log]:
+    reader = ReportReader(source, "dstat")
+    groups: list[str] = []
+    names: list[str] = []
+    tables: dict[str, Table] = {}
+    time_at: int | None = None
+    year, is_pcp = "", False
+    for number, line in source.lines():
+        body = line.strip()
+        words = body.split(",")
+        if _BEGIN.match(body) or body.startswith('"Cmdline:"'):
+            is_pcp = is_pcp or body.lower().startswith('"pcp')
+            if body.startswith('"C'):
+                date, delay = _YEAR.search(body), _DELAY.search(body.split(",,,,")[0])
+                year = date.group(1) if date is not None else ""
+                reader.interval_s = float(delay.group(1)) if delay is not None else 1.0
+            groups, tables = [], {}
+        elif body.startswith(_PREAMBLE):
+            groups = []
+        elif body.startswith('"'):
+            texts = split(body, ",")
+            if not groups:
+                for text in texts:
+                    groups.append(text or (groups[-1] if groups else ""))
+                continue
+            tables, time_at = _dstat_tables(groups, texts)
+            groups, names = [], texts
+            reader.begin_call("")
+        elif any(tables) and body[:1] not in ("", '"'):
+            if len(words) != len(names):
+                reader.devices.unread(number)
+                continue
+            reader.begin_report("" if time_at is None else _dated(words[time_at].strip('"'), year))
+            for device, table in tables.items():
+                if device:
+                    reader.row(device, sysstat.values_of(table.columns, words) or [])
+                elif table.cpu:
+                    reader.share(CPU, table.cpu_pct(words))
+    if not any(tables) and not reader.devices.rows:
+        raise source.error("holds no disks: 'dstat --time --disk --io --output FILE' records them")
+    reader.devices.groups.add(_TOTAL)
+    remarks = []
+    if set(reader.devices.rows) == {_TOTAL}:
+        reader.devices.rows = {"": reader.devices.rows[_TOTAL]}
+    if is_pcp:
+        remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",)))
+    return _logs(source, reader, options, *remarks)
+
+
+def _dstat_tables(
+    groups: Sequence[str], names: Sequence[str]
+) -> tuple[dict[str, Table], int | None]:
+    """Return a table for each device, that of the processors under "", and the time's place."""
+    columns: dict[str, list[sysstat.ReportColumn]] = {}
+    idle: list[tuple[int, float]] = []
+    time_at: int | None = None
+    for at, (group, name) in enumerate(zip(groups, names, strict=False)):
+        word = name.rpartition(":")[2]
+        kind, _, device = group.partition("/")
+        if (known := _DSTAT.get(f"{kind} {word}")) is not None:
+            columns.setdefault(device or _TOTAL, []).append((at, *known))
+        elif word == "util" and group:
+            columns.setdefault(group, []).append((at, "busy_pct", 1.0))
+        elif word in ("idl", "wai") and group in ("total cpu usage", "total usage"):
+            idle.append((at, -1.0))
+        elif word in ("time", "date/time", "epoch") and (time_at is None or word == "epoch"):
+            time_at = at
+    tables = {device: Table(names, own) for device, own in columns.items()}
+    return tables | ({"": Table(names, cpu=tuple(idle))} if idle else {}), time_at
+
+
+def _dated(word: str, year: str) -> str:
+    """A time with the year of the preamble: ``21-11 10:21:53``, ``Nov-21 10:21:53``."""
+    if not year:
+        return word
+    word = _DAY_MONTH.sub(rf"{year}-\2-\1 \3", word)
+    return _MONTH_DAY.sub(rf"\2 \1 {year} \3", word)
+
+
+# --- collectl ------------------------------------------------------------------------------------
+
+#: By the header, and its number among those of the same name: reads come before writes.
+_COLLECTL = {
+    "KBRead": ("read_bw_mb_s", _KIB), "Reads": ("read_iops", 1.0),
+    "KBWrit": ("write_bw_mb_s", _KIB), "KBWrite": ("write_bw_mb_s", _KIB),
+    "Writes": ("write_iops", 1.0), "cpu": (CPU, 1.0),
+    "KBytes": ("read_bw_mb_s", _KIB), "KBytes 2": ("write_bw_mb_s", _KIB),
+    "IOs": ("read_iops", 1.0), "IOs 2": ("write_iops", 1.0),
+    "QLen": ("queue", 1.0), "Util": ("busy_pct", 1.0),
+}  # fmt: skip
+#: With waits of reads and of writes the third is of both.
+_COLLECTL_WAITS = {"Wait": ("read_lat_us", 1e3), "Wait 2": ("write_lat_us", 1e3)}
+_RECORD = re.compile(r"### RECORD +\d+ >>> .* <<< \((\d{9,10}(?:\.\d+)?)\)")
+_COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBytes|User .*Idle )")
+_ROUNDED = re.compile(r"(\d{1,9})([KMG])")
+_THOUSANDS = {"K": 1e3, "M": 1e6, "G": 1e9}
+
+
+def _read_collectl(source: Source, options: Options) -> list[Log]:
+    reader = ReportReader(source, "collectl")
+    reader.begin_call("")
+    reader.call.skipped_boot = True
+    table: Table | None = None
+    before = ""
+    has_records = False  # a line above each report tells its time
+    for number, line in source.lines():
+        if _COLLECTL_HEAD.match(line):
+            table = _collectl_table(line.lstrip("# ").split())
+        elif line.startswith("#"):
+            if (record := _RECORD.match(line)) is not None:
+                has_records = True
+                reader.stamp(record[1])
+            table = table if record is None and "<-" in line else None
+        elif table is not None and line.strip():
+            words = [_unrounded(word) for word in line.split()]
+            timed = zip(table.headers, words, strict=False)
+            stamp = " ".join(word for header, word in timed if header in ("Date", "Time"))
+            is_read = bool(table.columns or table.cpu) and len(words) == len(table.headers)
+            if stamp != before and is_read and not has_records:
+                before = stamp
+                reader.stamp(stamp)
+            if not is_read or not reader.take(table, words):
+                reader.devices.unread(number)
+    return _logs(source, reader, options)
+
+
+def _collectl_table(words: list[str]) -> Table:
+    counted: dict[str, int] = {}
+    headers = []
+    for word in words:
+        counted[word] = counted.get(word, 0) + 1
+        headers.append(f"{word} {counted[word]}" if counted[word] > 1 else word)
+    waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
+    is_cpu = "KBytes" not in headers and "Idle" in headers
+    return table_of(headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name")
+
+
+def _unrounded(word: str) -> str:
+    match = _ROUNDED.fullmatch(word)
+    return word if match is None else str(float(match[1]) * _THOUSANDS[match[2]])
+
+
+# --- nmon: a line for each quantity, with all disks in it, and a line that says when --------------
+
+_NMON = {
+    "DISKREAD": ("read_bw_mb_s", _KIB), "DISKWRITE": ("write_bw_mb_s", _KIB),
+    "DISKBUSY": ("busy_pct", 1.0), "DISKXFER": ("iops", 1.0),
+    "DISKREADSERV": ("read_lat_us", 1e3), "DISKWRITESERV": ("write_lat_us", 1e3),
+}  # fmt: skip
+_SNAPSHOT = re.compile(r"T\d{1,9}")
+
+
+def _read_nmon(source: Source, options: Options) -> list[Log]:
+    reader = ReportReader(source, "nmon", by_time=True)
+    moments: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
+    for number, line in source.lines():
+        words = line.strip().split(",")
+        known = _NMON.get(words[0].rstrip("0123456789"))  # a line has 150 disks at most
+        if len(words) < 3:
+            continue
+        if words[0] == "ZZZZ":
+            moments[words[1]] = " ".join((*words[3:4], words[2])).title()
+        elif known is not None or words[0] == "CPU_ALL":
+            if not _SNAPSHOT.fullmatch(words[1]):
+                names[words[0]] = words[2:]
+                continue
+            reader.at(words[1])
+            values = dict(zip(names.get(words[0], ()), words[2:], strict=False))
+            if known is None:
+                idle = [sysstat.scaled(values.get(name, ""), 1.0) for name in ("Idle%", "Wait%")]
+                reader.share(CPU, 100.0 - sum(idle))
+                continue
+            for device, word in values.items():
+                reader.row(device, [(known[0], sysstat.scaled(word, known[1]))])
+            if not values:
+                reader.devices.unread(number)
+    reader.read_stamps = lambda words, _: sysstat.read_stamps([moments.get(w, "") for w in words])
+    return _logs(source, reader, options)
+
+
+# --- /proc/diskstats in a loop, or as collectl keeps it ------------------------------------------
 
 
 def _read_diskstats(source: Source, options: Options) -> list[Log]:
@@ -172,3 +387,16 @@ DISKSTATS = Format(
     _read_diskstats,
     priority=132,
 )
+DSTAT = Format(
+    "dstat",
+    "dstat",
+    lambda source: any(
+        _BEGIN.match(line.strip()) or _CALL.match(line) for line in source.head_lines[:50]
+    ),
+    _read_dstat,
+    priority=150,
+)
+COLLECTL = Format(
+    "collectl", "collectl", _has_line(_COLLECTL_HEAD.pattern), _read_collectl, priority=131
+)
+NMON = Format("nmon", "nmon", _has_line(r"^AAA,progname,"), _read_nmon, priority=131)

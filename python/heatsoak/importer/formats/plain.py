@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -25,6 +25,7 @@ from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
+    MAX_IOPS,
     MAX_MB_S,
     VOLTAGE,
     temperature_by_size,
@@ -35,7 +36,7 @@ from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.tables.units import split_unit
-from heatsoak.importer.tables.words import TOKENS, direction_of, has_any, slug, tokens_of
+from heatsoak.importer.tables.words import TIMES, TOKENS, direction_of, has_any, slug, tokens_of
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -45,8 +46,8 @@ _MAX_INTERVAL_S = 6 * 3600.0
 _DSTAT_COLUMN = "writ"
 #: Rows given as values by name: so many tell which columns there are.
 _FIRST_ROWS, _MAX_COLUMNS = 50, 2000
-#: More I/Os a second than a drive can do; less than a counter of bytes or KiB grows at work.
-_MAX_IOPS, _LEAST_GROWTH = 5e7, 1e3
+#: Less than a counter of bytes or KiB grows at work.
+_LEAST_GROWTH = 1e3
 #: With fewer rows a column's texts may count them or not.
 _MIN_ROWS = 10
 
@@ -90,18 +91,12 @@ def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) 
 
 
 def read_table(
-    source: Source,
-    layout: Layout,
-    options: Options,
-    format_name: str,
-    *,
-    starts_again: bool = False,
-    is_crowded: bool = False,
+    source: Source, layout: Layout, options: Options, format_name: str, *, is_crowded: bool = False
 ) -> list[Log]:
     """Return the runs of a table whose headers say what its columns are.
 
-    With `starts_again` a repeated header starts a new run; with `is_crowded` most temperatures are
-    not a drive's, and only those that say so are taken.
+    With `is_crowded` it is of a monitor: a repeated header starts a new run, and as most
+    temperatures are not a drive's, only those that say so are taken.
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
@@ -109,6 +104,19 @@ def read_table(
             f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
     columns = Columns(source, layout, options, is_crowded=is_crowded)
+    return read_columns(source, layout, options, columns, format_name, starts_again=is_crowded)
+
+
+def read_columns(
+    source: Source,
+    layout: Layout,
+    options: Options,
+    columns: Columns,
+    format_name: str,
+    *,
+    starts_again: bool,
+) -> list[Log]:
+    """Return the runs of a table; with `starts_again` a repeated header begins a run."""
     table = _Table(source, layout, options, columns)
     reader = Reader(source, layout, columns.choose)
     parts = []
@@ -138,7 +146,7 @@ class _Table:
     def rows(self, section: Section) -> list[Rows]:
         """Return the rows of a section, by device where its headers or a column name some."""
         heading = section.header, section.units
-        columns = self._columns.by_heading[heading]
+        columns = self._columns.of(section)
         by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
@@ -166,7 +174,7 @@ class _Table:
                 steps=self._labels(section, by_role.get("step")),
                 runs=self._labels(section, by_role.get("run")) or self._setups(labels),
                 has_passes=_has_passes(section.header),
-                drive={"path": device} if device else {},
+                drive=self._columns.identities.get(device, {"path": device}),
             )
             owners = self._owners(section, times, by_role)
             words = [] if direction is None else list(section.words[direction.index])
@@ -175,8 +183,9 @@ class _Table:
                 if direction is not None:
                     rows = _pivoted(rows, words if one is None else _picked(words, one))
                 parts.append(rows)
-        shared = {column.meaning.column for column in by_device.get("", [])} if wanted else ()
-        return self._busy(parts, shared) if len(parts) > 1 else parts
+        named = {column.meaning.column for column in columns if column.device}
+        shared = {column.meaning.column for column in by_device.get("", [])} - named
+        return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
 
     def _owners(
         self, section: Section, times: Times, by_role: dict[str, ReadColumn]
@@ -239,19 +248,20 @@ class _Table:
             + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
-        most = max(loads)
         kept, left = [], []
         for part, load in zip(parts, loads, strict=True):
-            own = (n for n in part.columns if n.startswith("temp_c.") and n not in shared)
-            if counts_among(load, most, map(part.columns.__getitem__, own)):
+            own = {name: v for name, v in part.columns.items() if name not in shared}
+            warmth = (values for name, values in own.items() if name.startswith("temp_c."))
+            has_values = any(np.isfinite(v).any() for v in [*own.values(), *part.totals.values()])
+            if has_values and counts_among(load, max(loads), warmth):
                 kept.append(part)
             else:
-                left.append(str(part.drive.get("path")))
-        if left:
+                left.append(_name_of(part.drive))
+        if kept and left:
             self._columns.notes.setdefault(
                 f"drives without load are left out: {', '.join(left[:20])}"
             )
-        return kept
+        return kept or parts
 
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None
@@ -273,7 +283,7 @@ class _Table:
 
     def _times(self, section: Section, by_role: dict[str, ReadColumn]) -> Times:
         rows = len(section)
-        if self._columns.interval_s is not None and not {"time", "date", "uptime"} & set(by_role):
+        if self._columns.interval_s is not None and by_role.keys().isdisjoint(TIMES):
             return Times(
                 np.arange(1.0, rows + 1) * np.float64(self._columns.interval_s), "none", None
             )
@@ -362,7 +372,6 @@ class _Table:
                     states[name.split(".", 1)[1]] = throttling[0]
                 continue
             raw = raws[column.index]
-            self._refuse_impossible(column, raw)
             if what.is_total:
                 totals[name] = raw * what.scale
                 self._columns.notes.setdefault(what.note)
@@ -395,25 +404,6 @@ class _Table:
             self._columns.notes.setdefault("power is voltage times current")
         return values, states, totals
 
-    def _refuse_impossible(self, column: ReadColumn, raw: Array) -> None:
-        """A mapping that makes a rate which no drive can have is an oversight."""
-        key, what = self._columns.mapped.get(column.index, ""), column.meaning
-        known = raw[np.isfinite(raw) & (raw > 0)] if what.column.endswith("bw_mb_s") else raw[:0]
-        usual = float(np.median(known)) if key and len(known) else 0.0
-        if usual * what.scale > MAX_MB_S:
-            is_count = _only_grows(what, raw)
-            unit = {1e-6: "b", 1.024e-3: "kib"}.get(unit_by_magnitude([raw])[1], "b")
-            way = what.column.removesuffix("bw_mb_s")
-            raise self._source.error(
-                f"'{column.header}' as {key} is {usual * what.scale:,.0f} MB/s, which no drive "
-                "can do: "
-                + (
-                    f"it is a counter, of which rates are made without --map {key}"
-                    if is_count
-                    else f"--map '{way}{unit}_s={column.header}' may be meant"
-                )
-            )
-
     def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
         """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
         if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
@@ -431,7 +421,7 @@ def _only_grows(what: Meaning, raw: Array) -> bool:
         return False
     grown = np.diff(known)
     is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
-    most = _MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
+    most = MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
     if what.has_unit:
         return is_count and float(np.median(known)) > most
     usual = float(np.median(grown))
@@ -447,6 +437,11 @@ def _has_passes(header: Sequence[str]) -> bool:
         if unit is not None and unit.kind == "time" and unit.scale >= 1.0:
             ways.add(None if has_any(tokens_of(rest), "latency") else direction_of(rest))
     return {"read", "write"} <= ways
+
+
+def _name_of(drive: Mapping[str, str]) -> str:
+    serial = f" ({drive['serial']})" if drive.get("serial") else ""
+    return str(drive.get("path") or drive.get("model")) + serial
 
 
 def _identity(header: str) -> str:
@@ -547,16 +542,14 @@ def _has_uptime(layout: Layout) -> bool:
 def _names_itself(source: Source, layout: Layout) -> bool:
     above = source.head_lines[: layout.line - 1]
     roles = {found.column for name in layout.header[:3] if (found := meaning(name))}
-    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(
-        ("date", "time", "uptime")
-    )
+    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(TIMES)
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:
     layout = None if _is_html(source) else layout_of(source)
     if layout is None:
         raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
-    return read_table(source, layout, options, "aida64", starts_again=True, is_crowded=True)
+    return read_table(source, layout, options, "aida64", is_crowded=True)
 
 
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)

@@ -19,15 +19,16 @@ from heatsoak.importer.tables.derived import (
     VOLTAGE,
     is_warmth,
     total,
-    unit_by_magnitude,
+    unit_key,
     voltage_and_current,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
-from heatsoak.importer.tables.rows import Wanted
+from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
     ROLES,
+    TIMES,
     TOKENS,
     direction_of,
     has_any,
@@ -74,8 +75,8 @@ class Columns:
             may come again above another one.
         labels: the indices of texts that may say how a run was made, by the heading, too.
         owners: likewise, of those that may say whose a row is.
+        identities: of the devices that columns belong to, where more than a name is known.
         interval_s: between rows, where a mapping states it.
-        mapped: what a mapping says of a column, by its index.
         doubts: how uncertain columns were read, and what that touches.
         notes: what else is to be said of the table.
     """
@@ -91,10 +92,10 @@ class Columns:
         self.doubts: dict[str, tuple[Touched, ...]] = {}
         self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
-        self.mapped: dict[int, str] = {}
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
         self.owners: dict[SectionHeader, list[int]] = {}
+        self.identities: dict[str, dict[str, str]] = {"": {}}
 
     def remarks(self, name: str) -> list[Remark]:
         """Return the doubts and notes, under a file's name."""
@@ -107,6 +108,10 @@ class Columns:
             Remark(f"{name}: {text}") for text in self.notes
         ]
 
+    def of(self, section: Section) -> list[ReadColumn]:
+        """Return what is read of a section."""
+        return self.by_heading[section.header, section.units]
+
     def choose(self, header: tuple[str, ...], units: tuple[str, ...]) -> Wanted:
         """Return what is kept of a section with this header."""
         try:
@@ -116,7 +121,7 @@ class Columns:
                 raise
             return Wanted((), {})  # only what stands below a header in the middle is lost
         self.by_heading[header, units] = columns
-        keys = [c.index for c in columns if c.meaning.column in ("time", "date", "uptime")]
+        keys = [c.index for c in columns if c.meaning.column in TIMES]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
         labels = self._labels_of_runs(header, {c.index for c in columns})
         self.labels[header, units] = labels
@@ -151,10 +156,10 @@ class Columns:
                 continue
             if self._is_crowded and not _is_known(found, name):
                 continue
-            if found.column in ("time", "date", "uptime") and "time" in named & set(self._mapping):
+            if found.column in TIMES and "time" in named & set(self._mapping):
                 continue
             columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
-        if not any(c.meaning.column in ("time", "date", "uptime") for c in columns):
+        if not any(c.meaning.column in TIMES for c in columns):
             columns += untimed[:1]
         if texts:
             shown = ", ".join(texts[:_MAX_SHOWN]) + (", ..." if len(texts) > _MAX_SHOWN else "")
@@ -200,14 +205,14 @@ class Columns:
 
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
-        timed = any(c.meaning.column in ("time", "date", "uptime") for c in columns)
+        timed = any(c.meaning.column in TIMES for c in columns)
         layout = replace(self._layout, header=header)
         if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
             if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
                 continue
-            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
             if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
                 columns[:] = [c for c in columns if c.index != index]
@@ -227,7 +232,7 @@ class Columns:
         found = []
         own = {Path(self._source.name).name, Path(self._source.name).stem, self._source.name}
         for index, name in enumerate(header):
-            cells = [row[index].strip() for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
             if device_and_name(name)[0]:
@@ -272,7 +277,6 @@ class Columns:
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
             self._used.add(key)
-            self.mapped[index] = key
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
@@ -281,8 +285,7 @@ class Columns:
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
             return columns
         for column in times:
-            cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
-            if read_times(cells[:3]).clock != "none":
+            if read_times(self._layout.cells(column.index)[:3]).clock != "none":
                 dated = replace(column, meaning=Meaning("date", has_unit=False))
                 return [dated if c is column else c for c in columns]
         return columns
@@ -336,8 +339,7 @@ class Columns:
         return column.meaning.general < other.meaning.general
 
     def _is_zero(self, column: ReadColumn) -> bool:
-        cells = [row[column.index] for row in self._layout.rows if column.index < len(row)]
-        return not any(cell.strip().strip("0.,") for cell in cells)
+        return not any(cell.strip("0.,") for cell in self._layout.cells(column.index))
 
     def _in_bytes(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """``w_per_s`` beside ``wIOPS`` is in bytes; ``writes`` beside bytes are not.
@@ -434,7 +436,7 @@ class Columns:
         for index, name in enumerate(header):
             is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
             found = meaning(f"{name} temp") if is_bare else None
-            cells = [row[index] for row in self._layout.rows if index < len(row)]
+            cells = self._layout.cells(index)
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
             if not TOKENS["not_warm"].isdisjoint(tokens_of(name)):
@@ -460,7 +462,7 @@ def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning |
         unit = _unit_in_cells(layout, index)
     name = device_and_name(header)[1]
     found = meaning(name, unit)
-    values = [row[index] for row in layout.rows if index < len(row)]
+    values = layout.cells(index)
     if found is not None and found.column == "device" and any(map(is_value, values)):
         return None
     is_direction = found is not None and found.column == "direction"
@@ -473,20 +475,19 @@ def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
     """Whether cells may be what a header says: texts are neither times nor measured."""
     if what.state:
         return True
-    cells = [row[index] for row in layout.rows if index < len(row)]
+    cells = layout.cells(index)
     told = [cell for cell in cells if cell.strip() and not is_unknown(cell)]
     if what.is_role:
-        is_time = what.column in ("time", "date", "uptime")
+        is_time = what.column in TIMES
         return not is_time or not told or any(is_timed(cell) for cell in told)
     return not told or any(is_value(cell) or state_of(cell) is not None for cell in told)
 
 
 def _unit_in_cells(layout: Layout, index: int) -> str:
-    for row in layout.rows[:3]:
-        if index < len(row):
-            match = re.match(r"^\s*[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", row[index])
-            if match is not None and unit_of(match.group(1)) is not None:
-                return match.group(1)
+    for cell in layout.cells(index)[:3]:
+        match = re.match(r"^[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", cell)
+        if match is not None and unit_of(match.group(1)) is not None:
+            return match.group(1)
     return ""
 
 
@@ -584,7 +585,8 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
         suited = [index for index in free if _suits(key, layout, index)]
         if suited:
             free.remove(suited[0])
-            key = f"write_{_unit_of(layout, suited[0])}" if key == "write_mb_s" else key
+            if key == "write_mb_s":
+                key = f"write_{_unit_of(layout, suited[0])}"
             pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
     if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
         return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
@@ -592,17 +594,13 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
 
 
 def _has_time(found: Container[str]) -> bool:
-    return any(role in found for role in ("time", "date", "uptime"))
-
-
-def _cells(layout: Layout, index: int) -> list[str]:
-    return [row[index].strip() for row in layout.rows if index < len(row)]
+    return any(role in found for role in TIMES)
 
 
 def _is_free(layout: Layout, index: int) -> bool:
     """Whether a column may be anything: it has values, and its name is of nothing known."""
     name = layout.header[index] if layout.header else ""
-    cells = _cells(layout, index)
+    cells = layout.cells(index)
     if not cells or not is_value(cells[0]) or len(name) > 60 or (layout.header and not name):
         return False
     other = {word for kind in _OTHERS for word in TOKENS[kind]}
@@ -617,7 +615,7 @@ _OTHERS = ("cpu", "gpu", "not_power", "not_load", "not_moved")
 
 def _suits(key: str, layout: Layout, index: int) -> bool:
     """Whether a column's values may be times, a throughput or a drive's temperature."""
-    cells = [cell for cell in _cells(layout, index) if cell]
+    cells = [cell for cell in layout.cells(index) if cell]
     numbers = [float(cell) for cell in cells if _PLAIN.fullmatch(cell)]
     grows = all(b > a for a, b in pairwise(numbers))
     if key == "time":
@@ -632,8 +630,7 @@ def _suits(key: str, layout: Layout, index: int) -> bool:
 
 def _unit_of(layout: Layout, index: int) -> str:
     """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
-    numbers = np.abs([float(cell) for cell in _cells(layout, index) if cell])
-    return {"MB/s": "mb_s", "KiB/s": "kib_s"}.get(unit_by_magnitude([numbers])[0], "b_s")
+    return unit_key(np.array([float(cell) for cell in layout.cells(index) if cell]))
 
 
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
@@ -644,7 +641,7 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
     devices = {column.index for column in columns if column.meaning.column == "device"}
     tests = []
     for index, name in enumerate(layout.header):
-        cells = _cells(layout, index)
+        cells = layout.cells(index)
         is_text = all(cell and not is_value(cell) and state_of(cell) is None for cell in cells)
         if index in devices or len(cells) < MIN_ROWS_EACH:
             continue

@@ -5,18 +5,15 @@ the processors (`-u`), and temperatures (`-m TEMP`).
 """
 
 import re
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from heatsoak.importer import sysstat
-from heatsoak.importer.block_devices import Devices, Reports
 from heatsoak.importer.format import Format
-from heatsoak.importer.frames import intervals
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Log, Options
+from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import COLUMNS
 from heatsoak.importer.timestamps import Times
@@ -25,8 +22,6 @@ from heatsoak.importer.timestamps import Times
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
 #: A device that stands for all of them: rows of `sar -b`.
 _ALL = ""
-#: Samples that are this many intervals apart are two runs.
-_MAX_GAP_INTERVALS = 3.0
 _DAY_S = 86400.0
 _RESTART = re.compile(r"LINUX.RESTART")
 _TIME = re.compile(
@@ -71,18 +66,19 @@ def _read(source: Source, options: Options) -> list[Log]:
         raise source.error(
             "is sar's binary file: 'sadf -d FILE -- -d -u > FILE.csv' makes one to import"
         )
-    reader = _Reader(source)
-    kind = _kind(source)
-    if kind == "csv":
-        _take_csv(source, reader)
-    elif kind == "pairs":
-        _take_pairs(source, reader)
-    elif kind == "json":
-        _take_json(source, reader)
-    else:
-        return _logs_of(source, reader, options, _take_text(source, reader))
-    stamps = [sysstat.stamp(word) for word in (*reader.numbers, *reader.restarts)]
-    return _logs_of(source, reader, options, sysstat.read_stamps(stamps))
+    reader = ReportReader(source, "sar", by_time=True)
+    has_averages = _TAKE[_kind(source) or "text"](source, reader)
+    devices = reader.devices
+    together = devices.rows.pop(_ALL, None)
+    if together is not None and not devices.rows:
+        devices.rows[_ALL] = together
+    if not devices.rows:
+        if not any(name.startswith("temp_c.") for name in devices.host):
+            what = "only averages" if has_averages and not reader.calls else "no devices"
+            raise source.error(f"holds {what}: 'sar -d' with an interval reports on devices")
+        for number in range(len(reader.call.stamps)):
+            devices.add(_ALL, number, [])
+    return logs_of(source, reader, options)
 
 
 FORMAT = Format("sar", "sar", _recognises, _read, priority=120)
@@ -90,48 +86,32 @@ FORMAT = Format("sar", "sar", _recognises, _read, priority=120)
 
 # --- rows ----------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class _Table:
-    """A header: what it is of, where the item's name stands (-1 for last), and its columns.
-
-    Of processors `places` are those of idle and waiting, of temperatures degrees and the device.
-    """
-
-    kind: Literal["disk", "io", "cpu", "temp", "other"]
-    headers: Sequence[str]
-    item_at: int | None = None
-    columns: list[sysstat.ReportColumn] = field(default_factory=list)
-    places: tuple[int, ...] = ()
-
-    @property
-    def width(self) -> int:
-        return len(self.headers)
+#: Headers of what stands in a row's first column, or in its last; a table of others is not read.
+_ITEMS = ("DEV", "CPU", "TEMP")
+_IDLE = ("%idle", "%iowait")
+#: What a temperature's table has.
+_WARMTH = ("degC", "DEVICE")
 
 
-_ITEM_HEADERS: dict[str, Literal["disk", "cpu", "temp"]] = {
-    "DEV": "disk", "CPU": "cpu", "TEMP": "temp",
-}  # fmt: skip
-
-
-def _table_of(words: Sequence[str]) -> _Table | None:
+def _table_of(words: Sequence[str]) -> Table | None:
     """Return the table whose header these words are; None for what is not a header."""
-    if not any(word[:1].isalpha() or word[:1] == "%" for word in words):
+    are_words = [word[:1].isalpha() or word[:1] == "%" for word in words]
+    if not any(are_words):
         return None
-    item_at = next((at for at in (0, len(words) - 1) if words[at] in _ITEM_HEADERS), None)
-    kind = None if item_at is None else _ITEM_HEADERS[words[item_at]]
-    if kind == "cpu" and "%idle" in words:
-        places = tuple(words.index(word) for word in ("%idle", "%iowait") if word in words)
-        return _Table("cpu", words, item_at, places=places)
-    if kind == "temp" and "degC" in words and "DEVICE" in words:
-        return _Table("temp", words, item_at, places=(words.index("degC"), words.index("DEVICE")))
-    if kind == "disk" and (columns := sysstat.columns_of(words)):
-        return _Table("disk", words, item_at, columns)
-    if kind is None and "rtps" in words:
-        return _Table("io", words, columns=_io_columns(words))
-    if kind is None and not all(word[:1].isalpha() or word[:1] == "%" for word in words):
-        return None
-    return _Table("other", words)
+    item = next((words[at] for at in (0, -1) if words[at] in _ITEMS), None)
+    if item == "CPU" and "%idle" in words:
+        return table_of(words, {}, _IDLE, item)
+    if item == "TEMP" and set(words) >= set(_WARMTH):
+        return table_of(words, {}, (), item)
+    if item == "DEV" and (columns := sysstat.columns_of(words)):
+        return Table(words, columns, words.index(item))
+    if item is None and "rtps" in words:
+        return Table(words, _io_columns(words))
+    return Table(words) if item is not None or all(are_words) else None
+
+
+def _is_read(table: Table) -> bool:
+    return bool(table.columns) or table.device_at is not None
 
 
 def _io_columns(headers: Sequence[str]) -> list[sysstat.ReportColumn]:
@@ -139,78 +119,51 @@ def _io_columns(headers: Sequence[str]) -> list[sysstat.ReportColumn]:
     return [column for column in sysstat.columns_of(headers) if column[1] != "iops"]
 
 
-class _Reader:
-    """Takes rows of any layout; all of one time are a report."""
-
-    def __init__(self, source: Source) -> None:
-        self.devices = Devices(source)
-        self.numbers: dict[Any, int] = {}
-        self.lasted_s = array("d")
-        self.restarts: list[Any] = []
-        self.has_averages = False
-
-    def number(self, time: Any, lasted_s: float = np.nan) -> int:
-        """Return the number of the report of this time."""
-        number = self.numbers.get(time)
-        if number is None:
-            number = self.numbers[time] = len(self.lasted_s)
-            self.lasted_s.append(lasted_s)
-        return number
-
-    def header(self, table: _Table) -> None:
-        """Take a table's header."""
-        if table.kind in ("disk", "io"):
-            self.devices.headers.update(dict.fromkeys(table.headers))
-
-    def row(self, table: _Table, words: Sequence[str], time: Any, lasted_s: float = np.nan) -> bool:
-        """Take a row's words; False where they are not such a row."""
-        if table.kind == "other":
-            return True
-        item = words[table.item_at] if table.item_at is not None else _ALL
-        if table.kind == "cpu":
-            if item in ("all", "-1"):
-                idle = sum(sysstat.scaled(words[at], 1.0) for at in table.places)
-                self.devices.share("cpu_pct", self.number(time, lasted_s), 100.0 - idle)
-        elif table.kind == "temp":
-            degrees, device = (words[at] for at in table.places)
-            self.degrees(item, device, sysstat.scaled(degrees, 1.0), self.number(time, lasted_s))
-        else:
-            values = sysstat.values_of(table.columns, words)
-            if values is None:
-                return False
-            self.devices.add(item, self.number(time, lasted_s), values)
+def _take(
+    reader: ReportReader, table: Table, words: Sequence[str], stamp: str, length_s: float = np.nan
+) -> bool:
+    """Take a row of the report of this time; False where it is not such a row."""
+    item = _ALL if table.device_at is None else words[table.device_at]
+    if not _is_read(table) or (table.cpu and item not in ("all", "-1")):
         return True
+    if not table.columns and not table.cpu:
+        degrees, device = (words[table.headers.index(name)] for name in _WARMTH)
+        reader.at(stamp, length_s)
+        _take_degrees(reader, item, device, sysstat.scaled(degrees, 1.0))
+        return True
+    if sysstat.values_of(table.columns, words) is None:
+        return False
+    reader.at(stamp, length_s)
+    return reader.take(table, words)
 
-    def degrees(self, item: str, device: str, degrees: float, number: int) -> None:
-        """Take a temperature, with the number of its sensor: ``temp_c.nvme_pci_0100_1``."""
-        word = _UNNAMED.sub("_", device.lower()).strip("_")
-        host = "cpu_" if word.startswith(("coretemp", "k10temp", "zenpower", "cpu")) else ""
-        name = f"{host}{word or 'sensor'}_{_UNNAMED.sub('_', item.lower())}"
-        self.devices.share(f"temp_c.{name}", number, degrees)
+
+def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) -> None:
+    """Take a temperature, with the number of its sensor: ``temp_c.nvme_pci_0100_1``."""
+    word = _UNNAMED.sub("_", device.lower()).strip("_")
+    host = "cpu_" if word.startswith(("coretemp", "k10temp", "zenpower", "cpu")) else ""
+    reader.share(f"temp_c.{host}{word or 'sensor'}_{_UNNAMED.sub('_', item.lower())}", degrees)
 
 
 # --- layouts -------------------------------------------------------------------------------------
 
 
-def _take_text(source: Source, reader: _Reader) -> Times:
-    """Take the lines of sar's text, and return the times of its reports and restarts."""
-    table: _Table | None = None
+def _take_text(source: Source, reader: ReportReader) -> bool:
+    """Take the lines of sar's text; return whether it has averages."""
+    table: Table | None = None
     date: str | None = None
     days = 0.0  # from the first heading's day
     sections: dict[tuple[str, ...], float] = {}
     section: tuple[str, ...] = ()
-    has_halves = False
+    has_halves = has_averages = False
     for number, line in source.lines():
         match = _TIME.match(line)
         if match is None:
-            heading = sysstat.heading(line)
-            if heading is not None:
-                stamp = sysstat.stamp(heading.date)
+            if (stamp := sysstat.date_in_heading(line)) is not None:
                 date = stamp if date is None else date
                 days = _days_between(date, stamp, days)
                 sections, table = {}, None
-            elif table is not None and line.strip() and not reader.has_averages:
-                reader.has_averages = ":" in line
+            elif table is not None and line.strip():
+                has_averages = has_averages or ":" in line
             continue
         half_before, hours, minutes, seconds, half, rest = match.groups()
         hour = int(hours)
@@ -221,36 +174,38 @@ def _take_text(source: Source, reader: _Reader) -> Times:
             hour = hour % 12 + (12 if half in "pP" else 0)
         at_s = days * _DAY_S + 3600.0 * hour + 60.0 * int(minutes) + int(seconds)
         words = rest.split()
-        if not words:
-            continue
         if _RESTART.match(rest):
-            reader.restarts.append(at_s)
+            reader.restarts[str(at_s)] = None
+        if not words or _RESTART.match(rest) or words[0] == "COM":
             continue
-        if words[0] == "COM":
-            continue
-        if words[-1][0] not in "0123456789-+.n" or words[0] in _ITEM_HEADERS:
+        if words[-1][0] not in "0123456789-+.n" or words[0] in _ITEMS:
             found = _table_of(words)
             if found is not None:
                 table, section = found, tuple(words)
-                reader.header(found)
+                if found.columns:
+                    reader.header(found.headers)
                 continue
-        if table is None or len(words) != table.width:
-            if table is not None and table.kind in ("disk", "io"):
+        if table is None or len(words) != len(table.headers):
+            if table is not None and table.columns:
                 reader.devices.unread(number)
             continue
         last_s = sections.get(section)
         if last_s is not None:
             at_s += _DAY_S * max(0.0, np.floor((last_s - at_s) / _DAY_S + 0.5))
         sections[section] = at_s
-        if not reader.row(table, words, at_s):
+        if not _take(reader, table, words, str(at_s)):
             reader.devices.unread(number)
-    t_s = np.array([*reader.numbers, *reader.restarts], dtype=float)
-    if date:
+
+    def times(stamps: Sequence[str], _: str) -> Times:
+        t_s = np.array(list(stamps), dtype=float)
         midday = sysstat.read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
-        if midday.clock == "local" and midday.start_unix_s is not None:
-            start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
-            return Times(t_s, "local", start_unix_s, midday.doubt)
-    return Times(t_s, "none", None)
+        if not date or midday.clock != "local" or midday.start_unix_s is None:
+            return Times(t_s, "none", None)
+        start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
+        return Times(t_s, "local", start_unix_s, midday.doubt)
+
+    reader.read_stamps = times
+    return has_averages
 
 
 def _days_between(first: str, date: str, otherwise: float) -> float:
@@ -262,40 +217,39 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
     return otherwise
 
 
-def _take_csv(source: Source, reader: _Reader) -> None:
+def _take_csv(source: Source, reader: ReportReader) -> bool:
     """Take `sadf -d`."""
-    tables: list[tuple[_Table, bool]] = []
+    tables: list[tuple[Table, bool]] = []
     for number, line in source.lines():
         if line.startswith("#"):
             names = line.lstrip("# ").strip().split(";")
             if len(names) > 3 and names[2].strip() == "timestamp":
                 tables = _csv_tables(names[3:])
                 for table, _ in tables:
-                    reader.header(table)
+                    if table.columns:
+                        reader.header(table.headers)
             continue
         words = line.strip().split(";")
         if len(words) < 4:
             if line.strip():
                 reader.devices.unread(number)
-            continue
-        lasted_s, time = sysstat.scaled(words[1], 1.0), words[2]
-        if _RESTART.match(words[3]):
-            reader.restarts.append(time)
-            continue
-        if words[3].startswith("COM") or all(table.kind == "other" for table, _ in tables):
-            continue
-        if not _take_groups(reader, tables, words[3:], time, lasted_s):
-            reader.devices.unread(number)
+        elif _RESTART.match(words[3]):
+            reader.restarts[sysstat.stamp(words[2])] = None
+        elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
+            length_s, stamp = sysstat.scaled(words[1], 1.0), sysstat.stamp(words[2])
+            if not _take_groups(reader, tables, words[3:], stamp, length_s):
+                reader.devices.unread(number)
+    return False
 
 
-def _csv_tables(names: Sequence[str]) -> list[tuple[_Table, bool]]:
+def _csv_tables(names: Sequence[str]) -> list[tuple[Table, bool]]:
     """Return the tables side by side in a header, and whether each is repeated (``[...]``)."""
-    tables: list[tuple[_Table, bool]] = []
+    tables: list[tuple[Table, bool]] = []
     group: list[str] = []
 
     def end(repeats: bool) -> None:
         if group:
-            tables.append((_table_of(group) or _Table("other", group), repeats))
+            tables.append((_table_of(group) or Table(group), repeats))
 
     for name in names:
         if name.isupper() and name != "DEVICE":
@@ -310,41 +264,36 @@ def _csv_tables(names: Sequence[str]) -> list[tuple[_Table, bool]]:
 
 
 def _take_groups(
-    reader: _Reader,
-    tables: Sequence[tuple[_Table, bool]],
+    reader: ReportReader,
+    tables: Sequence[tuple[Table, bool]],
     words: Sequence[str],
-    time: str,
-    lasted_s: float,
+    stamp: str,
+    length_s: float,
 ) -> bool:
-    """Take a row's tables; one with several that repeat is taken from its end and its start."""
+    """Take a row's tables, one that repeats as often as it fits; False where they are not all."""
     at = 0
-    for index, (table, repeats) in enumerate(tables):
-        after = sum(other.width for other, _ in tables[index + 1 :])
-        last = index == len(tables) - 1
-        taken = 0
-        while at + table.width <= len(words) - (0 if last else after):
-            part = words[at : at + table.width]
-            if taken and not last and not _fits(table, part):
+    for table, repeats in tables:
+        before, width = at, len(table.headers)
+        while at + width <= len(words) and (at == before or repeats):
+            part = words[at : at + width]
+            if at > before and table is not tables[-1][0] and not _fits(table, part):
                 break
-            if not reader.row(table, part, time, lasted_s):
+            if not _take(reader, table, part, stamp, length_s):
                 return False
-            at += table.width
-            taken += 1
-            if not repeats:
-                break
-        if not taken:
+            at += width
+        if at == before:
             return False
     return at == len(words)
 
 
-def _fits(table: _Table, words: Sequence[str]) -> bool:
+def _fits(table: Table, words: Sequence[str]) -> bool:
     """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
-    item = words[table.item_at] if table.item_at is not None else ""
-    if table.kind == "cpu" and not item.lstrip("-").isdecimal():
+    item = "" if table.device_at is None else words[table.device_at]
+    if table.cpu and not item.lstrip("-").isdecimal():
         return False
     return all(
-        sysstat.is_number(word) for at, word in enumerate(words) if at != table.item_at
-    ) and (table.kind != "disk" or not sysstat.is_number(item))
+        sysstat.is_number(word) for at, word in enumerate(words) if at != table.device_at
+    ) and (not table.columns or table.device_at is None or not sysstat.is_number(item))
 
 
 def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
@@ -352,81 +301,83 @@ def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
     if len(words) != 6 or not words[1].lstrip("-").isdecimal():
         return None
     header = words[4]
-    if header in COLUMNS or header in ("%idle", "%iowait"):
-        return words[2], header
-    return None
+    return (words[2], header) if header in COLUMNS or header in _IDLE else None
 
 
-def _take_pairs(source: Source, reader: _Reader) -> None:
+def _take_pairs(source: Source, reader: ReportReader) -> bool:
     """Take `sadf -p`: a value a line."""
-    idle: dict[int, float] = {}
+    idle: dict[str, float] = {}
     for number, line in source.lines():
         words = line.rstrip().split("\t")
         if len(words) > 3 and _RESTART.match(words[3]):
-            reader.restarts.append(words[2])
+            reader.restarts[words[2]] = None
             continue
         pair = _pair_of(words)
         if pair is None:
             if len(words) < 4 and line.strip():
                 reader.devices.unread(number)
             continue
-        time, header = pair
+        stamp, header = pair
         item = words[3]
         columns = _io_columns([header]) if item == "-" else sysstat.columns_of([header])
         values = sysstat.values_of(columns or [(0, "idle", 1.0)], words[5:])
         if values is None:
             reader.devices.unread(number)
             continue
-        report = reader.number(time, sysstat.scaled(words[1], 1.0))
+        reader.at(stamp, sysstat.scaled(words[1], 1.0))
         if columns:
-            reader.devices.headers[header] = None
-            reader.devices.add(_ALL if item == "-" else item, report, values)
+            reader.header([header])
+            reader.row(_ALL if item == "-" else item, values)
         elif item == "all":
-            idle[report] = idle.get(report, 0.0) + values[0][1]
-    for report, value in idle.items():
-        reader.devices.share("cpu_pct", report, 100.0 - value)
+            idle[stamp] = idle.get(stamp, 0.0) + values[0][1]
+    for stamp, value in idle.items():
+        reader.at(stamp)
+        reader.cpu(100.0 - value)
+    return False
 
 
-def _take_json(source: Source, reader: _Reader) -> None:
+def _take_json(source: Source, reader: ReportReader) -> bool:
     """Take `sadf -j`: a report's time stands before its values."""
-    time: str | None = None
-    lasted_s = np.nan
+    stamp: str | None = None
+    length_s = np.nan
     for key, value in sysstat.json_parts(source, reader.devices.unread):
         if key == "timestamp":
-            time, lasted_s = _json_time(value)
+            stamp, length_s = _json_time(value)
         if not isinstance(value, dict):
             continue
         restart, _ = _json_time(value.get("boot"))
         if restart is not None:
-            reader.restarts.append(restart)
-        if time is None:
+            reader.restarts[restart] = None
+        if stamp is None:
             continue
         device, idle = value.get("disk-device"), sysstat.json_number(value.get("idle"))
         degrees, item = sysstat.json_number(value.get("degC")), value.get("number")
         if isinstance(device, str) and device:
-            _take_values(reader, device, value, reader.number(time, lasted_s))
+            reader.at(stamp, length_s)
+            _take_values(reader, device, value)
         elif key == "io":
             both = [sysstat.member(value, part) or {} for part in ("io-reads", "io-writes")]
             flat = {name: number for part in both if isinstance(part, dict)
                     for name, number in part.items()}  # fmt: skip
-            _take_values(reader, _ALL, flat, reader.number(time, lasted_s))
+            reader.at(stamp, length_s)
+            _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
-            waiting = sysstat.json_number(value.get("iowait"))
-            busy = 100.0 - idle - (0.0 if waiting != waiting else waiting)
-            reader.devices.share("cpu_pct", reader.number(time, lasted_s), busy)
+            reader.at(stamp, length_s)
+            reader.cpu(100.0 - idle - np.nan_to_num(sysstat.json_number(value.get("iowait"))))
         elif degrees == degrees and isinstance(item, (int, str)):
-            name = str(value.get("device"))[:100]
-            reader.degrees(str(item)[:20], name, degrees, reader.number(time, lasted_s))
+            reader.at(stamp, length_s)
+            _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
+    return False
 
 
-def _take_values(reader: _Reader, device: str, given: dict[str, Any], number: int) -> None:
+def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> None:
     # newer versions have sectors besides kB
     keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
     values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
     found = sysstat.json_values(values)
     if found:
-        reader.devices.headers.update(dict.fromkeys(values))
-        reader.devices.add(device, number, found)
+        reader.header(list(values))
+        reader.row(device, found)
 
 
 def _json_time(value: Any) -> tuple[str | None, float]:
@@ -434,58 +385,7 @@ def _json_time(value: Any) -> tuple[str | None, float]:
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return f"{date} {time}{zone}", sysstat.json_number(value.get("interval"))
+    return sysstat.stamp(f"{date} {time}{zone}"), sysstat.json_number(value.get("interval"))
 
 
-# --- when the reports were -----------------------------------------------------------------------
-
-
-def _logs_of(source: Source, reader: _Reader, options: Options, times: Times) -> list[Log]:
-    """Return the logs of reports; `times` are theirs, by their numbers, and then of restarts."""
-    devices = reader.devices
-    remarks = [Remark(times.doubt, True, ("time",))] if times.doubt else []
-    together = devices.rows.pop(_ALL, None)
-    if together is not None and not devices.rows:
-        devices.rows[_ALL] = together
-    if not devices.rows:
-        if not any(name.startswith("temp_c.") for name in devices.host):
-            only_averages = reader.has_averages and not reader.numbers
-            what = "only averages" if only_averages else "no devices"
-            raise source.error(f"holds {what}: 'sar -d' with an interval reports on devices")
-        for number in reader.numbers.values():
-            devices.add(_ALL, number, [])
-    runs = _runs(reader, times, tuple(remarks))
-    if not runs:
-        raise source.error("has no report whose time can be read")
-    return devices.logs("sar", options, runs)
-
-
-def _runs(reader: _Reader, times: Times, remarks: tuple[Remark, ...]) -> list[Reports]:
-    """Cut the reports into runs: at restarts, and where there were none for a while."""
-    t_s, restarts = times.t_s[: len(reader.numbers)], times.t_s[len(reader.numbers) :]
-    order = np.argsort(t_s, kind="stable")
-    order = order[np.isfinite(t_s[order])]
-    if not len(order):
-        return []
-    at_s = t_s[order]
-    stated_s = np.frombuffer(reader.lasted_s, dtype=float)[order]
-    usual_s = intervals(at_s)
-    is_cut = np.zeros(len(at_s), dtype=bool)
-    if len(at_s) > 1:
-        between_s = np.diff(at_s)
-        is_cut[1:] = between_s > _MAX_GAP_INTERVALS * float(np.median(between_s))
-    after = np.searchsorted(at_s, restarts[np.isfinite(restarts)], side="right")
-    is_cut[after.clip(0, len(at_s) - 1)] = True
-    is_cut[0] = True
-    begins = np.flatnonzero(is_cut)
-    runs = []
-    for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
-        part = slice(int(begin), int(end))
-        ends_s = sysstat.apart(at_s[part])
-        stated = stated_s[part]
-        lasted_s = np.where((stated > 0) & (stated < 1e6), stated, intervals(ends_s))
-        if end - begin == 1 and not lasted_s[0] > 0:
-            lasted_s = usual_s[part]
-        clock, start_unix_s = times.clock, times.start_unix_s
-        runs.append(Reports(ends_s, lasted_s, order[part], clock, start_unix_s, remarks=remarks))
-    return runs
+_TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

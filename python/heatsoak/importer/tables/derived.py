@@ -113,7 +113,7 @@ def _electric(header: str, unit: str) -> Meaning | None:
 # --- values without a unit -----------------------------------------------------------------------
 
 #: More than any drive, link or queue can do: what is above is a unit or several drives.
-MAX_MB_S = 30_000.0
+MAX_MB_S, MAX_IOPS = 30_000.0, 5e7
 IN_BYTES = "bytes a second", 1e-6
 #: What the temperature of a drive or a host may be, and what it usually is in other units.
 _WARMTH_C = (5.0, 125.0)
@@ -148,3 +148,8 @@ def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
     if typical > 2e7:
         return IN_BYTES
     return ("KiB/s", 1.024e-3) if typical > 2e4 else ("MB/s", 1.0)
+
+
+def unit_key(values: Array) -> str:
+    """Return the unit that makes a drive's rates of values, as ``--map`` writes it."""
+    return {"MB/s": "mb_s", "KiB/s": "kib_s"}.get(unit_by_magnitude([np.abs(values)])[0], "b_s")

@@ -51,6 +51,10 @@ class Layout:
         """How many columns it has."""
         return len(self.header) or max((len(row) for row in self.rows), default=0)
 
+    def cells(self, index: int) -> list[str]:
+        """Return the first cells of a column."""
+        return [row[index].strip() for row in self.rows if index < len(row)]
+
 
 def is_rule(line: str) -> bool:
     """Whether a line is only drawn."""

@@ -84,11 +84,11 @@ def _rate_unit(text: str, match: re.Match[str]) -> Unit:
     prefix, binary, base = match.groups()
     if base is None:
         return Unit("rate", 512e-6, note="sectors of 512 bytes converted to bytes")
-    prefix = prefix.lower()
-    power = _POWERS[prefix]
+    power = _POWERS[prefix.lower()]
     in_bits = base.lower().startswith("bit") or (base == "b" and text != text.lower())
     scale = (1024.0 if binary else 1000.0) ** power / 1e6 / (8 if in_bits else 1)
-    shown = f"{text[: len(prefix)]}{binary}{'bit' if in_bits else 'B'}/s"
+    letter = "k" if prefix == "k" and not binary else prefix.upper()
+    shown = f"{letter}{'i' * bool(binary)}{'bit' if in_bits else 'B'}/s"
     if binary:
         return Unit("rate", scale, note=f"{shown} converted to MB/s (10^6 bytes)")
     if in_bits:
@@ -97,7 +97,6 @@ def _rate_unit(text: str, match: re.Match[str]) -> Unit:
         return Unit("rate", scale, doubt=doubt, note=f"{shown} converted to MB/s")
     if power == 0:
         return Unit("rate", scale, note=f"{shown} converted to MB/s")
-    shown = f"{prefix if prefix == 'k' and text[0] == 'k' else prefix.upper()}B/s"
     doubt = f"{shown} is read as 10^{3 * power} bytes a second; some tools mean 2^{10 * power}"
     # a few per cent turn no answer round
     return Unit("rate", scale, doubt=doubt, touches=())

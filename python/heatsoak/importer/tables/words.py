@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args
 #: What a column is for where it holds no measurement.
 ColumnRole = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
 ROLES: frozenset[str] = frozenset(get_args(ColumnRole))
+#: Those that tell when a row was.
+TIMES = ("time", "date", "uptime")
 
 CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _NUMBERED = re.compile(
