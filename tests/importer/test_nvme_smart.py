@@ -261,7 +261,7 @@ def test_counters_that_move_only_now_and_then_give_means_over_that_time() -> Non
     text = "".join(f"{1717502400 + n}\n{text_of(n - n % 5)}" for n in range(30))
     log = one(text)
     rates = values(log, "write_bw_mb_s")
-    assert [rate for rate in rates if rate is not None] == [pytest.approx(512.0)] * 4
+    assert [rate for rate in rates if rate is not None] == [pytest.approx(512.0)] * 5
     assert rates[10] == pytest.approx(512.0)
     assert values(log, "interval_s")[10] == 5.0
     assert "only every 5 s" in doubts(log)

@@ -9,29 +9,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, are_far_apart, build, intervals, run_slices
+from heatsoak.importer.counter_rates import rates_of
+from heatsoak.importer.frames import Array, build, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.readings import Reading, Readings, ToldDrive
+from heatsoak.importer.readings import History, Reading, Readings, ToldDrive
 from heatsoak.importer.runs import is_in_no_order
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import read_times
 from heatsoak.protocol import Observed
 from heatsoak.recording import SensorMeta, Touched
-from heatsoak.units import format_number
 
-#: A counter that moves by fewer of its units an interval tells no rate worth the name.
-_MIN_UNITS = 10.0
-#: Means over longer than this hide what a drive does when it throttles.
-_LONG_INTERVAL_S = 60.0
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
-#: Counters of readings, the rates that are made of them, and their scale.
-_RATES = (
-    ("read_bytes", "read_bw_mb_s", 1e-6),
-    ("write_bytes", "write_bw_mb_s", 1e-6),
-    ("read_ios", "read_iops", 1.0),
-    ("write_ios", "write_iops", 1.0),
-)
+#: Counters of readings, by the columns of their rates.
+_COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
 #: Power-on hours are whole ones, and a clock that is set may be off by one.
 _HOURS_APART = 2.0
 #: A counter that falls in so many of its readings is not one drive's.
@@ -74,35 +65,24 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     return logs
 
 
-def history_log(
-    readings: Readings,
-    column: str,
-    values: list[float],
-    interval_s: float,
-    *,
-    begin: str,
-    end_unix_s: float | None,
-) -> Log:
-    """Return the log of what a drive itself has written down at regular intervals.
-
-    `begin` is the time of the first, as it is written, and `end_unix_s` that of the last, where
-    one of them is known. NaN among `values` is left out.
-    """
+def history_log(readings: Readings, history: History) -> Log:
+    """Return the log of what a drive itself has written down at regular intervals."""
     readings.end()
     device = readings.all[-1].device if readings.all else ""
     readings.ascribe(device)
     readings.remark("the series is the drive's own history of its temperature")
     clock: Clock = "none"
     start_unix_s = None
-    if end_unix_s is not None:
-        clock, start_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
-    elif begin and (times := read_times([begin])).start_unix_s is not None:
+    interval_s, values = history.interval_s, history.celsius
+    if history.end_unix_s is not None:
+        clock, start_unix_s = "utc", history.end_unix_s - interval_s * (len(values) - 1)
+    elif history.begin and (times := read_times([history.begin])).start_unix_s is not None:
         clock, start_unix_s = times.clock, times.start_unix_s
     kept = [index for index, value in enumerate(values) if math.isfinite(value)]
     return _log(
         readings,
         _Drives(readings, is_alone=True),
-        [Reading(device=device, values={column: values[index]}) for index in kept],
+        [Reading(device=device, values={"temp_c.drive": values[index]}) for index in kept],
         _Times(np.array(kept, dtype=float) * interval_s, clock, start_unix_s, is_known=True),
         label="",
         remarks=list(readings.remarks.values()),
@@ -198,7 +178,7 @@ def _told_apart(
             return {
                 f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
             }
-    for name, _, _ in _RATES:
+    for name in _COUNTED:
         moved = np.diff(_column([reading.counters for reading in taken], name))
         falls, rises = int(np.count_nonzero(moved < 0)), int(np.count_nonzero(moved > 0))
         if falls >= _OFTEN_BACK * len(taken) > 1 and rises > 1:
@@ -226,12 +206,8 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
     def doubt(text: str) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", True, ("time",)))
 
-    stamped_s = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
     words = [reading.stamp for reading in taken]
     given_s = _interval_s(readings)
-    if np.isfinite(stamped_s).any():
-        t_s, is_known = _all_times(stamped_s, stamped_s == stamped_s, given_s, doubt)
-        return _Times(t_s, "utc", 0.0, is_known)
     if any(words):
         times = read_times(words)
         if times.doubt:
@@ -323,77 +299,6 @@ def _evenly(t_s: Array) -> tuple[Array, bool]:
     return t_s + unit_s * (index - firsts[inverse]) / counts[inverse], True
 
 
-def _rates(
-    t_s: Array, counters: dict[str, Array], unit_bytes: float
-) -> tuple[dict[str, Array], list[tuple[str, bool, tuple[Touched, ...]]]]:
-    """Return columns of rates with their `interval_s`, and what is to be said of them.
-
-    Rates are means since the reading before. Where a drive brings its byte counters up to date
-    only every few readings, they are means between those, and null in between.
-    """
-    said: list[tuple[str, bool, tuple[Touched, ...]]] = []
-    rows = np.arange(len(t_s))
-    moving = np.zeros(len(t_s), dtype=bool)
-    for values in counters.values():
-        with np.errstate(invalid="ignore"):
-            moving |= np.diff(values, prepend=np.nan) > 0
-    changes = np.flatnonzero(moving)
-    gaps = np.diff(changes)
-    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
-    if usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8:
-        rows = changes
-        beat = float(np.median(np.diff(t_s[rows])))
-        said.append(
-            (
-                f"its counters move only every {format_number(beat)} s: rates are means over that",
-                True,
-                (),
-            )
-        )
-    spans = np.diff(t_s[rows], prepend=np.nan)
-    interval_s = intervals(t_s)
-    interval_s[rows[1:]] = spans[1:]
-    moved = {name: np.diff(values[rows], prepend=np.nan) for name, values in counters.items()}
-    most = [
-        float(np.nanmax(moved[name]))
-        for name in ("read_bytes", "write_bytes")
-        if np.isfinite(moved[name]).any()
-    ]
-    too_coarse = bool(most) and 0 < max(most) < _MIN_UNITS * unit_bytes
-    if too_coarse:
-        text = (
-            f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
-            f"{format_number(unit_bytes / 1e6)} MB an interval: "
-            "too coarse for a throughput, left out"
-        )
-        said.append((text, True, ("rate",)))
-    rates: dict[str, Array] = {}
-    for name, column, scale in _RATES:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            valid = (spans > 0) & (moved[name] >= 0) & ~are_far_apart(spans)
-            rate = np.where(valid, moved[name] * scale / spans, np.nan)
-        if not np.isfinite(rate).any() or (too_coarse and column.endswith("bw_mb_s")):
-            continue
-        rates[column] = np.full(len(t_s), np.nan)
-        rates[column][rows] = rate
-    if not rates:
-        return {}, said
-    spacing = float(np.median(spans[1:])) if len(rows) > 1 else 0.0
-    if any(name.endswith("bw_mb_s") for name in rates) and spacing > 0:
-        exact = unit_bytes / 1e6 / spacing
-        said.append(
-            (
-                f"throughput is made of the drive's counters, to {format_number(exact, 2)} MB/s",
-                False,
-                (),
-            )
-        )
-    if spacing > _LONG_INTERVAL_S:
-        text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
-        said.append((text, True, ("rate",)))
-    return {"interval_s": interval_s, **rates}, said
-
-
 # --- logs ---
 
 
@@ -429,15 +334,13 @@ def _log(
     if np.array_equal(airflow, drive_c, equal_nan=True):
         columns.pop("temp_c.airflow", None)  # the same sensor under a second number
     steps: tuple[Observed, ...] = ()
-    counters = {
-        name: _column([reading.counters for reading in taken], name) for name, _, _ in _RATES
-    }
-    if times.is_known and len(t_s) > 1 and any(np.isfinite(c).any() for c in counters.values()):
-        rates, said = _rates(t_s, counters, readings.unit_bytes)
+    counters = {name: _column([reading.counters for reading in taken], name) for name in _COUNTED}
+    if times.is_known and len(t_s) > 1:
+        rates, said = rates_of(counters, t_s, readings.unit_mb)
         for text, doubt, touches in said:
             say(text, doubt, touches)
         columns |= rates
-        if len(rates) > 1:
+        if rates:
             if readings.about_counters:
                 say(readings.about_counters, True, ("unit",))
             steps = (_observed(counters),)
@@ -520,7 +423,7 @@ def _observed(counters: dict[str, Array]) -> Observed:
         known = [counters[name] for name in names if np.isfinite(counters[name]).sum() > 1]
         return not known or any(np.nanmax(values) > np.nanmin(values) for values in known)
 
-    reads, writes = moved("read_bytes", "read_ios"), moved("write_bytes", "write_ios")
+    reads, writes = (moved(f"{way}_bw_mb_s", f"{way}_iops") for way in ("read", "write"))
     if not reads and not writes:
         reads = writes = True
     return Observed(name="load", reads=reads, writes=writes)
