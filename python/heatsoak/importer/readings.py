@@ -226,7 +226,8 @@ class Readings:
         if self._current is None:
             return
         current, self._current = self._current, None
-        if current.values or current.counters:
+        warns = current.health.get("failed") or current.health.get("critical_warning")
+        if current.values or current.counters or warns:
             self.source.keep(READING_BYTES + VALUE_BYTES * len(current.values | current.counters))
             self.all.append(current)
             self.ascribe(current.device)

@@ -64,6 +64,7 @@ class Rows:
         has_passes: whether each row tells of two passes, one that read and one that wrote.
         goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
+        unit_mb: what totals of MB grow by at least, where all of them count from the first row.
     """
 
     times: Times
@@ -77,6 +78,7 @@ class Rows:
     goes_on: bool = False
     has_passes: bool = False
     drive: Mapping[str, Any] = field(default_factory=dict)
+    unit_mb: float | None = None
 
 
 @dataclass
@@ -95,6 +97,7 @@ class _Run:
     drive: dict[str, Any]
     named: bool = False
     has_passes: bool = False
+    unit_mb: float | None = None
     was_sorted: bool = False
 
     @property
@@ -241,6 +244,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
         dict(rows.drive),
         named,
         rows.has_passes,
+        rows.unit_mb,
     )
 
 
@@ -280,7 +284,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.start_unix_s
-    counted, said = _of_totals(run.totals, t_s)
+    counted, said = _of_totals(run.totals, t_s, run.unit_mb)
     columns |= counted
     if run.steps is None and (run.has_passes or len(t_s) == 1):
         run, columns = _of_passes(run, columns)
@@ -362,20 +366,21 @@ def _order(source_name: str, run: _Run) -> list[Remark]:
     return [Remark(text)] if run.was_sorted else []
 
 
-def _of_totals(totals: Mapping[str, Array], t_s: Array) -> tuple[dict[str, Array], list[Said]]:
+def _of_totals(
+    totals: Mapping[str, Array], t_s: Array, unit_mb: float | None
+) -> tuple[dict[str, Array], list[Said]]:
     """The rates of what was moved: of counters, or of amounts, which do not rise, in each row."""
     amounts: dict[str, Array] = {}
     counters: dict[str, Array] = {}
     for name, values in totals.items():
         known = values[np.isfinite(values)]
-        if len(known) < 3:
-            continue
-        if np.count_nonzero(np.diff(known) < 0) > 0.01 * len(known):
+        falls = np.count_nonzero(np.diff(known) < 0)
+        if unit_mb is None and falls > 0.01 * len(known):
             with np.errstate(divide="ignore", invalid="ignore"):
                 amounts[name] = values / intervals(t_s)
         else:
             counters[name] = values
-    found, said = rates_of(counters, t_s)
+    found, said = rates_of(counters, t_s, unit_mb or 0.0)
     return amounts | found, said
 
 
