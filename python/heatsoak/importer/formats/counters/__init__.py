@@ -13,10 +13,16 @@ from pathlib import Path
 from heatsoak.importer.fields import plain
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.counters.attributes import Tables
-from heatsoak.importer.formats.counters.documents import CHIP, SMARTCTL, is_record, take_documents
+from heatsoak.importer.formats.counters.documents import (
+    CHIP,
+    NVME,
+    SMARTCTL,
+    is_record,
+    take_documents,
+)
 from heatsoak.importer.formats.counters.page import pages_of, take_pages
 from heatsoak.importer.formats.counters.text import (
-    HEAD,
+    HEAD_OF_SMARTCTL,
     PAIR,
     SMARTD,
     take_sensors,
@@ -31,53 +37,24 @@ from heatsoak.importer.source import Source
 
 # --- whose a file is ---
 
-_ATA_ALONE = re.compile(
-    r"^\s{0,4}19[04] \w*Temperature\w*\s+(?:0x|[A-Z-]{6})"
+#: What stands in the head of a file.
+_MARKS = {
+    "smartctl": rf'^{HEAD_OF_SMARTCTL}|"(?:{"|".join(SMARTCTL)})"'
+    r"|^\s{0,4}19[04] \w*Temperature\w*\s+(?:0x|[A-Z-]{6})"
     r"|^Temperature:\s{10,30}\d{1,3} Celsius|^Current Drive Temperature:\s{1,10}\d{1,3} C\b",
-    re.MULTILINE,
-)
-_NVME_ALONE = re.compile(r"\btemperature\s{1,40}:\s{0,4}-?\d{1,3} ?\W{0,3}[CF]\b")
-_NVME_JSON = (
-    "critical_warning",
-    "avail_spare",
-    "spare_thresh",
-    "percent_used",
-    "data_units_written",
-    "temperature_sensor_1",
-    "thm_temp1_trans_count",
-)
-_CHIP_TEXT = re.compile(rf"^{CHIP.pattern}\s*\n(?:Adapter:|\S[^\n]{{0,60}}:\s)", re.MULTILINE)
-_CHIP_JSON = re.compile(rf'"{CHIP.pattern}"\s*:\s*\{{')
+    "nvme_smart": r"(?i:Smart Log for NVME device:)|SMART/Health Information Log"
+    r"|\btemperature\s{1,40}:\s{0,4}-?\d{1,3} ?\W{0,3}[CF]\b"
+    rf'|\A(?=[\s\S]*"(?i:temperature)")[\s\S]*?"(?:{"|".join(NVME)})"',
+    "lm_sensors": rf"^{CHIP.pattern}\s*\n(?:Adapter:|\S[^\n]{{0,60}}:\s)"
+    rf'|"{CHIP.pattern}"\s*:\s*\{{',
+}
 _JSON_KEY = re.compile(r'"([^"\n]{1,80})"\s*:')
 
 
-def _has_head(source: Source, *, of_smartctl: bool) -> bool:
-    heads = map(HEAD.match, (line[:200] for line in source.head_lines[:400]))
-    return any(head is not None and bool(head["version"]) == of_smartctl for head in heads)
-
-
-def _has_keys(head: str, *keys: str) -> bool:
-    return "{" in head and any(f'"{key}"' in head for key in keys)
-
-
-def _is_smartctl(source: Source) -> bool:
-    head = "\n".join(source.head_lines)
-    is_known = _has_keys(head, *SMARTCTL) or _ATA_ALONE.search(head) is not None
-    return is_known or _has_head(source, of_smartctl=True)
-
-
-def _is_nvme(source: Source) -> bool:
-    if pages_of(source) is not None:
+def _has_mark(name: str, source: Source) -> bool:
+    if name == "nvme_smart" and pages_of(source) is not None:
         return True
-    head = "\n".join(source.head_lines)
-    if '"temperature"' in head.lower() and _has_keys(head, *_NVME_JSON):
-        return True
-    return _NVME_ALONE.search(head) is not None or _has_head(source, of_smartctl=False)
-
-
-def _is_sensors(source: Source) -> bool:
-    head = "\n".join(source.head_lines)
-    return _CHIP_TEXT.search(head) is not None or _CHIP_JSON.search(head) is not None
+    return re.search(_MARKS[name], "\n".join(source.head_lines), re.MULTILINE) is not None
 
 
 def _is_smartd(source: Source) -> bool:
@@ -88,11 +65,11 @@ def _is_smartd(source: Source) -> bool:
 def _is_windows(source: Source) -> bool:
     """Whether a table's header, the lines of a list, or keys of JSON name what Windows knows."""
     lines = source.head_lines[:200]
-    pairs = (PAIR.match(line) or _JSON_KEY.search(line) for line in lines)
-    listed = {plain(pair[1]): "" for pair in pairs if pair is not None}
-    keys = {plain(key): "" for key in _JSON_KEY.findall("\n".join(lines[:20]))}
-    headers = ({plain(word): "" for word in line.split()} for line in lines if "," not in line)
-    return is_record(listed) or is_record(keys) or any(map(is_record, headers))
+    pairs = (PAIR.match(line) for line in lines)
+    listed = [pair[1] for pair in pairs if pair is not None]
+    headers = (line.split() for line in lines if "," not in line)
+    named = (listed, _JSON_KEY.findall("\n".join(lines)), *headers)
+    return any(is_record(dict.fromkeys(map(plain, names))) for names in named)
 
 
 # --- reading ---
@@ -148,26 +125,21 @@ def _last_stamp(source: Source) -> str:
     return stamp
 
 
-SMARTD_LOG = Format(
-    "smartd", "smartd's attribute log", _is_smartd, partial(_read, "smartd", take_smartd), 35
-)
-SMARTCTL_OUTPUT = Format(
-    "smartctl", "smartctl", _is_smartctl, partial(_read, "smartctl", take_text), 40
-)
-NVME = Format(
-    "nvme_smart", "nvme-cli smart-log", _is_nvme, partial(_read, "nvme_smart", take_text), 50
-)
-SENSORS = Format(
-    "lm_sensors",
-    "lm-sensors' output (sensors, sensors -j)",
-    _is_sensors,
-    partial(_read, "lm_sensors", take_sensors),
-    60,
-)
-WINDOWS = Format(
-    "windows",
-    "PowerShell's Get-StorageReliabilityCounter",
-    _is_windows,
-    partial(_read, "windows", take_windows),
-    65,
+def _format(
+    name: str,
+    title: str,
+    take: Callable[[Readings, Tables], None],
+    priority: int,
+    recognises: Callable[[Source], bool] | None = None,
+) -> Format:
+    recognises = recognises or partial(_has_mark, name)
+    return Format(name, title, recognises, partial(_read, name, take), priority)
+
+
+SMARTD_LOG = _format("smartd", "smartd's attribute log", take_smartd, 35, _is_smartd)
+SMARTCTL_OUTPUT = _format("smartctl", "smartctl", take_text, 40)
+NVME_CLI = _format("nvme_smart", "nvme-cli smart-log", take_text, 50)
+SENSORS = _format("lm_sensors", "lm-sensors' output (sensors, sensors -j)", take_sensors, 60)
+WINDOWS = _format(
+    "windows", "PowerShell's Get-StorageReliabilityCounter", take_windows, 65, _is_windows
 )

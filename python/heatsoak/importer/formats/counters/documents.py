@@ -20,6 +20,16 @@ SMARTCTL = (
     "scsi_error_counter_log",
     "scsi_version",
 )
+#: Keys of nvme-cli's health logs.
+NVME = (
+    "critical_warning",
+    "avail_spare",
+    "spare_thresh",
+    "percent_used",
+    "data_units_written",
+    "temperature_sensor_1",
+    "thm_temp1_trans_count",
+)
 CONVERTED = "temperatures in kelvin were converted to Celsius by subtracting 273"
 _NVME = re.compile(r"(/dev/)?nvme\d{1,4}(n\d{1,4})?")
 

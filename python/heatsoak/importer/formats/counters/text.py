@@ -25,10 +25,11 @@ from heatsoak.importer.source import Source
 
 MAX_LINE = 400
 #: The first line of a reading: smartctl's, nvme-cli's, FreeBSD's.
-HEAD = re.compile(
-    r"(?P<time>(?:.{0,80}\s)?)smartctl (?P<version>\d{1,3}\.\d{1,4}(?:\.\d{1,4})?) |"
-    r"(?P<before>.{0,200}?)(?i:Smart Log for NVME device:)\s{0,4}(?P<device>\S{0,64})|"
-    r"SMART/Health Information Log"
+HEAD_OF_SMARTCTL = r"(?P<time>(?:.{0,80}\s)?)smartctl (?P<version>\d{1,3}\.\d{1,4}(?:\.\d{1,4})?) "
+_HEAD = re.compile(
+    HEAD_OF_SMARTCTL
+    + r"|(?P<before>.{0,200}?)(?i:Smart Log for NVME device:)\s{0,4}(?P<device>\S{0,64})"
+    r"|SMART/Health Information Log"
 )
 #: Fields behind other words in their line, as `ts` and loggers put them.
 _PREFIXED = re.compile(
@@ -52,7 +53,7 @@ def take_text(readings: Readings, tables: Tables) -> None:
     listed: list[str] = []
     for number, line in _lines(readings.source):
         key, colon, text = line.partition(":")
-        if (head := HEAD.match(line)) is not None:
+        if (head := _HEAD.match(line)) is not None:
             _begin(readings, tables, head)
         elif (colon and _take_field(readings, tables, plain(key), text, number)) or (
             tables.take_row(line)
@@ -122,7 +123,7 @@ SMARTD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d);((?:\s*[\w-]+;[\d;-]+)+)\
 _LOGGED = re.compile(r"\b(19[04]);\d+;(\d+);|(?<=\s)(?:temperature);(\d+);", re.ASCII | re.I)
 
 
-def take_smartd(readings: Readings, _: Tables) -> None:
+def take_smartd(readings: Readings, _tables: Tables) -> None:
     """Take the temperatures of smartd's log: what else it has differs between vendors."""
     for _, line in readings.source.kept_lines():
         if (match := SMARTD.match(line)) is None:
@@ -145,7 +146,7 @@ _PART = re.compile(r"temp\d{1,2}_([a-z_]{1,20})")
 _LIMIT = re.compile(r"\b(high|crit)\s*=\s*([^,)]{1,20})")
 
 
-def take_sensors(readings: Readings, _: Tables) -> None:
+def take_sensors(readings: Readings, _tables: Tables) -> None:
     """Take the drives among lm-sensors' chips, of `sensors` and of `sensors -u`."""
     kind, label = "", ""
     for _, line in _lines(readings.source):
@@ -172,7 +173,7 @@ PAIR = re.compile(r"\s{0,40}([A-Za-z]\w{1,40})\s*: ?(.*)")
 _RULE = re.compile(r"-{2,}(?: +-{2,})+\s*")
 
 
-def take_windows(readings: Readings, _: Tables) -> None:
+def take_windows(readings: Readings, _tables: Tables) -> None:
     """Take records as a table below a rule of dashes, or as a list with a line for each value."""
     record: dict[str, str] = {}
     names: list[str] = []
