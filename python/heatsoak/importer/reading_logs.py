@@ -70,9 +70,9 @@ def history_log(readings: Readings, history: History) -> Log:
     device = readings.all[-1].device if readings.all else ""
     readings.ascribe(device)
     readings.remark("the series is the drive's own history of its temperature")
-    values = np.array(history.celsius)
+    values = np.array(history.celsius, dtype=float)
     kept = np.flatnonzero(np.isfinite(values))
-    t_s, times = kept * history.interval_s, read_times([history.begin])
+    t_s, times = np.array(kept, dtype=float) * history.interval_s, read_times([history.begin])
     if (end_unix_s := history.end_unix_s) is not None:
         times = Times(t_s, "utc", end_unix_s - history.interval_s * (len(values) - 1))
     taken = [Reading(values={"temp_c.drive": values[index]}) for index in kept]
@@ -279,7 +279,8 @@ def _evenly(t_s: Array) -> Array:
         return t_s
     seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
     firsts = np.searchsorted(t_s, seconds)
-    return t_s + unit_s * (index - firsts[inverse]) / counts[inverse]
+    spread: Array = t_s + unit_s * (index - firsts[inverse]) / counts[inverse]
+    return spread
 
 
 # --- logs ---

@@ -223,3 +223,4 @@ def take_record(readings: Readings, fields: Mapping[str, Any], stamp: str = "") 
     told = {key: each for key, each in fields.items() if str(each).strip() not in ("", "0")}
     _take_reading(readings, told, stamp, device[:64])
     readings.identity("path", device[:64])
+    readings.ascribe(device[:64])
