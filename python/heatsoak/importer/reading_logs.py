@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.readings import History, Reading, Readings, ToldDrive
+from heatsoak.importer.readings import COUNTED, HEALTH, History, Reading, Readings, ToldDrive
 from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times, read_times
@@ -19,8 +19,6 @@ from heatsoak.recording import SensorMeta
 
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
-#: Counters of readings, by the columns of their rates.
-_COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
 #: Power-on hours are whole ones, and a clock that is set may be off by one.
 _HOURS_APART = 2.0
 #: A counter that falls in so many of its readings is not one drive's.
@@ -158,7 +156,7 @@ def _told_apart(
     counters go back and forth, and no hours tell whose they are.
     """
     every = np.arange(len(taken))
-    hours = _column([reading.health for reading in taken], "power_on_h")
+    hours = _column(taken, "power_on_h")
     falls = int(np.count_nonzero(np.diff(hours) < 0))
     if np.isfinite(hours).all() and (is_dated or 0 < falls < len(taken) - 1):
         most_h = _HOURS_APART + (float(np.ptp(times.t_s)) / 3600.0 if is_dated else 0.0)
@@ -169,8 +167,8 @@ def _told_apart(
             return {
                 f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
             }
-    for name in _COUNTED:
-        moved = np.diff(_column([reading.counters for reading in taken], name))
+    for name in COUNTED:
+        moved = np.diff(_column(taken, name))
         falls, rises = int(np.count_nonzero(moved < 0)), int(np.count_nonzero(moved > 0))
         if falls >= _OFTEN_BACK * len(taken) > 1 and rises > 1:
             raise readings.source.error(
@@ -274,13 +272,12 @@ def _evenly(t_s: Array) -> Array:
     # a clock without seconds tells the minute of several readings
     unit_s = 60.0 if np.all((t_s - t_s[0]) % 60.0 == 0) else 1.0
     if float(off.max() - off.min()) <= 1.5 * unit_s:
-        return t_s[0] + beat * index
+        return np.asarray(t_s[0] + beat * index)
     if np.all(steps > 0):
         return t_s
     seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
     firsts = np.searchsorted(t_s, seconds)
-    spread: Array = t_s + unit_s * (index - firsts[inverse]) / counts[inverse]
-    return spread
+    return np.asarray(t_s + unit_s * (index - firsts[inverse]) / counts[inverse])
 
 
 # --- logs ---
@@ -298,7 +295,9 @@ def _logs(
     evened = not np.array_equal(t_s, times.t_s - first)
     columns: dict[str, Array] = {}
     for name in dict.fromkeys(name for reading in taken for name in reading.values):
-        columns[name] = _column([reading.values for reading in taken], name)
+        if name in (*COUNTED, *HEALTH):
+            continue
+        columns[name] = _column(taken, name)
         if name.startswith("temp_c.sensor") and not np.nan_to_num(columns[name]).any():
             del columns[name]  # old versions print 0 C for what does not exist
     airflow, drive_c = (columns.get(f"temp_c.{name}", ()) for name in ("airflow", "drive"))
@@ -307,13 +306,13 @@ def _logs(
     rows = Rows(
         Times(t_s, times.clock, None if (at := times.start_unix_s) is None else at + first),
         columns,
-        totals={name: _column([one.counters for one in taken], name) for name in _COUNTED}
-        if is_known
-        else {},
+        totals={name: _column(taken, name) for name in COUNTED if is_known},
         unit_mb=readings.unit_mb,
         marks=marks.tolist(),
         drive=drive.identity,
     )
+    last = {name: value for reading in taken for name, value in reading.values.items()}
+    health = {name: int(last[name]) for name in HEALTH if name in last}
     logs = []
     for log in logs_of(readings.name, source, [rows]):
         own = [name for name in log.samples.columns if name.startswith(("temp_c.", "throttle_"))]
@@ -323,7 +322,7 @@ def _logs(
             columns=own,
             interval_s=float(intervals(log.samples["t_s"].to_numpy())[0]),
             thresholds=drive.thresholds,
-            details={name: value for reading in taken for name, value in reading.health.items()},
+            details=health,
         )
         if evened:
             text = "its times are whole seconds: readings are spread evenly between them"
@@ -342,8 +341,8 @@ def _logs(
     return logs
 
 
-def _column(rows: Sequence[Mapping[str, float]], name: str) -> Array:
-    return np.array([row.get(name, math.nan) for row in rows], dtype=float)
+def _column(taken: Sequence[Reading], name: str) -> Array:
+    return np.array([reading.values.get(name, math.nan) for reading in taken], dtype=float)
 
 
 def _told_of(

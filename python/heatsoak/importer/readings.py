@@ -94,9 +94,15 @@ def decimal_in(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _bits(text: str) -> int | None:
-    match = re.match(r"0x([0-9a-f]{1,8})\b", text)
-    return int(match.group(1), 16) if match is not None else None
+def _health(value: Any, *, is_word: bool) -> float | None:
+    """Hours or bits of a warning; of what passes or fails in a word, whether it fails."""
+    if isinstance(value, dict):  # bits one by one, with all of them together
+        value = value.get("value")
+    if isinstance(value, str):
+        word = value.strip().lower()
+        bits = re.match(r"0x([0-9a-f]{1,8})\b", word)
+        value = int(bits[1], 16) if bits else word.startswith("fail") if is_word else count_in(word)
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
 
 
 def without_escapes(line: str) -> str:
@@ -119,6 +125,10 @@ def stamp_in(text: str) -> str | None:
 
 # --- what is taken ---
 
+#: Counters, by the columns of their rates.
+COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
+#: Hours of use, the bits of the critical warning, and 0 or 1.
+HEALTH = ("power_on_h", "critical_warning", "failed")
 #: What is printed where there is no value.
 _NOTHING = re.compile(r"\s*[0<-]")
 
@@ -130,16 +140,13 @@ class Reading:
     Attributes:
         stamp: when, as it is written; empty where nothing tells.
         device: whose; empty where nothing tells.
-        values: columns of a recording.
-        counters: MB and I/Os since the drive was made, by the column of their rate.
-        health: `power_on_h`, `critical_warning` (its bits), `failed` (0 or 1).
+        values: by the columns of a recording; those in :data:`COUNTED` are MB and I/Os since the
+            drive was made; and :data:`HEALTH`.
     """
 
     stamp: str = ""
     device: str = ""
     values: dict[str, float] = field(default_factory=dict)
-    counters: dict[str, float] = field(default_factory=dict)
-    health: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -226,9 +233,9 @@ class Readings:
         if self._current is None:
             return
         current, self._current = self._current, None
-        warns = current.health.get("failed") or current.health.get("critical_warning")
-        if current.values or current.counters or warns:
-            self.source.keep(READING_BYTES + VALUE_BYTES * len(current.values | current.counters))
+        values = current.values
+        if values.keys() - HEALTH or values.get("failed") or values.get("critical_warning"):
+            self.source.keep(READING_BYTES + VALUE_BYTES * len(values))
             self.all.append(current)
             self.ascribe(current.device)
         elif current.stamp and not self.stamp:
@@ -321,14 +328,13 @@ class Readings:
         elif field.kind == "identity":
             self._identified(to, value)
         elif field.kind == "health":
-            self.health(to, value, starts=starts)
+            self.value(to, _health(value, is_word=to == "failed"), starts=starts)
         elif field.tells_heat_or_load:
             number = decimal_in(value) if field.kind == "gigabytes" else json_number(value)
             scale = self.sector_bytes / 1e6 if field.kind == "sectors" else field.scale
             if to.endswith("bw_mb_s"):
                 self.unit_mb = 1.0 if field.kind == "gigabytes" else scale
-            taken = self.value if "." in to else self.counter
-            taken(to, None if number is None else number * scale, starts=starts)
+            self.value(to, None if number is None else number * scale, starts=starts)
         if field.tells_heat_or_load and line and number is None and not _NOTHING.match(value):
             self._unread.append(line)
         return True
@@ -348,46 +354,19 @@ class Readings:
             first = f", the first is line {unread[0]}" if len(unread) > 1 else f": line {unread[0]}"
             self.remark(f"{what} could not be read{first}", doubt=True)
 
-    def value(self, column: str, value: float | None, *, starts: bool = True) -> None:
+    def value(self, name: str, value: float | None, *, starts: bool = True) -> None:
         """Take a value of the present reading.
 
         One that it has already starts the next reading, or without `starts` is left out.
         """
-        if column in self.current.values:
+        if name in self.current.values and (value is not None or name not in HEALTH):
             if not starts:
                 return
             self.begin(self.current.device)
         if value is None or not math.isfinite(value):
             return
-        if not column.startswith("temp_c.") or is_possible_temp(value):
-            self.current.values[column] = value
-
-    def counter(self, name: str, value: float | None, *, starts: bool = True) -> None:
-        """Take a counter of the present reading, likewise."""
-        if name in self.current.counters:
-            if not starts:
-                return
-            self.begin(self.current.device)
-        if value is not None and value >= 0:
-            self.current.counters[name] = value
-
-    def health(self, name: str, value: Any, *, starts: bool = True) -> None:
-        """Take something of :attr:`Reading.health`, likewise, as a number or in a tool's words."""
-        if isinstance(value, dict):  # its bits one by one, with all of them together
-            value = value.get("value")
-        if isinstance(value, str):
-            word = value.strip().lower()
-            if name == "failed":
-                value = word.startswith("fail")
-            else:
-                value = _bits(word) if word.startswith("0x") else count_in(word)
-        if not isinstance(value, int | float) or not 0 <= value < 1e9:
-            return
-        if name in self.current.health:
-            if not starts:
-                return
-            self.begin(self.current.device)
-        self.current.health[name] = int(value)
+        if is_possible_temp(value) if name.startswith("temp_c.") else value >= 0:
+            self.current.values[name] = value
 
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""
@@ -405,11 +384,14 @@ class Readings:
         is_other = known is not None and model not in (None, known.identity.get("model", model))
         return f"{model} {serial}" if is_other else serial
 
-    def of_drive(self, device: str, **identity: Any) -> None:
+    def of_drive(self, device: str, fields: Mapping[str, Any]) -> None:
         """Take what a list of drives says of one."""
-        self.drives.setdefault(device, ToldDrive()).identity |= {
-            name: value for name, value in identity.items() if value not in ("", None)
-        }
+        info, self._info = self._info, ToldDrive()
+        for key, each in fields.items():
+            if key in FIELDS and FIELDS[key].kind == "identity":
+                self.take(key, each)
+        self.ascribe(device)
+        self._info = info
 
     # --- documents ---
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from heatsoak.importer.fields import FIELDS, plain
 from heatsoak.importer.lenient import at
-from heatsoak.importer.readings import History, Readings, count_in, json_number
+from heatsoak.importer.readings import COUNTED, History, Readings, count_in, json_number
 
 _ATTRIBUTE = re.compile(
     r"\s{0,4}(\d{1,3}) ([A-Za-z][\w./+-]{2,40})\s+(0x[0-9a-f]{4}|[A-Z-]{6,7})\s"
@@ -94,7 +94,8 @@ class Tables:
             return
         if not self._is_precise:
             self._is_precise = True
-            self._readings.current.counters.clear()
+            for counted in COUNTED:
+                self._readings.current.values.pop(counted, None)
         self._readings.take(plain(name), value, starts=False)
 
     def _attribute(self, number: int, name: str, raw: str) -> None:
@@ -118,7 +119,7 @@ class Tables:
                 count = float(second[1]) if second else value
                 readings.value("throttle_count.drive", count, starts=False)
         elif number == 9 and "hour" in lower:
-            readings.health("power_on_h", value, starts=False)
+            readings.value("power_on_h", value, starts=False)
         elif value is not None and not self._is_precise:
             self._moved(name, value)
 
@@ -136,7 +137,7 @@ class Tables:
             readings.about_counters = f"{name} was read as sectors of {size:.0f} bytes"
         else:
             readings.unit_mb = float(unit[1] or 1) * _UNIT_MB[unit[2]]
-        readings.counter(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
+        readings.value(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from heatsoak.importer.fields import FIELDS, PLACES, plain
 from heatsoak.importer.formats.counters.attributes import Tables
 from heatsoak.importer.lenient import at
-from heatsoak.importer.readings import MAX_SIZE_BYTES, Readings, degrees_c, json_number, stamp_in
+from heatsoak.importer.readings import Readings, degrees_c, json_number, stamp_in
 
 _MAX_DEPTH = 8
 #: Keys of smartctl's documents.
@@ -57,7 +57,8 @@ def _take(
         _take_smartctl(readings, tables, value, fields, stamp)
     elif isinstance(listed := value.get("Devices"), list):
         for one in listed:
-            _take_listed(readings, one)
+            if isinstance(node := at(one, "DevicePath"), str):
+                readings.of_drive(node, {plain(key): each for key, each in one.items()})
     elif chips := [chip for key in value if (chip := CHIP.fullmatch(str(key))) is not None]:
         for chip in chips:
             _take_chip(readings, chip, value[chip.string], stamp)
@@ -101,19 +102,6 @@ def _is_health(fields: Mapping[str, Any]) -> bool:
     return isinstance(fields.get("temperature"), int | float | str) and bool(others or is_counted)
 
 
-def _take_listed(readings: Readings, listed: Any) -> None:
-    if not isinstance(listed, dict) or not isinstance(listed.get("DevicePath"), str):
-        return
-    size = json_number(listed.get("PhysicalSize"))
-    readings.of_drive(
-        listed["DevicePath"],
-        model=str(listed.get("ModelNumber", "")).strip(),
-        serial=str(listed.get("SerialNumber", "")).strip(),
-        firmware=str(listed.get("Firmware", "")).strip(),
-        size_bytes=int(size) if size and size < MAX_SIZE_BYTES else None,
-    )
-
-
 def _named_device(value: Mapping[Any, Any]) -> str:
     for key in ("device", "dev", "devname", "disk", "drive", "DevicePath", "name", "node"):
         name = value.get(key)
@@ -145,7 +133,7 @@ def _take_smartctl(
     sector = json_number(value.get("logical_block_size"))
     readings.sector_bytes = sector if sector and 256 <= sector <= 65536 else 512.0
     if isinstance(passed := at(value, "smart_status/passed"), bool):
-        readings.health("failed", not passed, starts=False)
+        readings.value("failed", float(not passed), starts=False)
     health = value.get("nvme_smart_health_information_log")
     readings.main = "composite"
     for key, each in fields.items():

@@ -49,9 +49,9 @@ def take_pages(readings: Readings, pages: Iterable[bytes]) -> None:
             readings.value(column, value)
         counts = struct.unpack_from("<QQQQQQQQ", page, 32)[::2]
         for (name, scale), count in zip(_COUNTERS, counts, strict=True):
-            readings.counter(name, count * scale)
-        readings.health("critical_warning", page[0])
-        readings.health("power_on_h", int.from_bytes(page[128:144], "little"))
+            readings.value(name, count * scale)
+        readings.value("critical_warning", page[0])
+        readings.value("power_on_h", int.from_bytes(page[128:144], "little"))
     if odd:
         readings.remark(f"{odd} pages are not health logs: left out", doubt=True)
     readings.remark(CONVERTED)

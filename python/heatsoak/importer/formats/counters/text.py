@@ -64,7 +64,8 @@ def take_text(readings: Readings, tables: Tables) -> None:
         elif listed and line.startswith("/dev/"):  # `nvme list`: (generic), serial, model, ...
             node, *others = (cell for cell in _cells(line, listed[0]) if "/dev/ng" not in cell)
             if len(others) > 1:
-                readings.of_drive(node, serial=others[0], model=others[1], firmware=others[-1])
+                told = {"sn": others[0], "mn": others[1], "fr": others[-1]}
+                readings.of_drive(node, told)
         elif (feature := _FEATURE.search(line)) is not None:
             # host controlled thermal management: both temperatures in one number, in kelvin
             both = int(feature[1], 16)
