@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, HEALTH, History, Reading, Readings, ToldDrive
+from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
+from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.recording import SensorMeta
 
@@ -52,11 +54,12 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     by_device: dict[str, list[Reading]] = {}
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
-    if len(by_device) > MAX_RUNS:
-        raise readings.source.error(f"names {len(by_device)} drives: no machine has that many")
+    names = list(by_device)
+    if names != [""]:
+        names = wanted_drives(readings.source, readings.options, names)
     logs: list[Log] = []
     parts = _parts_of(readings.drives)
-    for device in _wanted(readings, list(by_device)):
+    for device in names:
         own, is_alone = by_device[device], len(by_device) == 1
         logs += _of_device(readings, device, own, parts, is_alone=is_alone)
     return logs
@@ -77,23 +80,6 @@ def history_log(readings: Readings, history: History) -> Log:
     drive = _told_of(readings, device, _parts_of(readings.drives), is_alone=True)
     (log,) = _logs(readings, taken, replace(times, t_s=t_s), drive, is_known=True)
     return log.with_remarks(*readings.remarks.values())
-
-
-def _wanted(readings: Readings, devices: list[str]) -> list[str]:
-    """Return the drives whose logs are asked for; raises UsageError where none of them is."""
-    name = readings.options.device
-    if name is None or devices == [""]:
-        return devices
-    short = name.removeprefix("/dev/")
-    for device in devices:
-        if short and short in (device, device.removeprefix("/dev/")):
-            readings.options.used.add("device")
-            return [device]
-    near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
-    if short and len(near) == 1:
-        readings.options.used.add("device")
-        return near
-    raise readings.source.error(f"has nothing on {name}, only on {', '.join(devices)}")
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -188,7 +174,8 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> t
         remarks.append(Remark(f"{readings.source.name}: {text}", True, ("time",)))
 
     words = [reading.stamp for reading in taken]
-    given_s = _interval_s(readings)
+    readings.options.used.add("interval_s")
+    given_s = stated_interval(readings.source, readings.options) or readings.watch_s
     if any(words):
         times = read_times(words)
         if times.doubt:
@@ -236,21 +223,6 @@ def _all_times(
         "between those that do"
     )
     return np.where(lacking, evened, t_s), True
-
-
-def _interval_s(readings: Readings) -> float | None:
-    """Return how far apart readings are, as the user or `watch` says."""
-    text = readings.options.mapping.get("interval_s")
-    readings.options.used.add("interval_s")
-    if text is None:
-        return readings.watch_s
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < 1e6:
-        raise readings.source.error(f"interval_s: {text!r} is not a number of seconds")
-    return seconds
 
 
 def _evenly(t_s: Array) -> Array:
