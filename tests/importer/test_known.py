@@ -34,6 +34,8 @@ DD = "2147483648 bytes (2.1 GB, 2.0 GiB) copied, 4 s, 537 MB/s"
          "line protocol", "CSV"),
         ('{\n  "Devices": [\n    {\n      "DevicePath": "/dev/nvme0n1"\n    }\n  ]\n}\n',
          "nvme list", "nvme smart-log"),
+        ("NVME Identify Controller:\nvid     : 0x8086\nsn      : S1\nwctemp  : 0\n",
+         "nvme id-ctrl", "nvme smart-log"),
         ("128166372003061629,hm,1,Read,383496192,32768,8331\n", "a trace", "heatsoak trace"),
     ],
 )  # fmt: skip

@@ -147,7 +147,7 @@ def test_without_times_the_users_interval_makes_rates() -> None:
 
 @pytest.mark.parametrize("word", ["0", "-1", "nan", "five", "1e9"])
 def test_an_impossible_interval_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match=r"interval_s: .* is not a number of seconds"):
+    with pytest.raises(UsageError, match="give the seconds between two re"):
         logs(text_of(0) + text_of(1), mapping={"interval_s": word})
 
 
@@ -236,7 +236,7 @@ def test_drives_read_in_turn_are_logs_of_their_own_with_the_time_before_them() -
         check_series(log, 2.0)
         assert log.label == log.drive["path"] == path
     assert one(text, device="nvme1").drive == {"path": "/dev/nvme1n1"}
-    with pytest.raises(UsageError, match="has nothing on sda, only on /dev/nvme0n1"):
+    with pytest.raises(UsageError, match="has no drive 'sda': it has /dev/nvme0n1"):
         logs(text, device="sda")
 
 
@@ -261,7 +261,7 @@ def test_counters_that_move_only_now_and_then_give_means_over_that_time() -> Non
     text = "".join(f"{1717502400 + n}\n{text_of(n - n % 5)}" for n in range(30))
     log = one(text)
     rates = values(log, "write_bw_mb_s")
-    assert [rate for rate in rates if rate is not None] == [pytest.approx(512.0)] * 4
+    assert [rate for rate in rates if rate is not None] == [pytest.approx(512.0)] * 5
     assert rates[10] == pytest.approx(512.0)
     assert values(log, "interval_s")[10] == 5.0
     assert "only every 5 s" in doubts(log)

@@ -1,37 +1,26 @@
-"""Logs made of a drive's readings: whose they are, when they were, rates, where a run ends."""
+"""Logs made of a drive's readings: whose they are, and when they were."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, are_far_apart, build, intervals, run_slices
-from heatsoak.importer.log import Clock, Log, Remark
-from heatsoak.importer.readings import Reading, Readings, ToldDrive
-from heatsoak.importer.runs import is_in_no_order
+from heatsoak.importer.frames import Array, intervals
+from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.readings import COUNTED, HEALTH, History, Reading, Readings, ToldDrive
+from heatsoak.importer.reports import stated_interval
+from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
-from heatsoak.importer.timestamps import read_times
-from heatsoak.protocol import Observed
-from heatsoak.recording import SensorMeta, Touched
-from heatsoak.units import format_number
+from heatsoak.importer.tables.rows import wanted_drives
+from heatsoak.importer.timestamps import Times, read_times
+from heatsoak.recording import SensorMeta
 
-#: A counter that moves by fewer of its units an interval tells no rate worth the name.
-_MIN_UNITS = 10.0
-#: Means over longer than this hide what a drive does when it throttles.
-_LONG_INTERVAL_S = 60.0
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
-#: Counters of readings, the rates that are made of them, and their scale.
-_RATES = (
-    ("read_bytes", "read_bw_mb_s", 1e-6),
-    ("write_bytes", "write_bw_mb_s", 1e-6),
-    ("read_ios", "read_iops", 1.0),
-    ("write_ios", "write_iops", 1.0),
-)
 #: Power-on hours are whole ones, and a clock that is set may be off by one.
 _HOURS_APART = 2.0
 #: A counter that falls in so many of its readings is not one drive's.
@@ -65,65 +54,32 @@ def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
     by_device: dict[str, list[Reading]] = {}
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
-    if len(by_device) > MAX_RUNS:
-        raise readings.source.error(f"names {len(by_device)} drives: no machine has that many")
+    names = list(by_device)
+    if names != [""]:
+        names = wanted_drives(readings.source, readings.options, names)
     logs: list[Log] = []
-    drives = _Drives(readings, is_alone=len(by_device) == 1)
-    for device in _wanted(readings, list(by_device)):
-        logs += _runs(readings, drives, device, by_device[device])
+    parts = _parts_of(readings.drives)
+    for device in names:
+        own, is_alone = by_device[device], len(by_device) == 1
+        logs += _of_device(readings, device, own, parts, is_alone=is_alone)
     return logs
 
 
-def history_log(
-    readings: Readings,
-    column: str,
-    values: list[float],
-    interval_s: float,
-    *,
-    begin: str,
-    end_unix_s: float | None,
-) -> Log:
-    """Return the log of what a drive itself has written down at regular intervals.
-
-    `begin` is the time of the first, as it is written, and `end_unix_s` that of the last, where
-    one of them is known. NaN among `values` is left out.
-    """
+def history_log(readings: Readings, history: History) -> Log:
+    """Return the log of what a drive itself has written down at regular intervals."""
     readings.end()
     device = readings.all[-1].device if readings.all else ""
     readings.ascribe(device)
     readings.remark("the series is the drive's own history of its temperature")
-    clock: Clock = "none"
-    start_unix_s = None
-    if end_unix_s is not None:
-        clock, start_unix_s = "utc", end_unix_s - interval_s * (len(values) - 1)
-    elif begin and (times := read_times([begin])).start_unix_s is not None:
-        clock, start_unix_s = times.clock, times.start_unix_s
-    kept = [index for index, value in enumerate(values) if math.isfinite(value)]
-    return _log(
-        readings,
-        _Drives(readings, is_alone=True),
-        [Reading(device=device, values={column: values[index]}) for index in kept],
-        _Times(np.array(kept, dtype=float) * interval_s, clock, start_unix_s, is_known=True),
-        label="",
-        remarks=list(readings.remarks.values()),
-    )
-
-
-def _wanted(readings: Readings, devices: list[str]) -> list[str]:
-    """Return the drives whose logs are asked for; raises UsageError where none of them is."""
-    name = readings.options.device
-    if name is None or devices == [""]:
-        return devices
-    short = name.removeprefix("/dev/")
-    for device in devices:
-        if short and short in (device, device.removeprefix("/dev/")):
-            readings.options.used.add("device")
-            return [device]
-    near = [device for device in devices if device.removeprefix("/dev/").startswith(short)]
-    if short and len(near) == 1:
-        readings.options.used.add("device")
-        return near
-    raise readings.source.error(f"has nothing on {name}, only on {', '.join(devices)}")
+    values = np.array(history.celsius, dtype=float)
+    kept = np.flatnonzero(np.isfinite(values))
+    t_s, times = np.array(kept, dtype=float) * history.interval_s, read_times([history.begin])
+    if (end_unix_s := history.end_unix_s) is not None:
+        times = Times(t_s, "utc", end_unix_s - history.interval_s * (len(values) - 1))
+    taken = [Reading(values={"temp_c.drive": values[index]}) for index in kept]
+    drive = _told_of(readings, device, _parts_of(readings.drives), is_alone=True)
+    (log,) = _logs(readings, taken, replace(times, t_s=t_s), drive, is_known=True)
+    return log.with_remarks(*readings.remarks.values())
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -137,48 +93,48 @@ def _share_stamps(readings: list[Reading]) -> None:
         seen.add(reading.device)
 
 
-def _runs(readings: Readings, drives: "_Drives", device: str, taken: list[Reading]) -> list[Log]:
-    source = readings.source
+def _of_device(
+    readings: Readings,
+    device: str,
+    taken: list[Reading],
+    parts: Mapping[str, list[str]],
+    *,
+    is_alone: bool,
+) -> list[Log]:
+    name = readings.source.name
     remarks = list(readings.remarks.values())
-    times = _times(readings, taken, remarks)
+    times, is_known = _times(readings, taken, remarks)
     kept = np.flatnonzero(np.isfinite(times.t_s))
     if len(kept) < len(taken):
         lost = len(taken) - len(kept)
         text = f"{lost} of {len(taken)} readings have no time that can be read: left out"
-        remarks.append(Remark(f"{source.name}: {text}", doubt=True))
+        remarks.append(Remark(f"{name}: {text}", doubt=True))
     if is_in_no_order(times.t_s[kept]):
-        text = "its readings were not in order of time; they were sorted"
-        remarks.append(Remark(f"{source.name}: {text}"))
+        remarks.append(Remark(f"{name}: its readings were not in order of time; they were sorted"))
         kept = kept[np.argsort(times.t_s[kept], kind="stable")]
-    taken, t_s = [taken[index] for index in kept], times.t_s[kept]
-    drives_h = _told_apart(readings, taken, t_s, times)
-    logs = []
-    for hours, which in drives_h.items():
-        own_t_s = t_s[which]
-        runs = run_slices(own_t_s, min_jump_s=1.0)
-        if len(runs) > MAX_RUNS:
-            raise source.error(f"has a clock that goes back {len(runs) - 1} times")
-        label = " ".join(["" if drives.is_alone else device, hours])
-        logs += [
-            _log(
-                readings,
-                drives,
-                [taken[index] for index in which[run].tolist()],
-                _Times(own_t_s[run], times.clock, times.start_unix_s, times.is_known),
-                hours=hours,
-                label=f"{label} {f'run {index}' * (len(runs) > 1)}".strip(),
-                remarks=list(remarks),
-            )
-            for index, run in enumerate(runs, 1)
-        ]
+    taken, times = [taken[index] for index in kept], replace(times, t_s=times.t_s[kept])
+    drive = _told_of(readings, device, parts, is_alone=is_alone)
+    drives_h = _told_apart(readings, taken, times, is_dated=is_known and times.clock != "none")
     if len(drives_h) > 1:
         text = f"{len(drives_h)} drives under one name, told apart by their power-on hours"
-        logs = [log.with_remarks(Remark(f"{source.name}: {text}", doubt=True)) for log in logs]
+        remarks.append(Remark(f"{name}: {text}", doubt=True))
+    logs = []
+    for hours, which in drives_h.items():
+        own = drive
+        if hours:
+            serial = f"{drive.identity.get('serial', 'no serial')}, {hours}"
+            own = ToldDrive(drive.identity | {"serial": serial}, drive.thresholds)
+        part = [taken[index] for index in which.tolist()]
+        found = _logs(readings, part, replace(times, t_s=times.t_s[which]), own, is_known=is_known)
+        for number, log in enumerate(found, 1):
+            words = ("" if is_alone else device, hours, f"run {number}" if len(found) > 1 else "")
+            label = " ".join(word for word in words if word)
+            logs.append(replace(log, label=label, remarks=(*remarks, *log.remarks)))
     return logs
 
 
 def _told_apart(
-    readings: Readings, taken: list[Reading], t_s: Array, times: "_Times"
+    readings: Readings, taken: list[Reading], times: Times, *, is_dated: bool
 ) -> dict[str, NDArray[np.intp]]:
     """Return the places of each drive's readings, by its power-on hours, of several under one name.
 
@@ -186,11 +142,10 @@ def _told_apart(
     counters go back and forth, and no hours tell whose they are.
     """
     every = np.arange(len(taken))
-    hours = _column([reading.health for reading in taken], "power_on_h")
+    hours = _column(taken, "power_on_h")
     falls = int(np.count_nonzero(np.diff(hours) < 0))
-    is_dated = times.is_known and times.start_unix_s is not None
     if np.isfinite(hours).all() and (is_dated or 0 < falls < len(taken) - 1):
-        most_h = _HOURS_APART + (float(np.ptp(t_s)) / 3600.0 if is_dated else 0.0)
+        most_h = _HOURS_APART + (float(np.ptp(times.t_s)) / 3600.0 if is_dated else 0.0)
         ordered = np.sort(hours)
         firsts = ordered[np.diff(ordered, prepend=-math.inf) > most_h]
         if len(firsts) > 1:
@@ -198,8 +153,8 @@ def _told_apart(
             return {
                 f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
             }
-    for name, _, _ in _RATES:
-        moved = np.diff(_column([reading.counters for reading in taken], name))
+    for name in COUNTED:
+        moved = np.diff(_column(taken, name))
         falls, rises = int(np.count_nonzero(moved < 0)), int(np.count_nonzero(moved > 0))
         if falls >= _OFTEN_BACK * len(taken) > 1 and rises > 1:
             raise readings.source.error(
@@ -212,26 +167,15 @@ def _told_apart(
 # --- times ---
 
 
-@dataclass(frozen=True)
-class _Times:
-    """Times of readings, whose clock tells `start_unix_s` at 0; whether they were told at all."""
+def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> tuple[Times, bool]:
+    """Return the times of readings, and whether they were told."""
 
-    t_s: Array
-    clock: Clock
-    start_unix_s: float | None
-    is_known: bool
-
-
-def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _Times:
     def doubt(text: str) -> None:
         remarks.append(Remark(f"{readings.source.name}: {text}", True, ("time",)))
 
-    stamped_s = np.array([math.nan if r.unix_s is None else r.unix_s for r in taken], dtype=float)
     words = [reading.stamp for reading in taken]
-    given_s = _interval_s(readings)
-    if np.isfinite(stamped_s).any():
-        t_s, is_known = _all_times(stamped_s, stamped_s == stamped_s, given_s, doubt)
-        return _Times(t_s, "utc", 0.0, is_known)
+    readings.options.used.add("interval_s")
+    given_s = stated_interval(readings.source, readings.options) or readings.watch_s
     if any(words):
         times = read_times(words)
         if times.doubt:
@@ -239,14 +183,14 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> _
         if np.isfinite(times.t_s).any():
             stamped = np.array([bool(word) for word in words])
             t_s, is_known = _all_times(times.t_s, stamped, given_s, doubt)
-            return _Times(t_s, times.clock, times.start_unix_s, is_known)
+            return replace(times, t_s=t_s), is_known
     if given_s is None and len(taken) > 1:
         doubt(
             "its readings have no times: their order is known, not how far apart they are, and no "
             f"rates made of its counters {_HOW_FAR}"
         )
     t_s = np.arange(len(taken), dtype=float) * (given_s or 1.0)
-    return _Times(t_s, "none", None, given_s is not None)
+    return Times(t_s, "none", None), given_s is not None
 
 
 def _all_times(
@@ -281,246 +225,124 @@ def _all_times(
     return np.where(lacking, evened, t_s), True
 
 
-def _interval_s(readings: Readings) -> float | None:
-    """Return how far apart readings are, as the user or `watch` says."""
-    text = readings.options.mapping.get("interval_s")
-    readings.options.used.add("interval_s")
-    if text is None:
-        return readings.watch_s
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < 1e6:
-        raise readings.source.error(f"interval_s: {text!r} is not a number of seconds")
-    return seconds
-
-
-def _evenly(t_s: Array) -> tuple[Array, bool]:
+def _evenly(t_s: Array) -> Array:
     """Return times whose fractions were cut off, spread as a steady loop would have had them.
 
     They stay as they are where they have fractions, are far apart, or follow no steady beat; but
     several within one second, or one minute where no seconds are told, are spread over it.
     """
     if len(t_s) < 3 or np.any(t_s != np.floor(t_s)):
-        return t_s, False
+        return t_s
     steps = np.diff(t_s)
     if float(np.median(steps)) >= _COARSE_S or (steps[0] > 0 and np.all(steps == steps[0])):
-        return t_s, False
+        return t_s
     index = np.arange(len(t_s), dtype=float)
     beat = (t_s[-1] - t_s[0]) / (len(t_s) - 1)
     if beat <= 0:
-        return t_s, False
-    off = t_s - beat * index
+        return t_s
+    off = t_s - t_s[0] - beat * index
     # a clock without seconds tells the minute of several readings
-    unit_s = 60.0 if np.all(t_s % 60.0 == 0) else 1.0
+    unit_s = 60.0 if np.all((t_s - t_s[0]) % 60.0 == 0) else 1.0
     if float(off.max() - off.min()) <= 1.5 * unit_s:
-        return beat * index, True
+        return np.asarray(t_s[0] + beat * index)
     if np.all(steps > 0):
-        return t_s, False
+        return t_s
     seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
     firsts = np.searchsorted(t_s, seconds)
-    return t_s + unit_s * (index - firsts[inverse]) / counts[inverse], True
-
-
-def _rates(
-    t_s: Array, counters: dict[str, Array], unit_bytes: float
-) -> tuple[dict[str, Array], list[tuple[str, bool, tuple[Touched, ...]]]]:
-    """Return columns of rates with their `interval_s`, and what is to be said of them.
-
-    Rates are means since the reading before. Where a drive brings its byte counters up to date
-    only every few readings, they are means between those, and null in between.
-    """
-    said: list[tuple[str, bool, tuple[Touched, ...]]] = []
-    rows = np.arange(len(t_s))
-    moving = np.zeros(len(t_s), dtype=bool)
-    for values in counters.values():
-        with np.errstate(invalid="ignore"):
-            moving |= np.diff(values, prepend=np.nan) > 0
-    changes = np.flatnonzero(moving)
-    gaps = np.diff(changes)
-    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
-    if usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8:
-        rows = changes
-        beat = float(np.median(np.diff(t_s[rows])))
-        said.append(
-            (
-                f"its counters move only every {format_number(beat)} s: rates are means over that",
-                True,
-                (),
-            )
-        )
-    spans = np.diff(t_s[rows], prepend=np.nan)
-    interval_s = intervals(t_s)
-    interval_s[rows[1:]] = spans[1:]
-    moved = {name: np.diff(values[rows], prepend=np.nan) for name, values in counters.items()}
-    most = [
-        float(np.nanmax(moved[name]))
-        for name in ("read_bytes", "write_bytes")
-        if np.isfinite(moved[name]).any()
-    ]
-    too_coarse = bool(most) and 0 < max(most) < _MIN_UNITS * unit_bytes
-    if too_coarse:
-        text = (
-            f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
-            f"{format_number(unit_bytes / 1e6)} MB an interval: "
-            "too coarse for a throughput, left out"
-        )
-        said.append((text, True, ("rate",)))
-    rates: dict[str, Array] = {}
-    for name, column, scale in _RATES:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            valid = (spans > 0) & (moved[name] >= 0) & ~are_far_apart(spans)
-            rate = np.where(valid, moved[name] * scale / spans, np.nan)
-        if not np.isfinite(rate).any() or (too_coarse and column.endswith("bw_mb_s")):
-            continue
-        rates[column] = np.full(len(t_s), np.nan)
-        rates[column][rows] = rate
-    if not rates:
-        return {}, said
-    spacing = float(np.median(spans[1:])) if len(rows) > 1 else 0.0
-    if any(name.endswith("bw_mb_s") for name in rates) and spacing > 0:
-        exact = unit_bytes / 1e6 / spacing
-        said.append(
-            (
-                f"throughput is made of the drive's counters, to {format_number(exact, 2)} MB/s",
-                False,
-                (),
-            )
-        )
-    if spacing > _LONG_INTERVAL_S:
-        text = f"its rates are means over {spacing:.0f} s: shorter throttling is not in them"
-        said.append((text, True, ("rate",)))
-    return {"interval_s": interval_s, **rates}, said
+    return np.asarray(t_s + unit_s * (index - firsts[inverse]) / counts[inverse])
 
 
 # --- logs ---
 
 
-def _log(
-    readings: Readings,
-    drives: "_Drives",
-    taken: list[Reading],
-    times: _Times,
-    *,
-    hours: str = "",
-    label: str,
-    remarks: list[Remark],
-) -> Log:
-    """Return the log of one run's readings, in the order of their times.
-
-    `hours` tell the drive from others of its name.
-    """
-
-    def say(text: str, doubt: bool = False, touches: tuple[Touched, ...] = ()) -> None:
-        remarks.append(Remark(f"{readings.source.name}: {text}", doubt, touches))
-
-    order = np.argsort(times.t_s, kind="stable")  # a clock that was set may go back a little
-    taken, first = [taken[index] for index in order], float(times.t_s[order[0]])
-    t_s, evened = _evenly(times.t_s[order] - first)
-    if evened:
-        say("its times are whole seconds: readings are spread evenly between them")
-    columns: dict[str, Array] = {"t_s": t_s, "interval_s": intervals(t_s)}
+def _logs(
+    readings: Readings, taken: list[Reading], times: Times, drive: ToldDrive, *, is_known: bool
+) -> list[Log]:
+    """Return a log for each run of one drive's readings: a clock that goes back begins another."""
+    source, first = readings.source.name, float(times.t_s[0])
+    marks = np.flatnonzero(np.diff(times.t_s) < -1.0) + 1
+    if len(marks) >= MAX_RUNS:
+        raise readings.source.error(f"has a clock that goes back {len(marks)} times")
+    t_s = np.concatenate([_evenly(run) for run in np.split(times.t_s - first, marks)])
+    evened = not np.array_equal(t_s, times.t_s - first)
+    columns: dict[str, Array] = {}
     for name in dict.fromkeys(name for reading in taken for name in reading.values):
-        columns[name] = _column([reading.values for reading in taken], name)
+        if name in (*COUNTED, *HEALTH):
+            continue
+        columns[name] = _column(taken, name)
         if name.startswith("temp_c.sensor") and not np.nan_to_num(columns[name]).any():
             del columns[name]  # old versions print 0 C for what does not exist
     airflow, drive_c = (columns.get(f"temp_c.{name}", ()) for name in ("airflow", "drive"))
     if np.array_equal(airflow, drive_c, equal_nan=True):
         columns.pop("temp_c.airflow", None)  # the same sensor under a second number
-    steps: tuple[Observed, ...] = ()
-    counters = {
-        name: _column([reading.counters for reading in taken], name) for name, _, _ in _RATES
-    }
-    if times.is_known and len(t_s) > 1 and any(np.isfinite(c).any() for c in counters.values()):
-        rates, said = _rates(t_s, counters, readings.unit_bytes)
-        for text, doubt, touches in said:
-            say(text, doubt, touches)
-        columns |= rates
-        if len(rates) > 1:
-            if readings.about_counters:
-                say(readings.about_counters, True, ("unit",))
-            steps = (_observed(counters),)
-    drive = drives.named(taken[0].device)
-    identity = drive.identity
-    if hours:
-        identity = identity | {"serial": f"{identity.get('serial', 'no serial')}, {hours}"}
-    own = [name for name in columns if name.startswith("temp_c.")]
-    own += [name for name in columns if name.startswith("throttle_")]
-    sensor = SensorMeta(
-        name=readings.name,
-        source=readings.source.name,
-        columns=own,
-        interval_s=float(columns["interval_s"][0]),
-        thresholds=drive.thresholds,
-        details={name: value for reading in taken for name, value in reading.health.items()},
+    rows = Rows(
+        Times(t_s, times.clock, None if (at := times.start_unix_s) is None else at + first),
+        columns,
+        totals={name: _column(taken, name) for name in COUNTED if is_known},
+        unit_mb=readings.unit_mb,
+        marks=marks.tolist(),
+        drive=drive.identity,
     )
-    return Log(
-        format=readings.name,
-        source=readings.source.name,
-        samples=build(columns),
-        clock=times.clock,
-        start_unix_s=None if times.start_unix_s is None else times.start_unix_s + first,
-        steps=steps,
-        label=label,
-        drive=identity,
-        tools=dict(readings.tools),
-        sensors=(sensor,) if own else (),
-        remarks=tuple(remarks),
-        is_in_order_only=len(t_s) > 1 and not times.is_known,
+    last = {name: value for reading in taken for name, value in reading.values.items()}
+    health = {name: int(last[name]) for name in HEALTH if name in last}
+    logs = []
+    for log in logs_of(readings.name, source, [rows]):
+        own = [name for name in log.samples.columns if name.startswith(("temp_c.", "throttle_"))]
+        sensor = SensorMeta(
+            name=readings.name,
+            source=source,
+            columns=own,
+            interval_s=float(intervals(log.samples["t_s"].to_numpy())[0]),
+            thresholds=drive.thresholds,
+            details=health,
+        )
+        if evened:
+            text = "its times are whole seconds: readings are spread evenly between them"
+            log = log.with_remarks(Remark(f"{source}: {text}"))
+        if readings.about_counters and log.has_rates:
+            text = f"{source}: {readings.about_counters}"
+            log = log.with_remarks(Remark(text, True, ("unit",)))
+        logs.append(
+            replace(
+                log,
+                tools=dict(readings.tools),
+                sensors=(sensor,) if own or sensor.details else (),
+                is_in_order_only=log.samples.height > 1 and not is_known,
+            )
+        )
+    return logs
+
+
+def _column(taken: Sequence[Reading], name: str) -> Array:
+    return np.array([reading.values.get(name, math.nan) for reading in taken], dtype=float)
+
+
+def _told_of(
+    readings: Readings, device: str, parts: Mapping[str, list[str]], *, is_alone: bool
+) -> ToldDrive:
+    """Return what is known of a drive, of its namespaces (`parts`) and of what it is one of.
+
+    `is_alone`: whether there is no other drive, so that what was told of none is its own too.
+    """
+    merged = ToldDrive({"path": device} if device.startswith("/dev/") else {})
+    names = dict.fromkeys(
+        [device, *parts.get(device, ()), _whole_of(device), *([""] if is_alone else [])]
     )
+    for told in (readings.drives[name] for name in names if name in readings.drives):
+        merged.identity = {**told.identity, **merged.identity}
+        merged.thresholds |= told.thresholds
+    return merged
 
 
-class _Drives:
-    """What is known of the drives, whichever of its names one was told under."""
-
-    def __init__(self, readings: Readings, *, is_alone: bool) -> None:
-        """Look at the drives of `readings`; `is_alone` says whether all are of one."""
-        self.is_alone = is_alone
-        self._drives = readings.drives
-        self._order = {name: number for number, name in enumerate(self._drives)}
-        shorts = [(name.removeprefix("/dev/"), name) for name in self._drives]
-        self._names = _listed(shorts)
-        #: Names of namespaces, by the drive that they are of.
-        self._parts = _listed((_whole_of(short) or "", name) for short, name in shorts)
-
-    def named(self, device: str) -> ToldDrive:
-        """Return what is known of a drive, of its namespaces and of what it is one of."""
-        merged = ToldDrive({"path": device} if device.startswith("/dev/") else {})
-        short = device.removeprefix("/dev/")
-        same = {*self._names.get(short, ()), *self._names.get(_whole_of(short) or short, ())}
-        same |= {*self._parts.get(short, ())} if short else set()
-        if self.is_alone:
-            same.update(self._names.get("", ()))
-        for name in sorted(same, key=self._order.__getitem__):
-            merged.identity = {**self._drives[name].identity, **merged.identity}
-            merged.thresholds |= self._drives[name].thresholds
-        return merged
+def _parts_of(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the namespaces among the names of drives, by the drive that they are of."""
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(_whole_of(name), []).append(name)
+    return parts
 
 
-def _listed(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, name in pairs:
-        found.setdefault(key, []).append(name)
-    return found
-
-
-def _whole_of(name: str) -> str | None:
-    """The drive that a namespace is of: `nvme0` of `nvme0n1`."""
+def _whole_of(name: str) -> str:
+    """The drive that a namespace is of: `nvme0` of `nvme0n1`; else its own name."""
     match = re.fullmatch(r"(.+)n\d+", name)
-    return match.group(1) if match is not None else None
-
-
-def _column(rows: Sequence[Mapping[str, float]], name: str) -> Array:
-    return np.array([row.get(name, math.nan) for row in rows], dtype=float)
-
-
-def _observed(counters: dict[str, Array]) -> Observed:
-    def moved(*names: str) -> bool:
-        known = [counters[name] for name in names if np.isfinite(counters[name]).sum() > 1]
-        return not known or any(np.nanmax(values) > np.nanmin(values) for values in known)
-
-    reads, writes = moved("read_bytes", "read_ios"), moved("write_bytes", "write_ios")
-    if not reads and not writes:
-        reads = writes = True
-    return Observed(name="load", reads=reads, writes=writes)
+    return match[1] if match is not None else name

@@ -1,8 +1,8 @@
 """A drive's own counters, read again and again: what nvme-cli, smartctl and sensors print.
 
 A reading is one output of such a tool. A file has one after another, with the times that the user's
-script wrote between them, or without any. A reader declares what its tool's fields
-mean (:class:`Fields`) and gives their values to :class:`Readings`; `reading_logs` makes logs of it.
+script wrote between them, or without any. Readers of a form give what they find to
+:class:`Readings`, which knows by `fields` what it is; `reading_logs` makes logs of it.
 """
 
 import math
@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heatsoak.errors import UsageError
+from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
 
 #: What a reading takes in memory, and each value of it.
 READING_BYTES, VALUE_BYTES = 320, 48
-#: Bytes of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
-DATA_UNIT_BYTES = 512_000.0
 #: No drive is as large.
 MAX_SIZE_BYTES = 1e18
 
@@ -44,29 +43,26 @@ _TIME_KEY = re.compile(
 )
 
 
-def degrees_c(text: str, *, needs_unit: bool = False) -> float | None:
+def degrees_c(value: Any, bare_unit: str = "") -> float | None:
     """Return the temperature in Celsius that a tool printed, in whichever unit it says.
 
-    The kelvins beside Fahrenheit are taken less 273, as the tools do. Without a unit, what is too
-    hot for Celsius is kelvin; with `needs_unit` it is a number that was cut, and None.
+    The kelvins beside Fahrenheit are taken less 273, as the tools do. A number alone is in
+    `bare_unit`, where what is too low for K is Celsius already; without that, it was cut off.
     """
     found: dict[str, float] = {}
-    for match in _DEGREES.finditer(text[:100]):
-        found.setdefault((match.group(2) or "")[:1], float(match.group(1).replace(",", ".")))
+    if isinstance(value, str):
+        for match in _DEGREES.finditer(value[:100]):
+            found.setdefault((match.group(2) or "")[:1], float(match.group(1).replace(",", ".")))
+    elif (number := json_number(value)) is not None:
+        found[""] = number
+    if bare_unit and "" in found:
+        is_kelvin = bare_unit == "K" and not 0 < found[""] <= POSSIBLE_TEMP_C[1]
+        found.setdefault("K" if is_kelvin else "C", found[""])
     if "C" in found:
         return found["C"]
     if "K" in found:
         return found["K"] - 273.0 if found["K"] else None
-    if "F" in found:
-        return round((found["F"] - 32.0) / 1.8, 2)
-    return of_kelvin_or_celsius(found[""]) if "" in found and not needs_unit else None
-
-
-def of_kelvin_or_celsius(value: float) -> float | None:
-    """Return Celsius of what should be kelvin; a value too low for it is Celsius already."""
-    if value == 0:
-        return None
-    return value - 273.0 if value > POSSIBLE_TEMP_C[1] else value
+    return round((found["F"] - 32.0) / 1.8, 2) if "F" in found else None
 
 
 def count_in(text: str) -> float | None:
@@ -89,9 +85,24 @@ def json_number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _bits(text: str) -> int | None:
-    match = re.match(r"0x([0-9a-f]{1,8})\b", text)
-    return int(match.group(1), 16) if match is not None else None
+def decimal_in(value: Any) -> float | None:
+    """Return a number with decimals, given as one or as text, with a point or a comma; or None."""
+    try:
+        number = float(str(value)[:40].replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _health(value: Any, *, is_word: bool) -> float | None:
+    """Hours or bits of a warning; of what passes or fails in a word, whether it fails."""
+    if isinstance(value, dict):  # bits one by one, with all of them together
+        value = value.get("value")
+    if isinstance(value, str):
+        word = value.strip().lower()
+        bits = re.match(r"0x([0-9a-f]{1,8})\b", word)
+        value = int(bits[1], 16) if bits else word.startswith("fail") if is_word else count_in(word)
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
 
 
 def without_escapes(line: str) -> str:
@@ -114,41 +125,12 @@ def stamp_in(text: str) -> str | None:
 
 # --- what is taken ---
 
-
-@dataclass(frozen=True)
-class Fields:
-    """What the fields of a tool mean, by their names in lower case.
-
-    Attributes:
-        temperatures: columns of a recording.
-        columns: columns that count or sum up, and one of the field's units in theirs.
-        counters: of :class:`Reading`, likewise.
-        thresholds: limits that the drive states, as recordings call them.
-        health: of :class:`Reading`, likewise.
-        identity: ``model``, ``serial``, ``firmware``; ``size_bytes`` is a number.
-        others: fields that are known and tell nothing of heat or load.
-        limits_have_units: whether a limit without a unit is a number that was cut.
-        nothing: what is printed where there is no value.
-    """
-
-    temperatures: Mapping[str, str]
-    columns: Mapping[str, tuple[str, float]]
-    counters: Mapping[str, tuple[str, float]]
-    thresholds: Mapping[str, str]
-    identity: Mapping[str, str]
-    health: Mapping[str, str] = field(default_factory=dict)
-    others: frozenset[str] = frozenset()
-    limits_have_units: bool = True
-    nothing: re.Pattern[str] = re.compile(r"\s*[0<-]")
-
-
-def named(*each: tuple[str, float, str]) -> dict[str, tuple[str, float]]:
-    """Return for each field, of ``one name|another name``, its column or counter and its scale."""
-    return {name: (to, scale) for to, scale, names in each for name in names.split("|")}
-
-
-#: Of a tool whose values are given to :class:`Readings` one by one.
-NO_FIELDS = Fields({}, {}, {}, {}, {})
+#: Counters, by the columns of their rates.
+COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
+#: Hours of use, the bits of the critical warning, and 0 or 1.
+HEALTH = ("power_on_h", "critical_warning", "failed")
+#: What is printed where there is no value.
+_NOTHING = re.compile(r"\s*[0<-]")
 
 
 @dataclass(slots=True)
@@ -157,19 +139,14 @@ class Reading:
 
     Attributes:
         stamp: when, as it is written; empty where nothing tells.
-        unix_s: when, where the tool itself tells.
         device: whose; empty where nothing tells.
-        values: columns of a recording.
-        counters: `read_bytes`, `write_bytes`, `read_ios`, `write_ios` since the drive was made.
-        health: `power_on_h`, `critical_warning` (its bits), `failed` (0 or 1).
+        values: by the columns of a recording; those in :data:`COUNTED` are MB and I/Os since the
+            drive was made; and :data:`HEALTH`.
     """
 
     stamp: str = ""
-    unix_s: float | None = None
     device: str = ""
     values: dict[str, float] = field(default_factory=dict)
-    counters: dict[str, float] = field(default_factory=dict)
-    health: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -180,25 +157,59 @@ class ToldDrive:
     thresholds: dict[str, float] = field(default_factory=dict)
 
 
+#: No drive's table is longer.
+_MAX_HISTORY = 4096
+
+
+@dataclass
+class History:
+    """Temperatures that a drive itself has written down at regular intervals; NaN where unknown.
+
+    Attributes:
+        begin: the time of the first, as it is written; empty where nothing tells.
+        end_unix_s: the time of the last, where it is known.
+    """
+
+    celsius: list[float] = field(default_factory=list)
+    interval_s: float = 60.0
+    begin: str = ""
+    end_unix_s: float | None = None
+
+    @classmethod
+    def every(cls, minutes: float | None) -> "History":
+        """Return an empty one, with an interval of some minutes."""
+        return cls(interval_s=60.0 * min(max(minutes or 1.0, 1.0), 1e5))
+
+    def add(self, *celsius: float) -> None:
+        """Add temperatures."""
+        if len(self.celsius) + len(celsius) <= _MAX_HISTORY:
+            self.celsius += celsius
+
+
 class Readings:
     """Takes what a file says, line by line or document by document.
 
     Attributes:
         stamp: the time that was told last, of a reading that has not come yet.
         watch_s: the interval of `watch`, where its heading stands in the file.
-        unit_bytes: what a counter of bytes moves by at least.
+        main: what its temperature is where the tool names no place: ``composite`` or ``drive``.
+        bare_unit: of temperatures without a unit, C or K; empty where these were cut off.
+        sector_bytes: of the drive.
+        unit_mb: what a counter of MB grows by at least.
         about_counters: how counters were read, which matters only where rates are made of them.
     """
 
-    def __init__(self, source: Source, options: Options, name: str, fields: Fields) -> None:
+    def __init__(self, source: Source, options: Options, name: str) -> None:
         """Start a file of the format `name`."""
-        self.source, self.options, self.name, self.fields = source, options, name, fields
+        self.source, self.options, self.name = source, options, name
         self.all: list[Reading] = []
         self.tools: dict[str, str] = {}
         self.drives: dict[str, ToldDrive] = {}
         self.stamp = ""
         self.watch_s: float | None = None
-        self.unit_bytes = DATA_UNIT_BYTES
+        self.main, self.bare_unit = "composite", ""
+        self.sector_bytes = 512.0
+        self.unit_mb = DATA_UNIT_MB
         self.about_counters = ""
         self.remarks: dict[str, Remark] = {}
         self._current: Reading | None = None
@@ -222,8 +233,9 @@ class Readings:
         if self._current is None:
             return
         current, self._current = self._current, None
-        if current.values or current.counters:
-            self.source.keep(READING_BYTES + VALUE_BYTES * len(current.values | current.counters))
+        values = current.values
+        if values.keys() - HEALTH or values.get("failed") or values.get("critical_warning"):
+            self.source.keep(READING_BYTES + VALUE_BYTES * len(values))
             self.all.append(current)
             self.ascribe(current.device)
         elif current.stamp and not self.stamp:
@@ -298,65 +310,36 @@ class Readings:
 
     # --- values ---
 
-    def field(self, key: str, text: str, line: int, *, starts: bool = True) -> bool:
-        """Take what a line prints behind a field's name; return whether there is such a field.
+    def take(self, key: str, value: Any, line: int = 0, *, starts: bool = True) -> bool:
+        """Take a field, by its name in :data:`FIELDS`; return whether there is such a field.
 
-        `starts`: whether a value that the present reading has already starts the next one.
+        `value` is what a tool printed in `line`, or JSON's. `starts`: whether a value that the
+        present reading has already starts the next one.
         """
-        fields = self.fields
-        value: float | None
-        if key in fields.temperatures:
-            value = degrees_c(text, needs_unit=True)
-            self.value(fields.temperatures[key], value, starts=starts)
-        elif key in fields.columns or key in fields.counters:
-            value = count_in(text)
-            self._counted(key, value, starts)
-        elif key in fields.thresholds:
-            limit = degrees_c(text, needs_unit=fields.limits_have_units)
-            self.threshold(fields.thresholds[key], limit)
-            return True
-        elif key in fields.identity:
-            self._identified(key, text)
-            return True
-        elif key in fields.health:
-            self.health(fields.health[key], text, starts=starts)
-            return True
-        else:
-            return key in fields.others
-        if value is None and not fields.nothing.match(text):
+        field = FIELDS.get(key)
+        if field is None:
+            return False
+        to, number = field.to, None
+        if field.kind == "temperature":
+            number = degrees_c(value, self.bare_unit)
+            self.value(f"temp_c.{self.main}" if to == "temp_c" else to, number, starts=starts)
+        elif field.kind.startswith("limit"):
+            self.threshold(to, degrees_c(value, "K" if "kelvin" in field.kind else self.bare_unit))
+        elif field.kind == "identity":
+            self._identified(to, value)
+        elif field.kind == "health":
+            self.value(to, _health(value, is_word=to == "failed"), starts=starts)
+        elif field.tells_heat_or_load:
+            number = decimal_in(value) if field.kind == "gigabytes" else json_number(value)
+            scale = self.sector_bytes / 1e6 if field.kind == "sectors" else field.scale
+            if to.endswith("bw_mb_s"):
+                self.unit_mb = 1.0 if field.kind == "gigabytes" else scale
+            self.value(to, None if number is None else number * scale, starts=starts)
+        if field.tells_heat_or_load and line and number is None and not _NOTHING.match(value):
             self._unread.append(line)
         return True
 
-    def json_field(self, key: str, value: Any, *, celsius: bool) -> None:
-        """Take a field of a JSON document; temperatures are in kelvin, or in `celsius`."""
-        fields = self.fields
-        if key in fields.temperatures or key in fields.thresholds:
-            degrees = json_number(value)
-            if not celsius:
-                is_text = isinstance(value, str) and not value.strip().isdecimal()
-                if is_text:
-                    degrees = degrees_c(value)
-                elif degrees is not None:
-                    degrees = of_kelvin_or_celsius(degrees)
-            if key in fields.temperatures:
-                self.value(fields.temperatures[key], degrees)
-            else:
-                self.threshold(fields.thresholds[key], degrees)
-        elif key in fields.columns or key in fields.counters:
-            self._counted(key, json_number(value), True)
-        elif key in fields.identity:
-            self._identified(key, value)
-        elif key in fields.health:
-            self.health(fields.health[key], value, starts=False)
-
-    def _counted(self, key: str, value: float | None, starts: bool) -> None:
-        columns = self.fields.columns
-        name, scale = columns[key] if key in columns else self.fields.counters[key]
-        scaled = None if value is None else value * scale
-        (self.value if key in columns else self.counter)(name, scaled, starts=starts)
-
-    def _identified(self, key: str, value: Any) -> None:
-        name = self.fields.identity[key]
+    def _identified(self, name: str, value: Any) -> None:
         if name == "size_bytes":
             size = json_number(value.partition("[")[0] if isinstance(value, str) else value)
             self.identity(name, int(size) if size and size < MAX_SIZE_BYTES else None)
@@ -371,46 +354,19 @@ class Readings:
             first = f", the first is line {unread[0]}" if len(unread) > 1 else f": line {unread[0]}"
             self.remark(f"{what} could not be read{first}", doubt=True)
 
-    def value(self, column: str, value: float | None, *, starts: bool = True) -> None:
+    def value(self, name: str, value: float | None, *, starts: bool = True) -> None:
         """Take a value of the present reading.
 
         One that it has already starts the next reading, or without `starts` is left out.
         """
-        if column in self.current.values:
+        if name in self.current.values and (value is not None or name not in HEALTH):
             if not starts:
                 return
             self.begin(self.current.device)
         if value is None or not math.isfinite(value):
             return
-        if not column.startswith("temp_c.") or is_possible_temp(value):
-            self.current.values[column] = value
-
-    def counter(self, name: str, value: float | None, *, starts: bool = True) -> None:
-        """Take a counter of the present reading, likewise."""
-        if name in self.current.counters:
-            if not starts:
-                return
-            self.begin(self.current.device)
-        if value is not None and value >= 0:
-            self.current.counters[name] = value
-
-    def health(self, name: str, value: Any, *, starts: bool = True) -> None:
-        """Take something of :attr:`Reading.health`, likewise, as a number or in a tool's words."""
-        if isinstance(value, dict):  # its bits one by one, with all of them together
-            value = value.get("value")
-        if isinstance(value, str):
-            word = value.strip().lower()
-            if name == "failed":
-                value = word.startswith("fail")
-            else:
-                value = _bits(word) if word.startswith("0x") else count_in(word)
-        if not isinstance(value, int | float) or not 0 <= value < 1e9:
-            return
-        if name in self.current.health:
-            if not starts:
-                return
-            self.begin(self.current.device)
-        self.current.health[name] = int(value)
+        if is_possible_temp(value) if name.startswith("temp_c.") else value >= 0:
+            self.current.values[name] = value
 
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""
@@ -428,11 +384,14 @@ class Readings:
         is_other = known is not None and model not in (None, known.identity.get("model", model))
         return f"{model} {serial}" if is_other else serial
 
-    def of_drive(self, device: str, **identity: Any) -> None:
+    def of_drive(self, device: str, fields: Mapping[str, Any]) -> None:
         """Take what a list of drives says of one."""
-        self.drives.setdefault(device, ToldDrive()).identity |= {
-            name: value for name, value in identity.items() if value not in ("", None)
-        }
+        info, self._info = self._info, ToldDrive()
+        for key, each in fields.items():
+            if key in FIELDS and FIELDS[key].kind == "identity":
+                self.take(key, each)
+        self.ascribe(device)
+        self._info = info
 
     # --- documents ---
 

@@ -369,7 +369,7 @@ def stated_interval(source: Source, options: Options) -> float | None:
     stated = options.mapping.get("interval_s")
     interval_s = None if stated is None else _seconds(stated)
     if stated is not None and interval_s is None:
-        raise source.error(f"interval_s={stated}: give the seconds between two reports")
+        raise source.error(f"interval_s={stated}: give the seconds between two reports or readings")
     return interval_s
 
 

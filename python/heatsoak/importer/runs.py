@@ -10,15 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import (
-    Array,
-    are_far_apart,
-    build,
-    entered_and_held,
-    intervals,
-    rates,
-    stretches,
-)
+from heatsoak.importer.counter_rates import Said, rates_of
+from heatsoak.importer.frames import Array, build, entered_and_held, intervals, stretches
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -66,6 +59,7 @@ class Rows:
         has_passes: whether each row tells of two passes, one that read and one that wrote.
         goes_on: whether they may continue the run of the rows before (the header has changed).
         drive: the identity of the drive that they are of.
+        unit_mb: what totals of MB grow by at least, where all of them count from the first row.
     """
 
     times: Times
@@ -79,6 +73,7 @@ class Rows:
     goes_on: bool = False
     has_passes: bool = False
     drive: Mapping[str, Any] = field(default_factory=dict)
+    unit_mb: float | None = None
 
 
 @dataclass
@@ -97,6 +92,7 @@ class _Run:
     drive: dict[str, Any]
     named: bool = False
     has_passes: bool = False
+    unit_mb: float | None = None
     was_sorted: bool = False
 
     @property
@@ -241,6 +237,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
         dict(rows.drive),
         named,
         rows.has_passes,
+        rows.unit_mb,
     )
 
 
@@ -280,7 +277,8 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         run.totals = {name: values[order] for name, values in run.totals.items()}
         run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
     t_s, begin = run.t_s, run.start_unix_s
-    columns |= _of_totals(run.totals, t_s)
+    counted, said = _of_totals(run.totals, t_s, run.unit_mb)
+    columns |= counted
     if run.steps is None and (run.has_passes or len(t_s) == 1):
         run, columns = _of_passes(run, columns)
         t_s = run.t_s
@@ -312,11 +310,8 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions |= {"run": run.label}
     samples = build(columns)
     lost = len(t_s) - samples.height
-    remarks = []
-    if run.was_sorted:
-        remarks.append(
-            Remark(f"{source_name}: its rows were not in order of time; they were sorted")
-        )
+    remarks = _order(source_name, run)
+    remarks += [Remark(f"{source_name}: {text}", doubt, touches) for text, doubt, touches in said]
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
@@ -359,119 +354,27 @@ def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]
 _WAYS = ("read", "write")
 
 
-#: Rates of a counter are known to one part in this many.
-_FINE = 20.0
-#: Taken over many rows, about so many rates are left: a fall has to be seen in them.
-_LEFT = 20
-#: Readings of a counter in a row that may be of one moment; of more, the drive was idle.
-_MAX_STALE = 10
-#: A counter that moves less than this share of what the busiest does decides nothing.
-_MATTERS = 0.05
+def _order(source_name: str, run: _Run) -> list[Remark]:
+    text = f"{source_name}: its rows were not in order of time; they were sorted"
+    return [Remark(text)] if run.was_sorted else []
 
 
-def _of_totals(totals: Mapping[str, Array], t_s: Array) -> dict[str, Array]:
-    """The rates of counters, over as many rows as it takes to know them well, the same for all.
-
-    Values that do not rise are amounts of each row.
-    """
-    found: dict[str, Array] = {}
+def _of_totals(
+    totals: Mapping[str, Array], t_s: Array, unit_mb: float | None
+) -> tuple[dict[str, Array], list[Said]]:
+    """The rates of what was moved: of counters, or of amounts, which do not rise, in each row."""
+    amounts: dict[str, Array] = {}
     counters: dict[str, Array] = {}
     for name, values in totals.items():
         known = values[np.isfinite(values)]
-        if len(known) < 3:
-            continue
-        if np.count_nonzero(np.diff(known) < 0) > 0.01 * len(known):
+        falls = np.count_nonzero(np.diff(known) < 0)
+        if unit_mb is None and falls > 0.01 * len(known):
             with np.errstate(divide="ignore", invalid="ignore"):
-                found[name] = values / intervals(t_s)
+                amounts[name] = values / intervals(t_s)
         else:
             counters[name] = values
-    if not counters:
-        return found
-    densest = max(counters.values(), key=lambda values: int(np.isfinite(values).sum()))
-    rows = np.flatnonzero(np.isfinite(densest))
-    # read at other times than the densest, the others are as they were between their readings
-    told = {name: _between(values, t_s)[rows] for name, values in counters.items()}
-    kept = _fresh(told, t_s[rows])
-    rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
-    interval_s = intervals(t_s)
-    since_s = np.diff(t_s[rows])
-    interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
-    for name, values in told.items():
-        found[name] = np.full(len(t_s), np.nan)
-        found[name][rows] = rates(values, t_s[rows])
-    return found | {"interval_s": interval_s}
-
-
-def _between(values: Array, t_s: Array) -> Array:
-    known = np.isfinite(values)
-    return np.interp(t_s, t_s[known], values[known], left=np.nan, right=np.nan)
-
-
-def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
-    """The readings that tell a rate: not those between which a drive at work counted nothing."""
-    more = {name: np.diff(values, prepend=values[:1]) for name, values in counters.items()}
-    moved = {name: float(np.nansum(np.maximum(values, 0))) for name, values in more.items()}
-    of_bytes = [name for name in moved if name.endswith("bw_mb_s")] or list(moved)
-    most = max(moved[name] for name in of_bytes)
-    deciding = [name for name in of_bytes if moved[name] > _MATTERS * most]
-    rows = np.arange(len(t_s))
-    if not deciding:
-        return rows
-    grown = np.nan_to_num(sum(more[name] for name in deciding))
-    places = np.flatnonzero(np.concatenate([[True], grown[1:] > 0]))
-    gaps = np.diff(places)
-    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
-    is_regular = usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8
-    is_slow = usual >= 2 and all(_is_unit(np.diff(counters[name])) for name in deciding)
-    if is_regular or is_slow:
-        since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
-        # a unit may take long where little is moved, but else it was idle
-        rows = rows[(since == 0) | ((since >= 2 * usual) & (not is_slow))]
-    stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
-    if stride > 1 or len(rows) < len(t_s):
-        return rows[::stride]
-    rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
-    is_fresh = np.ones(len(t_s), dtype=bool)
-    for index in (np.flatnonzero((gaps > 1) & (gaps <= _MAX_STALE)) + 1).tolist():
-        gap = gaps[index - 1]
-        near = [rate[index - 1], *rate[index + 1 : index + 2]]
-        usual = np.nanmax(near) if np.isfinite(near).any() else np.inf
-        apart_s = t_s[places[index]] - t_s[places[index] - 1]
-        # more than one interval's work, as of all since it last moved
-        if grown[places[index]] > usual * apart_s * np.sqrt(gap):
-            is_fresh[places[index] - gap + 1 : places[index]] = False
-    return np.flatnonzero(is_fresh)
-
-
-def _stride(more: Array) -> int:
-    """How many readings of a counter, by how much it grew at each, make a rate that is known."""
-    unit, grown = _unit(more), more[more > 0]
-    change = np.diff(more)
-    # a counter too coarse grows by a unit more, then less; a load that changes stays changed
-    if not unit or not (change[1:] * change[:-1] < 0).any():
-        return 1
-    usual = float(more[more >= 0].mean() if _is_unit(more) else np.median(grown))
-    return max(int(min(np.ceil(_FINE * unit / usual), len(more) // _LEFT)), 1)
-
-
-def _is_unit(more: Array) -> bool:
-    """Whether a counter grows by its unit, as a rule."""
-    return bool((more > 0).any()) and float(np.median(more[more > 0])) <= 1.001 * _unit(more)
-
-
-def _unit(more: Array) -> float:
-    """The unit of a counter, by how much it grew at each reading; 0 where it never did."""
-    sizes = np.unique(more[more > 0])
-    least = float(np.median(sizes)) * _EXACT if len(sizes) else 0.0
-    unit = 0.0
-    for size in sizes[:: len(sizes) // _SIZES + 1].tolist():
-        while size > least:
-            unit, size = size, min(unit % size, -unit % size)
-    return unit
-
-
-#: What a counter grew by is a multiple of its unit, but for this share; so many sizes tell it.
-_EXACT, _SIZES = 1e-4, 50
+    found, said = rates_of(counters, t_s, unit_mb or 0.0)
+    return amounts | found, said
 
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from heatsoak.importer import sysstat_columns
+from heatsoak.importer.fields import FIELDS, plain
 from heatsoak.importer.tables.units import Unit, UnitKind, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     PLACES,
@@ -91,8 +92,6 @@ _BYTES_EACH = re.compile(
 _IOS_EACH = re.compile(r"(?i)(?:vorgänge|次数)(?:/s|/sek\.?|/秒)\s*$")
 #: How values were averaged, behind the unit.
 _MEAN = re.compile(r"(?i)[\s_.(-]+(?:mean|avg|average|mittel|mittelwert)\)?\s*$")
-#: NVMe's own counters of throttling, by their many names.
-_TMT = re.compile(r"(?i)^th(?:er)?m(?:al)?[ _.]?.*?(?:t|temp|tmt)\.?[ _]?([12])[ _.](.*)$")
 _PERCENTILE = re.compile(r"(?:^|[^\d.])p?(50|90|95|99[.,_]?9{0,2})(?:th|%|pct|$|[^\d])")
 _SECONDS_EACH = re.compile(r"\bsec/(Read|Write|Transfer)\b", re.IGNORECASE)
 
@@ -123,13 +122,12 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
 
 
 def _throttle_counter(text: str) -> Meaning | None:
-    match = _TMT.match(text)
-    if match is None:
+    """A drive's own counter, as tools call it."""
+    field = FIELDS.get(plain(text))
+    if field is None or not field.to.startswith("throttle_"):
         return None
-    words = tokens_of(match.group(2))
-    if "time" in words:
-        return Meaning(f"throttle_time_s.tmt{match.group(1)}")
-    return Meaning(f"throttle_count.tmt{match.group(1)}") if _is_count(words) else None
+    note = f"'{text}' counts minutes" if field.kind == "minutes" else ""
+    return Meaning(field.to, field.scale, note=note)
 
 
 def _is_count(words: list[str]) -> bool:

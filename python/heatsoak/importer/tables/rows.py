@@ -86,12 +86,14 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
 
 
 def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> list[str]:
-    """Return those of a table's drives that ``--device`` names, all without it.
+    """Return those of a file's drives that ``--device`` names, in part if none wholly; else all.
 
     Raises UsageError for none, and for more than are read.
     """
     device = options.device or ""
-    wanted = [name for name in names if device.lower() in name.lower()]
+    short = device.lower().removeprefix("/dev/")
+    wanted = [name for name in names if short == name.lower().removeprefix("/dev/") != ""]
+    wanted = wanted or [name for name in names if short in name.lower()]
     if not wanted:
         known = ", ".join(names[:10]) or "none by name"
         raise source.error(f"has no drive '{device}': it has {known}")
