@@ -112,6 +112,8 @@ def test_quick_never_purges() -> None:
             STEP + 'kind = "precondition"\nend_after_drop = "3s"\n',
             "end_after_drop is only for a workload",
         ),
+        ("matrix = { axes = { air_c = [20, inf] } }\n" + STEP, r"matrix.axes.air_c\[2\]"),
+        ("conditions = { air_c = nan }\n" + STEP, "conditions.air_c"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line_with_the_key(

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-Label = str | int | float | bool
+from pydantic import FiniteFloat
+
+Label = str | int | FiniteFloat | bool
 Conditions = dict[str, Label]
 
 #: ``cooling``: slot, heatsink, air, and what warms the drive. ``load``: what was asked of the

@@ -1,6 +1,8 @@
 """``--set KEY=VALUE``: choose cells of a matrix, change workloads, label conditions."""
 
+import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -153,9 +155,9 @@ def _rebuilt(protocol: Protocol, changes: dict[str, Any]) -> Protocol:
 
 
 def _label(text: str) -> Label:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number
     return {"true": True, "false": False}.get(text.lower(), text)

@@ -86,6 +86,8 @@ def find(series: Series) -> Found | None:
     if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < _MIN_S:
         return None
     bins = binned(series)
+    if len(bins.logs) < 4:  # fewer tell no noise
+        return None
     return _Walk(series, bins).found()
 
 
