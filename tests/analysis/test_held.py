@@ -24,7 +24,8 @@ def swell(rng: np.random.Generator, t_s: Array, low: float) -> Array:
 def shifts(rng: np.random.Generator, t_s: Array, low: float) -> Array:
     at_s = np.sort(rng.uniform(15, t_s[-1] - 15, rng.integers(1, 6)))
     levels = np.concatenate([[low], rng.uniform(low, 1, len(at_s) - 1), [1.0]])
-    return levels[np.searchsorted(at_s, t_s)]
+    found: Array = levels[np.searchsorted(at_s, t_s)]
+    return found
 
 
 def recovery(rng: np.random.Generator, t_s: Array, low: float) -> Array:
@@ -50,15 +51,16 @@ def made(shape: Shape | None, seed: int) -> Series:
     rng = np.random.default_rng(seed)
     sampling_s = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
     fine_s = np.arange(0.05, round(float(np.exp(rng.uniform(4.4, 7.2))) / 2) * 2, 0.1)
-    rates = np.ones(len(fine_s))
+    rates: Array = np.ones(len(fine_s))
     if shape is not None:
         rates = shape(rng, fine_s, 1 - rng.uniform(0.15, 0.95))
     size = round(10 * sampling_s)
-    means = rates[: len(rates) // size * size].reshape(-1, size).mean(axis=1)
+    means: Array = rates[: len(rates) // size * size].reshape(-1, size).mean(axis=1)
     means *= 1 + float(rng.choice([0.002, 0.01, 0.03])) * rng.normal(size=len(means))
     t_s = sampling_s * np.arange(1, len(means) + 1)
     level = float(rng.choice([90.0, 1600.0, 7000.0]))
-    return Series(t_s, np.full(len(t_s), sampling_s), level * np.maximum(means, 0), "mb_s")
+    values: Array = level * np.maximum(means, 0)
+    return Series(t_s, np.full(len(t_s), sampling_s), values, "mb_s")
 
 
 @pytest.mark.parametrize("shape", [waves, swell, shifts, recovery, late_fall, slope, trickle])

@@ -8,10 +8,10 @@ from heatsoak.recording import Recording, Touched
 #: its falls stay; temperatures and times only count where there is a fall that is said to be none
 #: of heat's. Nothing withstands that the recording was changed.
 _CHANGED: frozenset[Touched] = frozenset({"recording"})
-_TURN_HELD = _CHANGED | {"rate", "identity"}
-_TURN_FALLEN = _TURN_HELD | {"time", "temperature"}
+_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
 #: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
-_TURN_IDLE = _CHANGED | {"rate", "unit"}
+_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
 
 
 def reservations_of(recording: Recording) -> list[Reservation]:
