@@ -23,9 +23,8 @@ def swell(rng: np.random.Generator, t_s: Array, low: float) -> Array:
 
 def shifts(rng: np.random.Generator, t_s: Array, low: float) -> Array:
     at_s = np.sort(rng.uniform(15, t_s[-1] - 15, rng.integers(1, 6)))
-    levels = np.concatenate([[low], rng.uniform(low, 1, len(at_s) - 1), [1.0]])
-    found: Array = levels[np.searchsorted(at_s, t_s)]
-    return found
+    levels: Array = np.concatenate([[low], rng.uniform(low, 1, len(at_s) - 1), [1.0]])
+    return np.interp(np.searchsorted(at_s, t_s), np.arange(len(levels)), levels)
 
 
 def recovery(rng: np.random.Generator, t_s: Array, low: float) -> Array:
@@ -57,10 +56,9 @@ def made(shape: Shape | None, seed: int) -> Series:
     size = round(10 * sampling_s)
     means: Array = rates[: len(rates) // size * size].reshape(-1, size).mean(axis=1)
     means *= 1 + float(rng.choice([0.002, 0.01, 0.03])) * rng.normal(size=len(means))
-    t_s = sampling_s * np.arange(1, len(means) + 1)
+    t_s = np.linspace(sampling_s, len(means) * sampling_s, len(means))
     level = float(rng.choice([90.0, 1600.0, 7000.0]))
-    values: Array = level * np.maximum(means, 0)
-    return Series(t_s, np.full(len(t_s), sampling_s), values, "mb_s")
+    return Series(t_s, np.full(len(t_s), sampling_s), level * np.maximum(means, 0), "mb_s")
 
 
 @pytest.mark.parametrize("shape", [waves, swell, shifts, recovery, late_fall, slope, trickle])
