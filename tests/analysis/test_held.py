@@ -24,7 +24,7 @@ def swell(rng: np.random.Generator, t_s: Array, low: float) -> Array:
 def shifts(rng: np.random.Generator, t_s: Array, low: float) -> Array:
     at_s = np.sort(rng.uniform(15, t_s[-1] - 15, rng.integers(1, 6)))
     levels: Array = np.concatenate([[low], rng.uniform(low, 1, len(at_s) - 1), [1.0]])
-    return np.interp(np.searchsorted(at_s, t_s), np.arange(len(levels)), levels)
+    return levels[np.searchsorted(at_s, t_s)]
 
 
 def recovery(rng: np.random.Generator, t_s: Array, low: float) -> Array:
@@ -36,8 +36,8 @@ def late_fall(rng: np.random.Generator, t_s: Array, low: float) -> Array:
 
 
 def slope(rng: np.random.Generator, t_s: Array, low: float) -> Array:
-    share = t_s / t_s[-1]
-    return 1 - (1 - low) * (share if rng.uniform() < 0.5 else 1 - share)
+    begin, end = (1.0, low) if rng.uniform() < 0.5 else (low, 1.0)
+    return np.linspace(begin, end, len(t_s))
 
 
 def trickle(rng: np.random.Generator, t_s: Array, low: float) -> Array:
