@@ -38,6 +38,8 @@ _ADVICE: dict[Verdict, str] = {
     "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
 }
 
+#: How an answer begins that leaves it open.
+CANNOT_TELL = "Cannot tell whether it throttles: "
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
@@ -68,7 +70,7 @@ def answer_of_unread(why: str) -> Answer:
     """Return the answer of a recording that was not judged since it was changed."""
     return Answer(
         throttles="cannot-tell",
-        sentence=f"Cannot tell whether it throttles: {why}.",
+        sentence=f"{CANNOT_TELL}{why}.",
         next="take it from a copy, or make it again; --damaged reads what can be read",
     )
 
@@ -97,7 +99,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
         return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
-    told = worst.answer.sentence
+    told = worst.answer.sentence.removeprefix(CANNOT_TELL)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(max(throttled, key=_heat_loss))}."
@@ -268,7 +270,7 @@ def _not_judged(recording: RecordingFindings) -> Answer:
             longest = format_duration(unloaded.longest_burst_s)
             return Answer(
                 throttles="cannot-tell",
-                sentence=f"Cannot tell whether it throttles: it worked in bursts of {longest} at "
+                sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
                 f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, too short to "
                 "show it.",
                 because=unloaded.reasons[:MAX_REASONS],
@@ -283,7 +285,7 @@ def _not_judged(recording: RecordingFindings) -> Answer:
         )
     return Answer(
         throttles="cannot-tell",
-        sentence=f"Cannot tell whether it throttles: {'; '.join(list(reasons)[:2])}.",
+        sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
         because=[],
         next="a log with the drive's throughput every few seconds would settle it",
     )

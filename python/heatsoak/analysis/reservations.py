@@ -1,6 +1,6 @@
 """What a reservation takes back: verdicts and answers that it could turn round."""
 
-from heatsoak.analysis.answer import MAX_REASONS, leaves_heat_open
+from heatsoak.analysis.answer import CANNOT_TELL, MAX_REASONS, leaves_heat_open
 from heatsoak.analysis.findings import Answer, RecordingFindings, Reservation, StepFindings
 from heatsoak.recording import Recording, Touched
 
@@ -42,7 +42,7 @@ def take_back(found: RecordingFindings) -> None:
     if standing := _standing(found, turned):
         found.answer = Answer(
             throttles="cannot-tell",
-            sentence=f"Cannot tell whether it throttles: {standing[0]}. As read: "
+            sentence=f"{CANNOT_TELL}{standing[0]}. As read: "
             f"{read.sentence[:1].lower()}{read.sentence[1:]}",
             because=[*standing[1:], *read.because][:MAX_REASONS],
             next=read.next,
