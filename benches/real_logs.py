@@ -5,6 +5,9 @@ and ``python benches/real_logs.py score DIR`` judges them there, one after the o
 line for each and the totals. The logs belong to others and never come into this repository.
 ``--mirror DIR`` takes repositories that were fetched before, as ``DIR/OWNER+NAME/...``.
 
+``python benches/real_logs.py suites DIR`` hands over the samples that other tools test themselves
+with, and counts what is read, refused with a reason, and neither.
+
 What is expected was written by people who had looked at the numbers, without heatsoak.
 """
 
@@ -29,6 +32,8 @@ EXPECTED = Path(__file__).with_suffix(".toml")
 GITHUB = "https://github.com/"
 #: How long a log may take by the clock; raise it on a machine that others load.
 LIMIT_S = 60.0
+#: What becomes of a sample of another tool's tests.
+RESULTS = ("read", "refused", "failed")
 #: Episodes that are nobody's fault.
 UNKNOWN = "unknown"
 
@@ -75,12 +80,19 @@ class Origin(pydantic.BaseModel):
     licence: str | None = None
 
 
+class Suite(Origin):
+    """The samples of a tool's own tests: files of its repository whose paths match a pattern."""
+
+    only: list[str]
+
+
 class Expected(pydantic.BaseModel):
     """The contents of ``real_logs.toml``."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
     sources: dict[str, Origin]
+    suites: dict[str, Suite]
     log: list[Expectation]
 
 
@@ -179,15 +191,18 @@ def cloned(clones: Path, source: str, commits: Sequence[str]) -> Path:
     return clone
 
 
+def repository_of(source: str, commits: Sequence[str], into: Path, mirror: Path | None) -> Path:
+    found = in_mirror(mirror, source) if mirror else None
+    return found or cloned(into / ".clones", source, commits)
+
+
 def fetch(into: Path, mirror: Path | None) -> None:
     """Lay out every log in a directory of its own."""
     known = expected()
     for source, origin in known.sources.items():
         logs = [log for log in known.log if log.source == source]
         commits = sorted({log.commit or origin.commit for log in logs})
-        repository = in_mirror(mirror, source) if mirror else None
-        if repository is None:
-            repository = cloned(into / ".clones", source, commits)
+        repository = repository_of(source, commits, into, mirror)
         for log in logs:
             place = into / log.id
             place.mkdir(parents=True, exist_ok=True)
@@ -226,9 +241,12 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def judged(log: Expectation, where: Path, limit_s: float) -> Answer:
-    """Ask heatsoak about a log, as ``heatsoak analyze`` does."""
     files = [where / log.id / PurePosixPath(path).name for path in log.paths]
-    options = Options(mapping=log.mapping, device=log.device)
+    return asked(files, Options(mapping=log.mapping, device=log.device), where, limit_s)
+
+
+def asked(files: Sequence[Path], options: Options, where: Path, limit_s: float) -> Answer:
+    """Ask heatsoak about files, as ``heatsoak analyze`` does."""
     began_s = time.process_time()
     try:
         with at_most(limit_s):
@@ -333,6 +351,31 @@ def score(where: Path, only: Sequence[str], limit_s: float) -> None:
         print_totals(marks)
 
 
+def try_suites(into: Path, mirror: Path | None, limit_s: float) -> None:
+    """Hand over each sample of each suite, and print how many of it are read or refused."""
+    for source, suite in expected().suites.items():
+        repository = repository_of(source, [suite.commit], into, mirror)
+        listed = git("ls-tree", "-r", "--name-only", suite.commit, repository=repository)
+        counts: Counter[str] = Counter()
+        for path in listed.decode().splitlines():
+            if not any(PurePosixPath(path).match(pattern) for pattern in suite.only):
+                continue
+            file = into / source / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(git("show", f"{suite.commit}:{path}", repository=repository))
+            try:
+                answer = asked([file], Options(), into, limit_s)
+            except Exception as error:  # what users must never see, and what is counted here
+                print(f"{path}: {type(error).__name__}: {error}")
+                counts["failed"] += 1
+                continue
+            in_time = "refused" if answer.in_time else "failed"
+            counts["read" if answer.refused is None else in_time] += 1
+            if answer.refused is not None:
+                print(f"  {answer.refused}")
+        print(f"{source}: " + ", ".join(f"{counts[one]} {one}" for one in RESULTS), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     modes = parser.add_subparsers(dest="mode", required=True)
@@ -343,9 +386,15 @@ def main() -> None:
     scoring.add_argument("directory", type=Path)
     scoring.add_argument("--only", nargs="*", default=[], metavar="ID", help="beginnings of ids")
     scoring.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS")
+    trying = modes.add_parser("suites", help="hand over the samples of other tools' tests")
+    trying.add_argument("directory", type=Path)
+    trying.add_argument("--mirror", type=Path, help="repositories that are here already")
+    trying.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS")
     given = parser.parse_args()
     if given.mode == "fetch":
         fetch(given.directory, given.mirror)
+    elif given.mode == "suites":
+        try_suites(given.directory, given.mirror, given.limit)
     else:
         score(given.directory, given.only, given.limit)
 

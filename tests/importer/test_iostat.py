@@ -1,5 +1,7 @@
 """iostat's reports, as files of many versions and locales have them."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +211,27 @@ def test_truncated_json_is_read_up_to_the_cut() -> None:
     (compact, _) = read(Source.of_bytes("log", b" ".join(whole.split())))
     values = [log.samples["write_bw_mb_s"].to_list() for log in (full, compact)]
     assert values[0][1:] == values[1]  # the blank line that tells of -y is lost
+
+
+def test_what_jc_makes_of_the_text_reads_like_the_text() -> None:
+    """Each word of a header becomes a key: ``rkB/s`` is ``rkb_s``, ``%util`` ``percent_util``."""
+    rows: list[dict[str, object]] = []
+    header: list[str] = []
+    for line in (DATA / "x.txt").read_text().splitlines():
+        words = line.split()
+        if words[:1] == ["avg-cpu:"]:
+            rows.append({"type": "cpu", "percent_idle": 90.0, "percent_iowait": 0.0})
+        elif words[:1] == ["Device"]:
+            header = [re.sub(r"\W", "_", w.lower().replace("%", "percent_")) for w in words[1:]]
+        elif header and len(words) == len(header) + 1:
+            values = map(float, words[1:])
+            row = dict(zip(header, values, strict=True))
+            rows.append({"type": "device", "device": words[0], **row})
+    text = by_device(logs_of("x.txt"))["loop0"].samples
+    for document in (json.dumps(rows), "\n".join(map(json.dumps, rows))):
+        found = by_device(read_text(document))["loop0"].samples
+        for name in ("write_bw_mb_s", "read_iops", "write_lat_us", "busy_pct"):
+            assert found[name].to_list() == text[name].to_list()
 
 
 def test_values_of_a_counter_that_wrapped_are_left_out() -> None:

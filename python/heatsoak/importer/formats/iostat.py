@@ -1,4 +1,5 @@
-"""`iostat`: sysstat's in all versions, languages and layouts, as text or JSON; BSD's and macOS'.
+"""`iostat`: sysstat's in all versions, languages and layouts, as text or JSON, its own and jc's;
+BSD's and macOS'.
 
 What is read of each report: throughput, I/Os, latencies, queue, and how busy each device and the
 processors were.
@@ -7,6 +8,7 @@ processors were.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +29,8 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 #: The longest prefix that a tool such as `ts` puts before every line.
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
+#: What jc makes of the headers of iostat's text.
+_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in COLUMNS}
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
@@ -35,8 +39,12 @@ def _recognises(source: Source) -> bool:
     return _kind(source) is not None
 
 
-def _kind(source: Source) -> Literal["text", "json", "bsd", "rows"] | None:
+def _kind(source: Source) -> Literal["text", "json", "jc", "bsd", "rows"] | None:
     before = ""
+    if source.first_character == "[" or source.first_character == "{":
+        rows = [one.value for one in islice(source.documents(), 2)]
+        if any(isinstance(row, dict) and row.get("type") == "device" for row in rows):
+            return "jc"
     for line in source.head_lines:
         if '"disk_device"' in line:
             return "json"
@@ -58,6 +66,8 @@ def _read(source: Source, options: Options) -> list[Log]:
     kind = _kind(source)
     if kind == "json":
         _take_json(source, reader)
+    elif kind == "jc":
+        _take_jc(source, reader)
     elif kind == "bsd":
         _take_bsd(source, reader)
     else:
@@ -107,6 +117,19 @@ def _take_disk(reader: ReportReader, name: str, given: dict[str, Any]) -> None:
     reader.row(name, sysstat.json_values(given))
     for key in filter(_TOTALS.fullmatch, given):
         reader.length(sysstat.json_number(given[key]), sysstat.json_number(given.get(f"{key}/s")))
+
+
+def _take_jc(source: Source, reader: ReportReader) -> None:
+    """Rows that jc made of the text: of the processors, which begin a report, and of devices."""
+    for row in (one.value for one in source.documents()):
+        if sysstat.member(row, "type") == "cpu":
+            reader.begin_report()
+            idle, waiting = (
+                sysstat.json_number(row.get(f"percent_{of}")) for of in ("idle", "iowait")
+            )
+            reader.cpu(100.0 - idle - waiting)
+        elif isinstance(name := sysstat.member(row, "device"), str):
+            _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
 
 
 def _take_bsd(source: Source, reader: ReportReader) -> None:

@@ -434,7 +434,8 @@ def _has_passes(header: Sequence[str]) -> bool:
     ways: set[str | None] = set()
     for name in header:
         rest, unit = split_unit(name)
-        if unit is not None and unit.kind == "time" and unit.scale >= 1.0:
+        is_time = unit is not None and unit.kind == "time" and unit.scale >= 1.0
+        if is_time and "per" not in tokens_of(rest):
             ways.add(None if has_any(tokens_of(rest), "latency") else direction_of(rest))
     return {"read", "write"} <= ways
 
