@@ -575,7 +575,7 @@ def test_means_of_reading_and_of_writing_are_passes_of_their_own() -> None:
 
 
 def test_what_was_moved_per_second_is_no_time_of_a_pass() -> None:
-    rows = "\n".join(f"2026-03-01,15:33:{i:02},{40e6 + i},{5e6 + i}" for i in range(20))
-    (log,) = _read(f"date,time,w_per_s,r_per_s\n{rows}")
+    rows = "\n".join(f"2026-03-01,15:33:{i:02},80,9,{40e6 + i},{5e6 + i}" for i in range(20))
+    (log,) = _read(f"date,time,wIOPS,rIOPS,w_per_s,r_per_s\n{rows}")
     assert "step" not in log.samples.columns
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([40] * 20, abs=0.1)
