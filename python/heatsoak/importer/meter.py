@@ -57,7 +57,9 @@ def with_meter(
             text = f"{file.name}: {found}: its power is left out"
             events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
             joined.append(
-                InMemoryRecording(recording.path, recording.meta, recording.samples(), events)
+                InMemoryRecording(
+                    recording.path, recording.meta, recording.samples(), events, recording.changes
+                )
             )
         else:
             joined.append(_with_power(recording, file.name, found))
@@ -178,4 +180,4 @@ def _with_power(
     if had_power:
         text = "the power that it was recorded with was set aside for the meter's"
         events.append(Event(t_s=0.0, kind="info", text=text))
-    return InMemoryRecording(recording.path, meta, samples, events)
+    return InMemoryRecording(recording.path, meta, samples, events, recording.changes)

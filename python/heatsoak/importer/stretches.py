@@ -290,4 +290,6 @@ def divided(recording: Recording) -> Recording:
     )
     own = [event.model_copy(update={"t_s": event.t_s + moved_s}) for event in recording.events]
     events = sorted([*own, *found.events], key=lambda event: event.t_s)
-    return InMemoryRecording(recording.path, meta_of_log, found.samples(), events)
+    return InMemoryRecording(
+        recording.path, meta_of_log, found.samples(), events, recording.changes
+    )

@@ -21,14 +21,20 @@ class InMemoryRecording(Recording):
     """
 
     def __init__(
-        self, path: Path, meta: RecordingMeta, samples: pl.DataFrame, events: list[Event]
+        self,
+        path: Path,
+        meta: RecordingMeta,
+        samples: pl.DataFrame,
+        events: list[Event],
+        changes: str | None = None,
     ) -> None:
-        """`samples` must have the columns that `meta` lists."""
+        """`samples` must have the columns that `meta` lists; `changes` are of what it came from."""
         super().__init__(path, meta, reads_changed=True)
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
         object.__setattr__(self, "_samples", typed)
         object.__setattr__(self, "_events", events)
+        object.__setattr__(self, "changes", changes)
 
     _samples: pl.DataFrame
     _events: list[Event]
