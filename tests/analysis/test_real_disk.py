@@ -29,19 +29,16 @@ FULL_MB_S, CUT_MB_S = 40.0, 16.0
 def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not_heat(
     tmp_path: Path,
 ) -> None:
-    with memory_export(tmp_path, FULL_MB_S, burst_s=0.3) as (uri, rate):
-        made = load(
-            tmp_path,
-            uri,
-            'rw = "write"\nbs = "512k"\niodepth = 4\n',
-            21,
-            [(7, lambda: set_rate(rate, CUT_MB_S)), (14, lambda: set_rate(rate, FULL_MB_S))],
-        )
-    cut_s, back_s = made.moments_s
-    assert made.step["episodes"]
+    for attempt in "abc":
+        made = cut_and_given_back(tmp_path / attempt)
+        cut_s, back_s = made.moments_s
+        before = made.level("write_bw_mb_s", 1.0, cut_s)
+        # where others leave it no time to run at full speed, nothing is cut
+        if before > 0.8 * FULL_MB_S:
+            break
+    assert made.step["episodes"], (before, made.step, made.moments_s)
     # a busy machine may make it fall elsewhere too
     cut = min(made.step["episodes"], key=lambda episode: abs(episode["onset_s"] - cut_s))
-    before = made.level("write_bw_mb_s", 1.0, cut_s)
     during = made.level("write_bw_mb_s", cut_s + 1.0, back_s)
     assert during < 1.05 * CUT_MB_S
     # a busy machine may dip just before it is cut, and again once it is given back
@@ -52,6 +49,18 @@ def test_a_rate_that_is_cut_and_given_back_is_found_in_time_and_depth_and_is_not
     assert cut["depth_pct"] == pytest.approx(100 * (1 - during / before), abs=10)
     assert cut["recovered"] or max(slow_s) > back_s + 3
     assert "thermal" not in made.causes
+
+
+def cut_and_given_back(directory: Path) -> Made:
+    directory.mkdir()
+    with memory_export(directory, FULL_MB_S, burst_s=0.3) as (uri, rate):
+        return load(
+            directory,
+            uri,
+            'rw = "write"\nbs = "512k"\niodepth = 4\n',
+            21,
+            [(7, lambda: set_rate(rate, CUT_MB_S)), (14, lambda: set_rate(rate, FULL_MB_S))],
+        )
 
 
 def slow_seconds(made: Made, from_s: float, to_s: float, full_mb_s: float) -> list[float]:
