@@ -37,6 +37,13 @@ def test_rows_that_are_missing_are_never_taken_for_steady_ones(
     assert f"no rows from {first} to" in found.answer.sentence
 
 
+def test_a_gap_in_a_log_of_ios_alone_is_one_too(tmp_path: Path) -> None:
+    kept = [row for row in STEADY if not 100 <= row[0] < 120]
+    found = judged(tmp_path, table(kept, "time_s,write_iops,temp_c"))
+    assert found.answer.throttles == "cannot-tell"
+    assert "no rows from 100 to 121 s" in found.answer.sentence
+
+
 @pytest.mark.parametrize(
     ("text", "throttles", "touches"),
     [

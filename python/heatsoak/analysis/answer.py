@@ -45,12 +45,8 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 
 def answer_of(recording: RecordingFindings) -> Answer:
     """Return the answer of one recording, as it was read."""
+    judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
-    judged = [
-        step
-        for step in recording.steps
-        if step.why_unknown is None or step.episodes or (step.is_uneven and step not in open_)
-    ]
     if not judged and (counted := by_own_count(recording)) is not None:
         return counted
     if not (judged or open_):
@@ -174,16 +170,6 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
     hot = f", at {max(temps_c):.0f} C at most" if temps_c else ""
     fallen = [step for step in judged if step.episodes]
-    uneven = [step for step in judged if step.is_uneven]
-    if uneven and not fallen:
-        # heat is left open where it was warm enough
-        return Answer(
-            throttles="no",
-            sentence=f"Does not throttle: it was at {max(temps_c):.0f} C at most, and hardly any "
-            f"drive throttles there. Whether {_named(uneven[0])} held its speed is not shown: "
-            f"{uneven[0].why_unknown}.",
-            because=[],
-        )
     if not fallen:
         steps = "it" if len(judged) == 1 else f"each of {len(judged)} steps"
         held = f"{steps} held its speed"
@@ -283,10 +269,11 @@ def _not_judged(recording: RecordingFindings) -> Answer:
             because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
             next="load it (`heatsoak run quick`), or log while it works",
         )
+    temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return Answer(
         throttles="cannot-tell",
         sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
-        because=[],
+        because=[f"it was at {max(temps_c):.0f} C at most"] if temps_c else [],
         next="a log with the drive's throughput every few seconds would settle it",
     )
 

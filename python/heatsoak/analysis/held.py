@@ -17,8 +17,8 @@ _BIN_S = 0.5
 _LEAST_WINDOW_S = 2.0
 #: Standstills that take less of the time are a note.
 _FEW = 0.05
-#: A loss that lasts for less in all is a stall.
-_LONG_S = 10.0
+#: A loss that lasts for less in all is a stall, and a speed that is held for less is a burst.
+_MIN_LOSS_S = 10.0
 #: Windows are medians of so many bins, which a short stall does not move; of one where bins are
 #: short themselves.
 _MEDIANS = (1, 3, 5)
@@ -38,7 +38,7 @@ def not_held(series: Series, stalls: Sequence[Stall] = ()) -> str | None:
     """Return why a step without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
-    noise explains, for `_LONG_S` in all or at the end; where it did not swing regularly, which
+    noise explains, for `_MIN_LOSS_S` in all or at the end; where it did not swing regularly, which
     noise does not; and where noise would not hide such a loss. `stalls` are left out where they
     are few.
     """
@@ -47,7 +47,7 @@ def not_held(series: Series, stalls: Sequence[Stall] = ()) -> str | None:
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:
-        return None
+        return "too little of it was measured to tell"
     return _swing(bins, bin_s, series.unit) or _lower(series, bin_s)
 
 
@@ -86,7 +86,8 @@ def _swing(bins: Array, bin_s: float, unit: str) -> str | None:
 def _lower(series: Series, bin_s: float) -> str | None:
     """The windows below the others that cost most, or the noise that would hide them."""
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
-    least_s = _LONG_S + 2 * series.sampling_s
+    # a loss may share its first and last sample with what is around it
+    min_loss_s = _MIN_LOSS_S + 2 * series.sampling_s
     first_s = bin_s
     while len(bins := _means(series, bin_s)) >= 4:
         if math.isinf(noise) or len(bins) >= _ENOUGH:
@@ -105,15 +106,17 @@ def _lower(series: Series, bin_s: float) -> str | None:
             error *= math.sqrt(2 * math.log(len(windows))) + 1.0
             error *= 1 + 3 / len(bins) if len(bins) < _ENOUGH else 1.0
             # what is held for less is a burst
-            best = max(1, round(_LONG_S / bin_s))
-            high = float(np.sort(windows)[-min(best, len(windows))]) - error
+            held = min(max(1, round(_MIN_LOSS_S / bin_s)), len(windows))
+            high = float(np.sort(windows)[-held]) - error
             limit = (1 - MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
-            is_long = low_s > max(least_s, MAX_STEADY_LOSS * series.duration_s)
-            is_long = is_long or _longest(low) * bin_s > least_s
-            if length_s <= max(_SEEN_S, 5 * first_s) and high > 0:
-                hidden = min(hidden, 1 - limit / high)
+            at_once_s = _longest_run(low) * bin_s
+            is_long = at_once_s > min_loss_s or low_s > max(
+                min_loss_s, MAX_STEADY_LOSS * series.duration_s
+            )
+            if length_s <= max(_SEEN_S, 5 * first_s):
+                hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
             if is_long or at_end:
                 level = float(np.mean(windows[low]))
@@ -127,12 +130,12 @@ def _lower(series: Series, bin_s: float) -> str | None:
             f"it ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} of "
             f"{format_duration(series.duration_s)}, and at {high:,.0f} at its best"
         )
-    if _HIDDEN < hidden < math.inf:
+    if hidden > _HIDDEN:
         return f"its speed varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
     return None
 
 
-def _longest(which: NDArray[np.bool_]) -> int:
+def _longest_run(which: NDArray[np.bool_]) -> int:
     """How many neighbours are true at most."""
     edges = np.flatnonzero(np.diff(which, prepend=False, append=False))
     return int(np.max(edges[1::2] - edges[::2], initial=0))

@@ -29,10 +29,9 @@ def take_back(found: RecordingFindings) -> None:
     """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
     turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
     for index, step in enumerate(found.steps):
-        is_open = step.why_unknown is not None and not step.is_uneven
-        if step.throttles or is_open or leaves_heat_open(step):
+        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
             continue
-        own = _TURN_FALLEN if step.episodes or step.is_uneven else _TURN_HELD
+        own = _TURN_FALLEN if step.episodes else _TURN_HELD
         if standing := _standing(found, own):
             found.steps[index] = _unknown(step, standing)
         turned |= own
@@ -54,6 +53,6 @@ def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]
 
 
 def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
-    if step.episodes or step.is_uneven:
+    if step.episodes:
         return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
     return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})

@@ -219,9 +219,10 @@ def with_gaps(log: Log) -> Log:
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
-    if log.has_rates and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
+    in_bytes = [name for name in seen.columns if name.endswith("bw_mb_s")]
+    if in_bytes and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
         # what was idle before and after was not loaded for so short a time
-        moved = seen.select(pl.sum_horizontal(pl.col("^.*bw_mb_s$"))).to_series().to_numpy()
+        moved = seen.select(pl.sum_horizontal(in_bytes)).to_series().to_numpy()
         hides_fall &= bool((np.maximum(moved[wide], moved[wide + 1]) > _IDLE_MB_S).any())
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
     return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
