@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 
+use crate::in_flight::{Flight, InFlight};
 use crate::latency::Latencies;
 use crate::nand::later;
 use crate::spec::PAGE_BYTES;
@@ -35,75 +36,6 @@ pub struct Request {
     pub sequential: bool,
     /// Of a read, the stream that it belongs to, below [`MAX_AHEAD_STREAMS`].
     pub stream: usize,
-}
-
-/// An I/O in flight.
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    done_s: f64,
-    issued_s: f64,
-    bytes: u32,
-    read: bool,
-}
-
-/// I/Os in flight by the time they are done: a ring, since most are done in their order.
-#[derive(Debug, Clone)]
-struct InFlight {
-    ring: Vec<Flight>,
-    mask: usize,
-    first: usize,
-    len: usize,
-}
-
-impl InFlight {
-    fn new(queue: usize) -> InFlight {
-        let nothing = Flight {
-            done_s: 0.0,
-            issued_s: 0.0,
-            bytes: 0,
-            read: false,
-        };
-        let size = (queue + 1).next_power_of_two();
-        InFlight {
-            ring: vec![nothing; size],
-            mask: size - 1,
-            first: 0,
-            len: 0,
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, flight: Flight) {
-        let mut place = self.first + self.len;
-        self.len += 1;
-        while place > self.first {
-            let before = self.ring[(place - 1) & self.mask];
-            if before.done_s <= flight.done_s {
-                break;
-            }
-            self.ring[place & self.mask] = before;
-            place -= 1;
-        }
-        self.ring[place & self.mask] = flight;
-    }
-
-    #[inline]
-    fn front(&self) -> Option<&Flight> {
-        (self.len > 0).then(|| &self.ring[self.first & self.mask])
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Flight {
-        let flight = self.ring[self.first & self.mask];
-        self.first = (self.first + 1) & self.mask;
-        self.len -= 1;
-        flight
-    }
-
-    /// When the last of them is done.
-    fn last_done_s(&self) -> Option<f64> {
-        (self.len > 0).then(|| self.ring[(self.first + self.len - 1) & self.mask].done_s)
-    }
 }
 
 /// What completed in one direction since it was last asked.
@@ -139,8 +71,9 @@ pub struct Host {
     blocks: u64,
     random: bool,
     read_share: f64,
-    queue: usize,
     in_flight: InFlight,
+    /// The slot of the I/O that is being served.
+    slot: u32,
     /// Seconds between two I/Os of a direction (writes, reads), and when the next is due.
     pace_s: f64,
     due_s: [f64; 2],
@@ -191,8 +124,8 @@ impl Host {
             blocks,
             random: workload.is_random(),
             read_share: workload.read_share(),
-            queue,
-            in_flight: InFlight::new(queue),
+            in_flight: InFlight::new(queue as u32),
+            slot: 0,
             pace_s: 1.0 / workload.iops_cap(),
             due_s: [began_s; 2],
             cursors: vec![[0; 2]; workload.numjobs as usize],
@@ -248,17 +181,12 @@ impl Host {
     }
 
     /// When it issues its next I/O; none where it has issued all that is permitted.
-    #[inline]
+    #[inline(always)]
     pub fn next_at(&self) -> Option<f64> {
         if self.left_bytes == 0 {
             return None;
         }
-        let mut at_s = self.slot_s;
-        if self.in_flight.len == self.queue
-            && let Some(first) = self.in_flight.front()
-        {
-            at_s = first.done_s;
-        }
+        let at_s = later(self.slot_s, self.in_flight.slot_free_s());
         let at_s = later(at_s, self.due_s[usize::from(self.next_read)]);
         (at_s < self.end_s).then_some(at_s)
     }
@@ -268,14 +196,28 @@ impl Host {
         self.next_read
     }
 
-    /// Issue the next I/O at `at_s`, after [`Host::next_at`]; `soon` gets offsets to come.
-    #[inline]
-    pub fn issue(&mut self, at_s: f64, tallies: &mut [Tally; 2], soon: impl Fn(u64)) -> Request {
-        self.settle(at_s, tallies);
-        if self.held_back {
-            self.take_slot(at_s);
+    /// Issue the next I/O at `at_s`, after [`Host::next_at`], a read if [`Host::reads_next`];
+    /// `soon` gets offsets to come.
+    #[inline(always)]
+    pub fn issue(
+        &mut self,
+        at_s: f64,
+        read: bool,
+        tallies: &mut [Tally; 2],
+        soon: impl Fn(u64),
+    ) -> Request {
+        if self.in_flight.is_full() && !self.held_back {
+            // it gets the slot of the first one; others that are done may wait to be counted
+            let first_s = self.in_flight.slot_free_s();
+            self.slot = self.count_first(first_s, tallies);
+            self.slot_s = at_s;
+        } else {
+            self.settle(at_s, tallies);
+            self.slot = self.in_flight.take_slot();
+            if self.held_back {
+                self.take_slot(at_s);
+            }
         }
-        let read = self.next_read;
         let way = usize::from(read);
         let number = self.submitted as usize;
         if number.is_multiple_of(DRAWN) {
@@ -318,45 +260,56 @@ impl Host {
     }
 
     /// Take note of when an I/O will be done.
-    #[inline]
+    #[inline(always)]
     pub fn sent(&mut self, request: &Request, done_s: f64) {
-        self.in_flight.push(Flight {
+        self.in_flight.put(
+            self.slot,
             done_s,
-            issued_s: request.at_s,
-            bytes: request.bytes as u32,
-            read: request.read,
-        });
+            Flight {
+                issued_s: request.at_s,
+                bytes: request.bytes as u32,
+                read: request.read,
+            },
+        );
     }
 
     /// Count everything that is done by `now_s`.
-    #[inline]
+    #[inline(always)]
     pub fn settle(&mut self, now_s: f64, tallies: &mut [Tally; 2]) {
         if !self.held_back {
             self.slot_s = now_s;
         }
-        while let Some(flight) = self.in_flight.front() {
-            if flight.done_s > now_s {
-                break;
-            }
-            let flight = self.in_flight.pop();
-            let tally = &mut tallies[usize::from(flight.read)];
-            tally.bytes += u64::from(flight.bytes);
-            tally.latencies.add(flight.done_s - flight.issued_s);
-            self.served += 1;
-            self.came_back_s = flight.done_s;
+        while let Some(done_s) = self.in_flight.first_s()
+            && done_s <= now_s
+        {
+            self.count_first(done_s, tallies);
+            self.in_flight.remove_first();
             if self.held_back {
-                self.slots_s.push_back(flight.done_s);
+                self.slots_s.push_back(done_s);
                 self.slot_s = self.slots_s[0];
             }
         }
     }
 
+    /// Count the first that is done; its slot.
+    #[inline(always)]
+    fn count_first(&mut self, done_s: f64, tallies: &mut [Tally; 2]) -> u32 {
+        let (slot, flight) = self.in_flight.first();
+        let tally = &mut tallies[usize::from(flight.read)];
+        tally.bytes += u64::from(flight.bytes);
+        tally.latencies.add(done_s - flight.issued_s);
+        self.served += 1;
+        self.came_back_s = done_s;
+        slot
+    }
+
     /// Have its I/Os wait, from when they would have been issued: that is part of what they take.
     #[cold]
-    pub fn hold_back(&mut self) {
+    pub fn hold_back(&mut self, tallies: &mut [Tally; 2]) {
         if !self.held_back {
+            self.settle(self.slot_s, tallies);
             self.held_back = true;
-            let free = self.queue - self.in_flight.len;
+            let free = self.in_flight.free();
             self.slots_s.extend(std::iter::repeat_n(self.slot_s, free));
         }
     }
@@ -389,8 +342,7 @@ impl Host {
 
     /// When the last of the I/Os that were issued completes, or completed.
     pub fn last_back_s(&self) -> f64 {
-        let last_s = self.in_flight.last_done_s();
-        last_s.unwrap_or(self.came_back_s)
+        self.in_flight.last_s().unwrap_or(self.came_back_s)
     }
 
     /// I/Os issued, and I/Os that completed.

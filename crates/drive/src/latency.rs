@@ -1,5 +1,7 @@
 //! How long I/Os took, in buckets.
 
+use std::ops::Range;
+
 use crate::nand::later;
 
 /// Buckets of an octave, as a power of two: a bucket is 3 % wide.
@@ -21,9 +23,8 @@ pub struct Latencies {
     buckets: Box<[u32; BUCKETS]>,
     count: u64,
     sum_s: f64,
+    min_s: f64,
     max_s: f64,
-    low: usize,
-    high: usize,
     over_10ms: u64,
     over_100ms: u64,
 }
@@ -34,9 +35,8 @@ impl Default for Latencies {
             buckets: vec![0; BUCKETS].into_boxed_slice().try_into().unwrap(),
             count: 0,
             sum_s: 0.0,
+            min_s: f64::INFINITY,
             max_s: 0.0,
-            low: BUCKETS,
-            high: 0,
             over_10ms: 0,
             over_100ms: 0,
         }
@@ -57,15 +57,17 @@ fn edge_s(bucket: usize) -> f64 {
 
 impl Latencies {
     /// Count a time.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, time_s: f64) {
-        let index = bucket(time_s);
-        self.buckets[index] += 1;
+        self.buckets[bucket(time_s)] += 1;
         self.count += 1;
         self.sum_s += time_s;
         self.max_s = later(self.max_s, time_s);
-        self.low = self.low.min(index);
-        self.high = self.high.max(index);
+        self.min_s = if time_s < self.min_s {
+            time_s
+        } else {
+            self.min_s
+        };
         if time_s > LONG_S {
             self.over_10ms += 1;
             self.over_100ms += u64::from(time_s > VERY_LONG_S);
@@ -74,12 +76,19 @@ impl Latencies {
 
     /// Forget everything.
     pub fn clear(&mut self) {
-        if self.count > 0 {
-            self.buckets[self.low..=self.high].fill(0);
-        }
-        (self.count, self.sum_s, self.max_s) = (0, 0.0, 0.0);
-        (self.low, self.high) = (BUCKETS, 0);
+        let filled = self.filled();
+        self.buckets[filled].fill(0);
+        (self.count, self.sum_s) = (0, 0.0);
+        (self.min_s, self.max_s) = (f64::INFINITY, 0.0);
         (self.over_10ms, self.over_100ms) = (0, 0);
+    }
+
+    /// The buckets from the shortest to the longest.
+    fn filled(&self) -> Range<usize> {
+        if self.count == 0 {
+            return 0..0;
+        }
+        bucket(self.min_s)..bucket(self.max_s) + 1
     }
 
     /// How many took longer than 10 ms.
@@ -123,7 +132,8 @@ impl Latencies {
         }
         let wanted = share * self.count as f64;
         let mut below = 0.0;
-        for index in self.low..self.high {
+        let last = bucket(self.max_s);
+        for index in bucket(self.min_s)..last {
             let here = f64::from(self.buckets[index]);
             if below + here >= wanted && here > 0.0 {
                 let part = ((wanted - below) / here).clamp(0.0, 1.0);
@@ -133,9 +143,9 @@ impl Latencies {
             below += here;
         }
         // the last one ends at the longest
-        let here = f64::from(self.buckets[self.high]);
+        let here = f64::from(self.buckets[last]);
         let part = ((wanted - below) / here).clamp(0.0, 1.0);
-        let begin = edge_s(self.high).min(self.max_s);
+        let begin = edge_s(last).min(self.max_s);
         begin + part * (self.max_s - begin)
     }
 }
@@ -157,10 +167,8 @@ impl Default for Histogram {
 impl Histogram {
     /// Add what was counted.
     pub fn add(&mut self, seen: &Latencies) {
-        if seen.count > 0 {
-            for index in seen.low..=seen.high {
-                self.0[index >> COARSE] += u64::from(seen.buckets[index]);
-            }
+        for index in seen.filled() {
+            self.0[index >> COARSE] += u64::from(seen.buckets[index]);
         }
     }
 

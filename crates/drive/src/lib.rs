@@ -20,6 +20,7 @@ pub mod ftl;
 pub mod governor;
 pub mod heat;
 pub mod host;
+mod in_flight;
 pub mod latency;
 pub mod load;
 pub mod lumped;

@@ -56,9 +56,9 @@ impl Load {
 
     /// Have its I/Os wait for firmware. A replay's are issued in their order and in their time
     /// whenever that is looked at.
-    fn hold_back(&mut self) {
+    fn hold_back(&mut self, tallies: &mut [Tally; 2]) {
         if let Load::Loop(host) = self {
-            host.hold_back();
+            host.hold_back(tallies);
         }
     }
 
@@ -133,44 +133,91 @@ pub fn run(
     share: f64,
     work: &mut Work,
 ) {
-    loop {
-        let mut next = loads[0].next_at().map(|at_s| (0, at_s));
-        for (index, load) in loads.iter().enumerate().skip(1) {
-            if let Some(at_s) = load.next_at()
-                && next.is_none_or(|(_, earliest)| at_s < earliest)
-            {
-                next = Some((index, at_s));
-            }
-        }
-        let Some((index, at_s)) = next else {
-            return;
-        };
-        if at_s >= until_s {
-            return;
-        }
-        if loads[index].writes_next() && firmware.is_blocked() {
+    while let Some((index, at_s, before_s)) = next(loads, until_s) {
+        let load = &mut loads[index];
+        if load.writes_next() && firmware.is_blocked() {
             firmware.collect_until(at_s, until_s, share, work);
             if firmware.is_blocked() {
                 // firmware has no time for anyone up to then
-                loads.iter_mut().for_each(Load::hold_back);
+                loads.iter_mut().for_each(|load| load.hold_back(tallies));
                 quiet.count(at_s, until_s);
                 return;
             }
         }
-        match &mut loads[index] {
+        match load {
+            Load::Loop(host) if host.directions() == (true, false) => {
+                serve_loop(
+                    host,
+                    true,
+                    firmware,
+                    (tallies, quiet),
+                    before_s,
+                    share,
+                    work,
+                );
+            }
             Load::Loop(host) => {
-                let request = host.issue(at_s, tallies, |offset| {
-                    firmware.ftl.prefetch((offset / PAGE_BYTES) as u32);
-                });
-                let done_s = firmware.serve(&request, share, work);
-                host.sent(&request, done_s);
-                quiet.count(at_s, done_s);
+                serve_loop(
+                    host,
+                    false,
+                    firmware,
+                    (tallies, quiet),
+                    before_s,
+                    share,
+                    work,
+                );
             }
             Load::Replay(replay) => {
                 let done_s = serve_traced(replay, firmware, tallies, at_s, share, work);
                 quiet.count(at_s, done_s);
             }
         }
+    }
+}
+
+/// The load that issues next, when that is, and the time before which it is the only one; none
+/// where nothing is issued up to `until_s`. Of two at the same time the first one is first.
+#[inline]
+fn next(loads: &[Load], until_s: f64) -> Option<(usize, f64, f64)> {
+    let (mut next, mut earliest_s, mut before_s) = (None, until_s, until_s);
+    for (index, load) in loads.iter().enumerate() {
+        let Some(at_s) = load.next_at() else {
+            continue;
+        };
+        if at_s < earliest_s {
+            before_s = earliest_s;
+            (next, earliest_s) = (Some(index), at_s);
+        } else {
+            before_s = before_s.min(at_s.next_up());
+        }
+    }
+    next.map(|index| (index, earliest_s, before_s))
+}
+
+/// Serve a closed loop up to `before_s`, or until firmware has to collect before its next write.
+#[inline(always)]
+fn serve_loop(
+    host: &mut Host,
+    only_reads: bool,
+    firmware: &mut Firmware,
+    (tallies, quiet): (&mut [Tally; 2], &mut Quiet),
+    before_s: f64,
+    share: f64,
+    work: &mut Work,
+) {
+    while let Some(at_s) = host.next_at()
+        && at_s < before_s
+    {
+        let read = only_reads || host.reads_next();
+        if !read && firmware.is_blocked() {
+            return;
+        }
+        let request = host.issue(at_s, read, tallies, |offset| {
+            firmware.ftl.prefetch((offset / PAGE_BYTES) as u32);
+        });
+        let done_s = firmware.serve(&request, share, work);
+        host.sent(&request, done_s);
+        quiet.count(at_s, done_s);
     }
 }
 

@@ -1,7 +1,5 @@
 //! The flash: dies that do one thing at a time, and the channels that they share.
 
-use strength_reduce::StrengthReducedU32;
-
 use crate::spec::{DriveSpec, PAGE_BYTES};
 
 const US: f64 = 1e-6;
@@ -29,15 +27,48 @@ struct Timing {
     program_s: f64,
 }
 
+/// What numbers are divided by, below 2^31: with a multiplication, and without a branch.
+#[derive(Debug, Clone, Copy)]
+struct Divisor {
+    by: u32,
+    /// 2^63 / by, rounded up; what that is too much does not reach the next whole number.
+    inverse: u64,
+}
+
+impl Divisor {
+    const SHIFT: u32 = 63;
+
+    fn new(by: u32) -> Divisor {
+        Divisor {
+            by,
+            inverse: (1 << Divisor::SHIFT) / u64::from(by) + 1,
+        }
+    }
+
+    /// The quotient and the remainder.
+    #[inline(always)]
+    fn divide(self, number: u32) -> (u32, u32) {
+        let product = u128::from(number) * u128::from(self.inverse);
+        let quotient = (product >> Divisor::SHIFT) as u32;
+        (quotient, number - quotient * self.by)
+    }
+}
+
+/// A die.
+#[derive(Debug, Clone, Copy)]
+struct Die {
+    free_s: f64,
+    channel: u32,
+}
+
 /// Dies and channels with the times that they are free from.
 #[derive(Debug, Clone)]
 pub struct Array {
-    die_free_s: Vec<f64>,
+    dies: Vec<Die>,
     channel_free_s: Vec<f64>,
-    dies: StrengthReducedU32,
-    channels: StrengthReducedU32,
+    by_dies: Divisor,
     page_shift: u32,
-    unit_pages: [StrengthReducedU32; 2],
+    by_unit: [Divisor; 2],
     timing: [Timing; 2],
     erase_s: f64,
     page_transfer_s: f64,
@@ -60,12 +91,16 @@ impl Array {
             (timing, (unit_pages / cache.bits).max(1))
         });
         Array {
-            die_free_s: vec![0.0; nand.dies as usize],
+            dies: (0..nand.dies)
+                .map(|die| Die {
+                    free_s: 0.0,
+                    channel: die % nand.channels,
+                })
+                .collect(),
             channel_free_s: vec![0.0; nand.channels as usize],
-            dies: StrengthReducedU32::new(nand.dies),
-            channels: StrengthReducedU32::new(nand.channels),
+            by_dies: Divisor::new(nand.dies),
             page_shift: (nand.block_bytes / PAGE_BYTES).trailing_zeros(),
-            unit_pages: [unit_pages, cached_pages].map(StrengthReducedU32::new),
+            by_unit: [unit_pages, cached_pages].map(Divisor::new),
             timing: [native, cached],
             erase_s: nand.erase_us * US,
             page_transfer_s: PAGE_BYTES as f64 / (nand.channel_mb_s * MB),
@@ -77,25 +112,25 @@ impl Array {
     pub fn unit(&self, ppn: u32, slc: bool) -> Unit {
         let block = ppn >> self.page_shift;
         let offset = ppn & ((1 << self.page_shift) - 1);
-        let pages = self.unit_pages[usize::from(slc)];
-        let unit = offset / pages;
+        let pages = self.by_unit[usize::from(slc)];
+        let (unit, within) = pages.divide(offset);
         Unit {
-            die: ((block + unit) % self.dies) as usize,
-            pages_left: pages.get() - (offset - unit * pages.get()),
+            die: self.spread(block + unit),
+            pages_left: pages.by - within,
         }
     }
 
     /// A die for each number of a series, one after the other.
     #[inline]
     pub fn spread(&self, number: u32) -> usize {
-        (number % self.dies) as usize
+        self.by_dies.divide(number).1 as usize
     }
 
     /// The channel's share of an operation: bandwidth is kept, but a transfer that waits for its
     /// die does not hold up those of other dies.
     #[inline]
-    fn transfer(&mut self, die: usize, pages: u32, at_s: f64) -> f64 {
-        let free = &mut self.channel_free_s[(die as u32 % self.channels) as usize];
+    fn transfer(&mut self, channel: u32, pages: u32, at_s: f64) -> f64 {
+        let free = &mut self.channel_free_s[channel as usize];
         *free = later(*free, at_s) + f64::from(pages) * self.page_transfer_s;
         *free
     }
@@ -103,31 +138,32 @@ impl Array {
     /// Read up to a unit from a die; when the data is there.
     #[inline]
     pub fn read(&mut self, die: usize, pages: u32, slc: bool, at_s: f64) -> f64 {
-        let free = &mut self.die_free_s[die];
-        *free = later(*free, at_s) + self.timing[usize::from(slc)].read_s;
-        let sensed_s = *free + f64::from(pages) * self.page_transfer_s;
-        later(self.transfer(die, pages, at_s), sensed_s)
+        let Die { free_s, channel } = &mut self.dies[die];
+        *free_s = later(*free_s, at_s) + self.timing[usize::from(slc)].read_s;
+        let sensed_s = *free_s + f64::from(pages) * self.page_transfer_s;
+        let channel = *channel;
+        later(self.transfer(channel, pages, at_s), sensed_s)
     }
 
     /// Read without handing the data to anyone who waits: collection's reads.
     #[inline]
     pub fn sense(&mut self, die: usize, slc: bool, at_s: f64) {
-        let free = &mut self.die_free_s[die];
-        *free = later(*free, at_s) + self.timing[usize::from(slc)].read_s;
+        let free_s = &mut self.dies[die].free_s;
+        *free_s = later(*free_s, at_s) + self.timing[usize::from(slc)].read_s;
     }
 
     /// Program a unit on a die; when it is done.
     #[inline]
     pub fn program(&mut self, die: usize, pages: u32, slc: bool, at_s: f64) -> f64 {
-        let loaded_s = self.transfer(die, pages, at_s);
-        let free = &mut self.die_free_s[die];
-        *free = later(*free, loaded_s) + self.timing[usize::from(slc)].program_s;
-        *free
+        let loaded_s = self.transfer(self.dies[die].channel, pages, at_s);
+        let free_s = &mut self.dies[die].free_s;
+        *free_s = later(*free_s, loaded_s) + self.timing[usize::from(slc)].program_s;
+        *free_s
     }
 
     /// Pages that a die programs at once.
     pub fn unit_pages(&self, slc: bool) -> u32 {
-        self.unit_pages[usize::from(slc)].get()
+        self.by_unit[usize::from(slc)].by
     }
 
     /// What a program takes.
@@ -137,8 +173,8 @@ impl Array {
 
     /// Erase a block, which is on every die.
     pub fn erase(&mut self, at_s: f64) {
-        for free in &mut self.die_free_s {
-            *free = later(*free, at_s) + self.erase_s;
+        for die in &mut self.dies {
+            die.free_s = later(die.free_s, at_s) + self.erase_s;
         }
     }
 }

@@ -12,10 +12,10 @@ const AHEAD: usize = 32;
 /// What an I/O of a trace does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// It reads.
-    Read,
     /// It writes.
     Write,
+    /// It reads.
+    Read,
     /// It forgets what it covers.
     Trim,
 }
@@ -88,14 +88,10 @@ impl Flight {
     /// Count what completed; a trim carries no data.
     #[inline]
     pub(crate) fn count(&self, tallies: &mut [Tally; 2]) {
-        let way = match self.op {
-            Op::Trim => return,
-            Op::Read => 1,
-            Op::Write => 0,
-        };
-        let tally = &mut tallies[way];
-        tally.bytes += u64::from(self.bytes);
-        tally.latencies.add(self.done_s - self.issued_s);
+        if let Some(tally) = tallies.get_mut(self.op as usize) {
+            tally.bytes += u64::from(self.bytes);
+            tally.latencies.add(self.done_s - self.issued_s);
+        }
     }
 }
 
@@ -180,6 +176,12 @@ impl Flights {
         Some(flight)
     }
 
+    /// How many are back.
+    pub(crate) fn served(&self) -> u64 {
+        self.out as u64
+    }
+
+    /// When the last of all is done, in flight or already back.
     pub(crate) fn last_done_s(&self) -> Option<f64> {
         (self.end > self.first).then(|| self.at(self.end - 1).done_s)
     }
@@ -235,11 +237,10 @@ pub struct Replay {
     traced_s: f64,
     /// Nothing was served up to then.
     served_from_s: f64,
+    began_s: f64,
     flights: Flights,
     streams: Streams,
-    came_back_s: f64,
     submitted: u64,
-    served: u64,
 }
 
 impl Replay {
@@ -263,11 +264,10 @@ impl Replay {
             issued_s: began_s,
             traced_s: 0.0,
             served_from_s: began_s,
+            began_s,
             flights: Flights::new(iodepth),
             streams: Streams::new(),
-            came_back_s: began_s,
             submitted: 0,
-            served: 0,
         };
         while replay.upcoming.len() < AHEAD && replay.look_ahead().is_some() {}
         replay.traced_s = replay.upcoming.front().map_or(0.0, |io| io.at_s);
@@ -399,8 +399,6 @@ impl Replay {
     #[inline]
     pub fn settle(&mut self, now_s: f64, tallies: &mut [Tally; 2]) {
         while let Some(flight) = self.flights.back(now_s) {
-            self.served += 1;
-            self.came_back_s = flight.done_s;
             flight.count(tallies);
         }
     }
@@ -418,12 +416,12 @@ impl Replay {
 
     /// When the last of the I/Os that were issued completes, or completed.
     pub fn last_back_s(&self) -> f64 {
-        self.flights.last_done_s().unwrap_or(self.came_back_s)
+        self.flights.last_done_s().unwrap_or(self.began_s)
     }
 
     /// I/Os issued, and I/Os that completed.
     pub fn counts(&self) -> (u64, u64) {
-        (self.submitted, self.served)
+        (self.submitted, self.flights.served())
     }
 
     /// Why the trace has no more, once all before that was issued.
