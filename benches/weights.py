@@ -15,7 +15,7 @@ from pathlib import Path
 import heatsoak.analysis.cause as cause_package
 import tomlkit
 from heatsoak.analysis.cause.fit import LabelledDrop as Row
-from heatsoak.analysis.cause.fit import fit_weights
+from heatsoak.analysis.cause.fit import fit_weights, importance
 from heatsoak.analysis.cause.weigh import CAUSES, WeightTable, as_toml, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
@@ -124,17 +124,19 @@ def main() -> None:
     cases = [("corpus", seed) for seed in list(DEVELOPMENT)[: words.count]]
     cases += [("elsewhere", seed) for seed in range(words.elsewhere)]
     start_s = time.monotonic()
-    rows: list[Row] = []
+    worlds: dict[str, list[Row]] = {"corpus": [], "elsewhere": []}
     with ProcessPoolExecutor(words.jobs) as pool:
         for number, found in enumerate(pool.map(rows_in, cases, chunksize=4), 1):
-            rows += found
+            worlds[cases[number - 1][0]] += found
             if number % 20 == 0:
                 left_s = (time.monotonic() - start_s) / number * (len(cases) - number)
                 print(
                     f"\r{number} of {len(cases)} cases, {left_s:.0f} s left  ", end="", flush=True
                 )
+    rows = [row for of_world in worlds.values() for row in of_world]
     print(f"\r{len(rows)} drops of {len(cases)} cases                ")
-    rules = fit_weights(rows, table("judgement"))
+    judged = table("judgement")
+    rules = fit_weights(rows, judged, importance([*worlds.values()], judged))
     likeliest = [
         max(shares, key=shares.__getitem__) for shares in (rules.shares(seen) for seen, _ in rows)
     ]

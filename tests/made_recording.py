@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 from heatsoak.protocol import Protocol
-from heatsoak.recording import META, Event, Recording, RecordingMeta, RecordingWriter
+from heatsoak.recording import META, Event, Recording, RecordingMeta, RecordingWriter, SensorMeta
 from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 
 
@@ -21,10 +21,13 @@ def make_recording(
     preconditions: Sequence[str] = (),
     conditions: Mapping[str, str] | None = None,
     serial: str | None = None,
+    drive: Mapping[str, Any] | None = None,
+    limits_c: Mapping[str, float] | None = None,
 ) -> Recording:
     """Write `samples`, with a recording's columns, and open what was written.
 
     The steps are those that the samples name, in the order of time; `rw` may say it for each.
+    `drive` is its identity, and `limits_c` what it states as limits.
     """
     names = samples["step"].drop_nulls().unique(maintain_order=True).to_list()
     steps = [
@@ -37,7 +40,11 @@ def make_recording(
     meta = RecordingMeta(
         protocol=Protocol.model_validate({"name": "x", "steps": steps}),
         conditions=dict(conditions or {}),
-        drive={"model": "a drive"} | ({"serial": serial} if serial else {}),
+        drive={"model": "a drive", **(drive or {})} | ({"serial": serial} if serial else {}),
+        sensors=[
+            SensorMeta(name="nvme", source="x", columns=[], interval_s=1, thresholds=dict(limits))
+            for limits in ([limits_c] if limits_c else [])
+        ],
         columns={name: str(dtype) for name, dtype in samples.schema.items()},
         started_unix_s=time.time(),
     )

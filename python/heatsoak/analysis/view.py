@@ -225,17 +225,20 @@ class StepView:
     @cached_property
     def temp(self) -> SensorTrack:
         """The drive's own temperature: composite, or the hottest of its other sensors."""
-        trusted = [
+        return max(
+            (self.track(name) for name in drive_temperatures(self.trusted_temperatures)),
+            key=lambda t: float(np.max(t.values, initial=-np.inf)),
+            default=self.track(""),
+        )
+
+    @property
+    def trusted_temperatures(self) -> list[str]:
+        """The columns of all temperatures that are used as evidence."""
+        return [
             name
             for name in self.columns(TEMPERATURES)
             if name.removeprefix(TEMPERATURES) not in self.course.distrusted
         ]
-        tracks = [self.track(name) for name in drive_temperatures(trusted)]
-        return max(
-            tracks,
-            key=lambda t: float(np.max(t.values, initial=-np.inf)),
-            default=self.track(""),
-        )
 
     @cached_property
     def max_temp_c(self) -> float | None:

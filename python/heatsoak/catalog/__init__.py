@@ -6,6 +6,7 @@ those of other drives in ``modern.toml``.
 Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
+from heatsoak.catalog.caches import StatedCache, stated_cache
 from heatsoak.catalog.left_out import left_out
 from heatsoak.catalog.like import Likeness, like
 from heatsoak.catalog.loader import (
@@ -53,6 +54,7 @@ __all__ = [
     "PublishedFigure",
     "PugetCell",
     "Roles",
+    "StatedCache",
     "TraceShape",
     "drive_ids",
     "enclosure_ids",
@@ -68,5 +70,6 @@ __all__ = [
     "published",
     "puget_cell",
     "roles",
+    "stated_cache",
     "trace_ids",
 ]

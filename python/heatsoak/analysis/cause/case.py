@@ -7,12 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from heatsoak.analysis.falls import Drop
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.view import SensorTrack, StepView
+from heatsoak.recording.columns import is_of_drive
 
 #: A start this close to the level before counts as full speed.
 FULL = 0.9
 #: A rate of which four fifths stay within this share of the median for so long is held.
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
+#: A part this hot, and this much hotter than the drive as a whole, has a limit of its own.
+HOT_PART_C, HOTTER_K = 80.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -75,15 +78,42 @@ class Case:
         return self.drop.end_s - self.drop.onset_s
 
     @cached_property
+    def hot_part(self) -> str | None:
+        """The column of a part of the drive that was too hot at the onset, whatever the composite.
+
+        None if it was none: then the drive's temperature is :attr:`StepView.temp`.
+        """
+        parts = [
+            (temp_c, name)
+            for name in self.view.trusted_temperatures
+            if is_of_drive(name)
+            and (temp_c := self.view.track(name).at(self.drop.onset_s)) is not None
+        ]
+        temp_c, name = max(parts, default=(0.0, ""))
+        whole_c = self.view.temp.at(self.drop.onset_s)
+        if whole_c is None or temp_c < max(HOT_PART_C, whole_c + HOTTER_K):
+            return None
+        return name
+
+    @property
+    def temp(self) -> SensorTrack:
+        """The temperature that speaks for the drive in this drop."""
+        return self.temp_in(self.view)
+
+    def temp_in(self, view: StepView) -> SensorTrack:
+        """Return the same temperature in another step."""
+        return view.temp if self.hot_part is None else view.track(self.hot_part)
+
+    @cached_property
     def onset_c(self) -> float | None:
         """The drive's temperature at the onset."""
-        return self.view.temp.at(self.drop.onset_s)
+        return self.temp.at(self.drop.onset_s)
 
     @cached_property
     def late_c(self) -> float | None:
         """The drive's mean temperature in the second half of the drop; None if it is too short."""
         half_s = self.drop.onset_s + 0.5 * self.length_s
-        late = self.view.temp.between(half_s, self.drop.end_s)
+        late = self.temp.between(half_s, self.drop.end_s)
         return float(np.mean(late)) if len(late) and self.length_s >= 10 else None
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:

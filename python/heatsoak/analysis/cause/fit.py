@@ -22,15 +22,38 @@ UNFORESEEN = 0.02
 #: drops.
 PRIOR_SD = 1.5
 PRIOR_SD_UNNAMED = 0.3
-#: Causes are not as frequent in the corpus as in the world.
-PRIOR_SD_OF_PRIOR = 0.5
+#: What stands before any evidence stays what it is held to be: no fit explains by it what was not
+#: seen.
+PRIOR_SD_OF_PRIOR = 0.1
+#: No drop counts for more than so many.
+MOST_IMPORTANT = 4.0
 
 LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
+def importance(worlds: Sequence[Sequence[LabelledDrop]], judgement: WeightTable) -> Array:
+    """Return how much each drop of each world counts, on the mean 1, in the order of the worlds.
+
+    Each world counts as much, with its causes as frequent as `judgement` holds them to be before
+    any evidence: a world is made with as many of each as it needs.
+    """
+    rates = dict(
+        zip(CAUSES, np.exp(judgement.prior) / np.sum(np.exp(judgement.prior)), strict=True)
+    )
+    counted = []
+    for drops in worlds:
+        seen = Counter(cause for _, cause in drops)
+        each = np.array([min(rates[c] * len(drops) / seen[c], MOST_IMPORTANT) for _, c in drops])
+        counted.append(each / max(np.sum(each), 1e-9))
+    together = np.concatenate(counted)
+    return together / together.mean()
+
+
+def fit_weights(
+    drops: Sequence[LabelledDrop], judgement: WeightTable, counts_for: Array | None = None
+) -> WeightTable:
     """Return `judgement` with weights and prior fitted to `drops`: the findings and the cause of
-    each."""
+    each. `counts_for` is how much each counts, 1 without it."""
     from scipy.optimize import minimize  # not every command fits
 
     names = sorted({pair for seen, _ in drops for pair in seen})
@@ -41,6 +64,7 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
     target = np.zeros((len(drops), len(CAUSES) + 1))
+    times = np.ones(len(drops)) if counts_for is None else counts_for
     for row, (seen, cause) in enumerate(drops):
         features[row, [column[name] for name in seen]] = 1.0
         target[row, CAUSES.index(cause)] = 1 - UNFORESEEN
@@ -53,8 +77,10 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
         shares = np.exp(logits)
         shares /= shares.sum(axis=1, keepdims=True)
         away = (weights - start) / wander
-        error = -np.sum(target * np.log(np.maximum(shares, 1e-300))) + 0.5 * np.sum(away**2)
-        gradient = features.T @ (shares - target)[:, :-1] + away / wander
+        error = -np.sum(
+            times[:, None] * target * np.log(np.maximum(shares, 1e-300))
+        ) + 0.5 * np.sum(away**2)
+        gradient = features.T @ (times[:, None] * (shares - target))[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
     # a finding that is judged to support a cause never counts against it, and the other way round

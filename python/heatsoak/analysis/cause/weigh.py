@@ -36,6 +36,7 @@ class WeightTable:
         needs: for each cause, groups of findings; naming it takes one finding of each group.
         unless: findings that take away a cause, unless one of a group was seen.
         alone: the highest probability of a cause whose needs only this finding meets.
+        at_most: the highest probability of causes, whatever else was seen with a finding.
         witnesses: for some causes, the findings that show them at work during the drop.
         probes: for each pair of causes, what would tell them apart.
     """
@@ -47,6 +48,7 @@ class WeightTable:
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
     unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
     alone: Mapping[Seen, float]
+    at_most: Mapping[Seen, Mapping[str, float]]
     witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], str]
 
@@ -75,9 +77,16 @@ class WeightTable:
 
         An ambiguous finding is averaged over what it may stand for, all equally likely.
         """
-        ways = product(*(self.either.get(pair, (pair,)) for pair in seen))
+        pairs = list(seen)
+        ways = product(*(self.either.get(pair, (pair,)) for pair in pairs))
         mean = np.mean([self._shares(way) for way in ways], axis=0)
-        return dict(zip((*CAUSES, OTHER), mean.tolist(), strict=True))
+        shares = dict(zip((*CAUSES, OTHER), mean.tolist(), strict=True))
+        for pair in pairs:
+            for cause, most in self.at_most.get(pair, {}).items():
+                if (share := shares[cause]) > most:
+                    rest = (1 - most) / (1 - share)
+                    shares = {name: each * rest for name, each in shares.items()} | {cause: most}
+        return shares
 
     def _shares(self, seen: Iterable[Seen]) -> Array:
         nothing = np.zeros(len(CAUSES))
@@ -116,6 +125,7 @@ def table(name: str = "weights") -> WeightTable:
             for text, causes in rules["unless"].items()
         },
         alone={_pair(text): share for text, share in rules["alone"].items()},
+        at_most={_pair(text): causes for text, causes in rules["at-most"].items()},
         witnesses={
             cause: frozenset(_pair(text) for text in texts)
             for cause, texts in rules["witnesses"].items()

@@ -22,6 +22,9 @@ _MIN_CHANGE_K = 5.0
 #: Readings farther apart than this say nothing about the time between them.
 _UNSEEN_S = 60.0
 
+#: One part of a drive may warm this much later than another.
+_SLOWER_S = 60.0
+
 #: A sensor that gains this much from one reading to the next, and never moves again for so long and
 #: so many readings, has locked up.
 _LOCKED_K, _LOCKED_S, _LOCKED_READINGS = 15.0, 60.0, 5
@@ -88,7 +91,8 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
         return Flaw(f"{what}, while the load started or stopped")
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
-            meanwhile = other.between(start_s, end_s).values
+            # another part may be quicker to warm when the next load begins
+            meanwhile = other.between(start_s, end_s - _SLOWER_S).values
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None

@@ -52,10 +52,8 @@ CHECKS: tuple[Check, ...] = (
     repeats.after_a_purge,
     repeats.cooling,
     shape.shape,
-    shape.ratio,
     shape.depth,
     shape.end,
-    shape.unrest,
     shape.power,
     host.cpu,
     host.heat,
@@ -75,6 +73,9 @@ _OF_WARMTH = {
     "temperature-course",
 }
 
+#: What shows heat, or its absence, without any temperature.
+_OF_HEAT = {"conditions", "power-state", "sensor", "thermal-counters"}
+
 __all__ = ["CHECKS", "Check", "observe"]
 
 
@@ -84,4 +85,7 @@ def observe(case: Case) -> list[Finding]:
     if any(finding.pair == ("sensor", "locked-up") for finding in found):
         # how warm it is no longer matters to the drive
         return [finding for finding in found if finding.about not in _OF_WARMTH]
+    if len(case.temp.values) == 0 and _OF_HEAT.isdisjoint(finding.about for finding in found):
+        text = "nothing tells how warm it was: heat is as likely as in other such logs"
+        found.append(Finding("warmth", "unseen", text))
     return found

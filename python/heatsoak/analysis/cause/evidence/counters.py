@@ -37,7 +37,6 @@ def thermal_counters(case: Case) -> Finding | None:
             late_s = first_s - case.drop.onset_s
             return Finding("thermal-counters", "later", f"{said}, but only {late_s:.0f} s later")
         return Finding("thermal-counters", "rose", said)
-    # drives without such counters report zeros throughout
     for view in (case.view, *case.others):
         if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
             return Finding(
@@ -49,6 +48,9 @@ def thermal_counters(case: Case) -> Finding | None:
         return Finding(
             "thermal-counters", "status-off", "the drive's own status said that it did not throttle"
         )
+    if counter_columns(case.view):
+        text = "the drive's throttling counters stayed at zero, as those of drives without any do"
+        return Finding("thermal-counters", "zero", text)
     return None
 
 
@@ -97,7 +99,12 @@ def stated_limit(case: Case) -> Finding | None:
 
 
 def stated_limits_c(case: Case) -> dict[str, float]:
-    """Return the limits that the drive states below its critical temperature."""
+    """Return the limits that the drive states below its critical temperature.
+
+    They are the composite's: a part that was too hot has none that is known.
+    """
+    if case.hot_part is not None:
+        return {}
     return {
         name.removesuffix("_c"): limit
         for name, limit in case.view.limits_c.items()

@@ -21,6 +21,18 @@ STOLEN_PCT = 5.0
 EXPLAINS = 0.3
 #: A rate this close to the link's capacity is limited by it; protocol overhead takes the rest.
 NEAR_LINK = (0.75, 1.02)
+#: What links carry of data, from a little overhead to hardly any. PCIe has so many rates that any
+#: would be near one: there, only that it was halved tells.
+LINKS_MB_S = (
+    ("USB 2.0", 30.0, 43.0),
+    ("Ethernet of 1 Gb/s", 107.0, 119.0),
+    ("SATA of 3 Gb/s", 255.0, 286.0),
+    ("USB of 5 Gb/s", 400.0, 465.0),
+    ("SATA of 6 Gb/s", 520.0, 568.0),
+    ("USB of 10 Gb/s", 940.0, 1080.0),
+)
+#: A link that is trained anew changes at once, and one that is halved leaves half of what it had.
+SUDDEN_S, HALF_WITHIN = 2.5, 0.03
 
 
 def cpu(case: Case) -> Finding | None:
@@ -54,7 +66,7 @@ def heat(case: Case) -> Finding | None:
     said = f"the processor was at {during_c:.0f} C during the drop ({before_c:.0f} C before)"
     if during_c >= CPU_LIMIT_C:
         return Finding("host-heat", "at-its-limit", f"{said}, where processors throttle")
-    return Finding("host-heat", "below", said)
+    return None
 
 
 def steal(case: Case) -> Finding | None:
@@ -118,12 +130,11 @@ def _others_mb_s(case: Case, start_s: float, end_s: float) -> float | None:
 
 def link(case: Case) -> Finding | None:
     """A PCIe link that retrained to a lower speed, or that limits the rate."""
-    track = case.view.track("link_mb_s")
-    if len(track.values) == 0 or case.view.throughput.unit != "mb_s":
+    if case.view.throughput.unit != "mb_s":
         return None
     carries = case.before_and_during("link_mb_s")
     if carries is None:
-        return None
+        return _at_a_links_rate(case)
     before, during = carries
     low, high = NEAR_LINK
     if during < 0.9 * before and case.drop.during <= high * during:
@@ -135,6 +146,31 @@ def link(case: Case) -> Finding | None:
     if low * during <= case.drop.during <= high * during:
         return Finding("link", "at-its-ceiling", f"the link carries no more than {during:.0f} MB/s")
     return Finding("link", "free", f"the link carries {during:.0f} MB/s, as before")
+
+
+def _at_a_links_rate(case: Case) -> Finding | None:
+    """A rate that a link carries, held evenly after a sudden fall; the link was not recorded."""
+    drop = case.drop
+    if (
+        drop.oscillates
+        or drop.recovered
+        or drop.fall_s > SUDDEN_S + case.view.throughput.sampling_s
+    ):
+        return None
+    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
+    if not case.is_even(settled_s, drop.end_s):
+        return None
+    rate = f"{drop.during:,.0f} MB/s, evenly"
+    for name, low, high in LINKS_MB_S:
+        if low <= drop.during <= high:
+            return Finding("link", "at-a-rate", f"{rate}, is what {name} carries")
+    kept = drop.during / drop.before
+    if abs(kept - 0.5) <= HALF_WITHIN:
+        text = (
+            f"{kept:.0%} was left, evenly, as when a PCIe link loses half its lanes or a generation"
+        )
+        return Finding("link", "halved", text)
+    return None
 
 
 def waits(case: Case) -> Finding | None:

@@ -6,6 +6,7 @@ only that a drive has no cache at all is more than a hint.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heatsoak.analysis.cause.case import Case, Finding
@@ -14,6 +15,7 @@ from heatsoak.analysis.cause.evidence.shape import SAME, apart
 from heatsoak.units import GB, format_number
 
 if TYPE_CHECKING:
+    from heatsoak.analysis.course import Course
     from heatsoak.catalog import Likeness
 
 
@@ -28,7 +30,7 @@ def no_cache(case: Case) -> Finding | None:
 def limit(case: Case) -> Finding | None:
     """The temperature at onset, compared with where such drives throttle, if it stated no limit."""
     known = _hint(case)
-    if known is None or case.onset_c is None or stated_limits_c(case):
+    if known is None or case.onset_c is None or case.hot_part or stated_limits_c(case):
         return None
     found = beside_limits(case.onset_c, _limits_c(known))
     if found is None:
@@ -40,18 +42,52 @@ def limit(case: Case) -> Finding | None:
 
 def cache(case: Case) -> Finding | None:
     """What the step had written at the onset, compared with the cache of such drives."""
-    known, here_gb = _hint(case), case.view.written_gb(case.drop.onset_s)
-    if known is None or not known.size_bytes or not known.cache_bytes or not here_gb:
+    course, here_gb = case.view.course, case.view.written_gb(case.drop.onset_s)
+    if course.drive.get("simulated") or not here_gb:
         return None
-    cache_gb = known.cache_bytes / GB
-    if apart(here_gb, cache_gb) > SAME:
+    known = write_cache_of(course)
+    if known is None:
         return None
-    return Finding(
-        "known-cache",
-        "full",
+    is_full = apart(here_gb, known.gb) <= SAME
+    text = (
         f"{format_number(here_gb)} GB had been written, and the cache of such drives holds "
-        f"{format_number(cache_gb)} GB (catalog: {known.drive.id})",
+        f"{format_number(known.gb)} GB"
     )
+    is_behind = known.behind_mb_s is not None and case.view.throughput.unit == "mb_s"
+    if is_behind and apart(case.drop.during, known.behind_mb_s or 0.0) <= SAME:
+        rate = (
+            f"behind their cache such drives write {format_number(known.behind_mb_s or 0.0)} MB/s"
+        )
+        if is_full:
+            return Finding("known-cache", "full-and-behind", f"{text}; {rate} ({known.source})")
+        return Finding("known-cache", "behind", f"{rate} ({known.source})")
+    return Finding("known-cache", "full", f"{text} ({known.source})") if is_full else None
+
+
+@dataclass(frozen=True)
+class WriteCache:
+    """What a model's write cache holds, how fast such drives write behind it, and who says so."""
+
+    gb: float
+    behind_mb_s: float | None
+    source: str
+
+
+def write_cache_of(course: Course) -> WriteCache | None:
+    """Return the write cache of drives of this model; None if it is not known.
+
+    What a maker or a test states comes before what the catalog's drive has.
+    """
+    model, size_gb = str(course.drive.get("model") or ""), course.drive_gb
+    from heatsoak.catalog import stated_cache  # few recordings are held against the catalog
+
+    stated = stated_cache(model, size_gb)
+    if stated is not None:
+        return WriteCache(stated.gb, stated.behind_mb_s, f"by its maker: {stated.model}")
+    known = course.known
+    if known is None or not known.size_bytes or not known.cache_bytes:
+        return None
+    return WriteCache(known.cache_bytes / GB, None, f"catalog: {known.drive.id}")
 
 
 def _hint(case: Case) -> Likeness | None:

@@ -51,7 +51,7 @@ def turning_points(case: Case) -> Finding | None:
     found = None if case.is_nested else _turning_points(case)
     if found is None:
         return None
-    temp = case.view.temp
+    temp = case.temp
     full_s = found.falls_s - np.concatenate([[0.0], found.rises_s])[: len(found.falls_s)]
     swing_k = float(np.median(found.fall_c) - np.median(found.rise_c))
     spread_k = float(np.ptp(found.fall_c))
@@ -81,7 +81,7 @@ def _turning_points(case: Case) -> _TurningPoints | None:
         drops = [drop for drop in case.view.drops or [] if drop.recovered]
         falls_s = np.array([drop.onset_s for drop in case.view.drops or []])
         rises_s = np.array([drop.end_s for drop in drops])
-    temp = case.view.temp
+    temp = case.temp
     if len(falls_s) < 2 or len(rises_s) < 1 or len(temp.values) == 0:
         return None
     order = np.searchsorted(rises_s, falls_s)
@@ -130,7 +130,7 @@ def _of_oscillation(case: Case) -> tuple[Array, Array]:
 
 def _expected_k(case: Case, found: _TurningPoints) -> float:
     """How far throttling would have moved the sensor, given how fast the load had warmed it."""
-    temp, drop = case.view.temp, case.drop
+    temp, drop = case.temp, case.drop
     starts = temp.t_s[temp.t_s <= max(drop.onset_s - WARMING_S, 0.0)]
     if len(starts) == 0:
         return 0.0

@@ -101,7 +101,7 @@ def after_a_rest(case: Case) -> Finding | None:
     if view is None or back is None:
         return None
     rest_s = view.course.rest_before_s(view.start_s)
-    start_c = view.temp.at(0.0)
+    start_c = case.temp_in(view).at(0.0)
     how = f"after {rest_s:.0f} s without load"
     warm = "" if start_c is None else f" at {start_c:.0f} C"
     warmer_k = _warmer_k(case, view)
@@ -186,7 +186,7 @@ def _next_alike(case: Case, min_s: float, max_s: float) -> StepView | None:
 
 def _warmer_k(case: Case, view: StepView) -> float | None:
     """How much warmer the drive was at the start of a step than at the onset."""
-    start_c = view.temp.at(0.0)
+    start_c = case.temp_in(view).at(0.0)
     return None if start_c is None or case.onset_c is None else start_c - case.onset_c
 
 

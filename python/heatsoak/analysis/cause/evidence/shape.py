@@ -15,12 +15,6 @@ FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
 #: How much of the level before the drop is lost, in words. Behind a full cache, or while collecting
 #: garbage, flash still writes a twentieth and more; some governors leave less.
 LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8), ("most", 0.95))
-#: This many times as noisy as before.
-WILDER = 2.5
-#: Fewer samples are too few to measure scatter.
-MIN_SAMPLES = 20
-#: A link that is halved leaves half, but for its overhead.
-HALF_WITHIN = 0.03
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
@@ -36,7 +30,7 @@ def shape(case: Case) -> Finding | None:
     if drop.shape == "slide":
         over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
         found = temperature.course(case)
-        if found is not None and found.seen == "stopped":
+        if found is not None and found.seen == "stopped-hot":
             return Finding(
                 "shape",
                 "slide-to-a-limit",
@@ -59,24 +53,6 @@ def depth(case: Case) -> Finding:
     return Finding("depth", seen, f"it lost {lost:.0%} of the level before")
 
 
-def ratio(case: Case) -> Finding | None:
-    """A PCIe link that loses a generation or half its lanes halves what it carries, evenly."""
-    drop = case.drop
-    kept = drop.during / drop.before
-    if drop.oscillates or drop.recovered or drop.fall_s > FALLS_S[0][1]:
-        return None
-    if case.before_and_during("link_mb_s") is not None or abs(kept - 0.5) > HALF_WITHIN:
-        return None
-    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
-    if not case.is_even(settled_s, drop.end_s):
-        return None
-    return Finding(
-        "ratio",
-        "halved",
-        f"{kept:.0%} was left, evenly, as when a PCIe link loses half its lanes or a generation",
-    )
-
-
 def end(case: Case) -> Finding | None:
     """Whether it ended under the same load; a cache or spare area seldom recovers on its own."""
     if case.drop.oscillates:
@@ -95,33 +71,6 @@ def end(case: Case) -> Finding | None:
             text = f"it lasted {case.length_s:.0f} s, until {left_s:.0f} s before the step's end"
         return Finding("end", "lasted", text)
     return None
-
-
-def unrest(case: Case) -> Finding | None:
-    """How much the rate scatters from sample to sample, compared with before."""
-    series, drop = case.view.throughput, case.drop
-    before = _scatter(
-        series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)]
-    )
-    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
-    during = _scatter(series.values[(series.t_s > settled_s) & (series.t_s <= drop.end_s)])
-    if before is None or during is None or drop.oscillates:
-        return None
-    if during > WILDER * max(before, 0.005):
-        return Finding(
-            "unrest",
-            "wilder",
-            f"it scatters more: {during:.1%} from sample to sample, {before:.1%} before",
-        )
-    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, {before:.1%} before")
-
-
-def _scatter(values: np.ndarray) -> float | None:
-    """The median relative difference between neighbouring samples."""
-    if len(values) < MIN_SAMPLES:
-        return None
-    level = float(np.median(values))
-    return float(np.median(np.abs(np.diff(values)))) / level if level > 0 else None
 
 
 def power(case: Case) -> Finding | None:
@@ -232,7 +181,7 @@ def reads_beside(case: Case) -> Finding | None:
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:
-        top_c = max(view.temp.values, default=None)
+        top_c = max(case.temp_in(view).values, default=None)
         if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
             return Finding(
                 "reads-beside",

@@ -16,7 +16,8 @@ from heatsoak.recording.columns import TEMPERATURES
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
-GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
+VERY_HOT_C = 75.0
+GRADES = (("very-hot", VERY_HOT_C), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -62,7 +63,8 @@ def at_onset(case: Case) -> Finding | None:
     if case.onset_c is None:
         return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
-    return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C when it fell")
+    part = f" ({case.hot_part.removeprefix(TEMPERATURES)})" if case.hot_part else ""
+    return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C{part} when it fell")
 
 
 def course(case: Case) -> Finding | None:
@@ -70,7 +72,7 @@ def course(case: Case) -> Finding | None:
     onset_c, late_c = case.onset_c, case.late_c
     if onset_c is None or late_c is None:
         return None
-    start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
+    start_c = float(np.min(case.temp.between(0.0, case.drop.onset_s), initial=onset_c))
     path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, then {late_c:.0f} C"
     more_k = late_c - onset_c
     to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MAX_LAG_K)
@@ -90,10 +92,13 @@ def course(case: Case) -> Finding | None:
     if onset_c - start_c < MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= HELD_WITHIN_K / 2:
-        # a load that happens to change seldom does so at its new equilibrium
+        # any drive that does less stops warming: where drives throttle, that means something
+        is_hot = onset_c >= VERY_HOT_C
         if (_rise_before_k(case) or 0.0) >= STOPPED_K and not case.is_nested:
-            return seen("stopped", "the temperature was rising until then, and was held there")
-        return seen("held", "the temperature rose and was held there")
+            text = "the temperature was rising until then, and was held there"
+            return seen("stopped-hot", text) if is_hot else seen("stopped", text)
+        text = "the temperature rose and was held there"
+        return seen("held-hot", text) if is_hot else seen("held", text)
     return seen("stayed-up", "the temperature rose and stayed up")
 
 
@@ -102,7 +107,7 @@ def recovery(case: Case) -> Finding | None:
     drop, onset_c = case.drop, case.onset_c
     if not drop.recovered or drop.oscillates or onset_c is None or case.length_s < MIN_BEND_S:
         return None
-    within = case.view.temp.between(drop.onset_s, drop.end_s)
+    within = case.temp.between(drop.onset_s, drop.end_s)
     if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
@@ -148,7 +153,7 @@ def _slope_k_s(case: Case) -> float | None:
     """How fast the temperature rose before the onset; None if unknown."""
     end_s = case.drop.onset_s
     start_s = max(case.level_since_s, end_s - BEND_S)
-    temp = case.view.temp
+    temp = case.temp
     inside = (temp.t_s >= start_s) & (temp.t_s <= end_s)
     if end_s - start_s < MIN_BEND_S or np.count_nonzero(inside) < MIN_READINGS:
         return None
@@ -164,7 +169,7 @@ def hotter_at_full_speed(case: Case) -> Finding | None:
     for view in views:
         if not is_at_full_speed(view, views):
             continue
-        temp_c = _hottest_at_full_speed(view)
+        temp_c = _hottest_at_full_speed(view, case.temp_in(view))
         if temp_c is not None and (best is None or temp_c > best[0]):
             best = (temp_c, view.step.name)
     if best is None or best[0] < case.onset_c + CLEARLY_K:
@@ -176,9 +181,9 @@ def hotter_at_full_speed(case: Case) -> Finding | None:
     )
 
 
-def _hottest_at_full_speed(view: StepView) -> float | None:
+def _hottest_at_full_speed(view: StepView, temp: SensorTrack) -> float | None:
     """The highest temperature that lasted for a while outside of drops."""
-    temp, drops = view.temp, view.drops
+    drops = view.drops
     if drops is None or len(temp.values) == 0:
         return None
     free = np.ones(len(temp.t_s), dtype=bool)
@@ -204,7 +209,7 @@ def same_at_each_onset(case: Case) -> Finding | None:
         (temp_c, view.step.name)
         for view in case.others
         for drop in (view.drops or [])[:1]
-        if (temp_c := view.temp.at(drop.onset_s)) is not None
+        if (temp_c := case.temp_in(view).at(drop.onset_s)) is not None
         and abs(drop.onset_s - case.drop.onset_s) > 0.1 * case.drop.onset_s
     ]
     if not onsets:
@@ -266,7 +271,7 @@ def follows(case: Case) -> Finding | None:
 
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     """Times, rates as shares of the level before, and temperatures, over the settled drop."""
-    drop, temp, series = case.drop, case.view.temp, case.view.throughput
+    drop, temp, series = case.drop, case.temp, case.view.throughput
     if case.length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
     count = int(np.clip(case.length_s / STRETCH_S, FEWEST, MOST))
@@ -300,7 +305,7 @@ def balance(case: Case) -> Finding | None:
     A governor throttles further because the drive got hotter, and it stays at that temperature only
     as long as it does less.
     """
-    drop, temp = case.drop, case.view.temp
+    drop, temp = case.drop, case.temp
     if _counted_again(case):
         # the drive reports it
         return None
@@ -401,7 +406,7 @@ def heat_follows_load(case: Case) -> Finding | None:
 
 def _log_likelihoods(case: Case) -> tuple[float, float] | None:
     """For a drive as busy as before and for one that does less; None if too little is known."""
-    temp, end_s = case.view.temp, case.drop.end_s
+    temp, end_s = case.temp, case.drop.end_s
     inside = (temp.t_s >= 0) & (temp.t_s <= end_s)
     t_s, temps_c = temp.t_s[inside], temp.values[inside]
     before = temps_c[t_s <= case.drop.onset_s]
