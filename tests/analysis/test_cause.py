@@ -48,7 +48,7 @@ def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
 @pytest.mark.parametrize("name", ["judgement", "weights"])
 def test_only_causes_that_were_seen_at_work_are_named_together(name: str) -> None:
     rules = table(name)
-    hot = {("onset-temperature", "very-hot"), ("temperature-course", "held")}
+    hot = {("onset-temperature", "very-hot"), ("temperature-course", "held-hot")}
     others = ("others", "busy")
     assert rules.can_name("thermal", hot)
     assert not rules.can_name("thermal", {*hot, others})
@@ -111,7 +111,7 @@ def test_the_fit_finds_what_findings_are_worth() -> None:
 
 
 def test_the_fit_never_turns_a_finding_against_what_it_speaks_for() -> None:
-    held = ("temperature-course", "held")
+    held = ("temperature-course", "held-hot")
     rules = fit_weights([({held}, "spare-area")] * 300, table("judgement"))
     assert rules.weights[held][CAUSES.index("thermal")] >= 0
 
@@ -145,7 +145,7 @@ def test_what_a_log_leaves_open_is_averaged_over_what_it_may_be() -> None:
 
 def test_writes_in_an_order_that_is_not_known_are_taken_for_no_heat_too_soon() -> None:
     rules = table()
-    hot = [("onset-temperature", "hot"), ("temperature-course", "held")]
+    hot = [("onset-temperature", "very-hot"), ("temperature-course", "held-hot")]
     reads = rules.shares([("load", "reads"), *hot])
     writes = rules.shares([("load", "writes"), *hot])
-    assert writes["thermal"] < 0.75 < reads["thermal"]
+    assert writes["thermal"] < reads["thermal"] > 0.75

@@ -215,3 +215,25 @@ def test_without_a_temperature_heat_is_as_likely_as_in_other_such_logs(
     assert one.cause != "thermal"
     assert one.likelihoods["thermal"] <= 0.25
     assert any("nothing tells how warm it was" in line for line in one.evidence)
+
+
+def test_a_sensor_is_not_stuck_since_a_quicker_one_moved_when_the_next_load_began(
+    tmp_path: Path,
+) -> None:
+    """The composite is still where it settled while the part that works is warm already."""
+    t_s = np.arange(1.0, 901.0)
+    composite = np.select([t_s <= 60, t_s < 560], [40 + t_s / 6, 50.0], 50 + (t_s - 560) / 20)
+    part = np.select([t_s <= 60, t_s < 540], [50 + t_s / 6, 60.0], 75.0)
+    samples = pl.DataFrame(
+        {
+            "t_s": t_s,
+            "step": np.where(t_s < 540, "one", "two"),
+            "interval_s": np.ones(900),
+            "read_bw_mb_s": np.where(t_s < 540, 1500.0, 3000.0) * noise(count=900),
+            "temp_c.composite": np.round(np.minimum(composite, 62)),
+            "temp_c.sensor2": part + np.where(t_s % 7 < 3, 0.0, 1.0),
+        }
+    )
+    recording = make_recording(tmp_path / "drawn", samples, rw="read", bs="128k")
+    trust = {one.name: one.trust for one in analyze([recording]).recordings[0].sensors}
+    assert trust["composite"] != "poor"

@@ -101,8 +101,13 @@ def test_of_a_simulated_drive_the_judge_is_told_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["judgement", "weights"])
 def test_a_hint_is_no_reason_to_name_a_cause(name: str) -> None:
     rules = table(name)
-    hints = {pair for pair in rules.weights if pair[0].startswith("known-")}
+    known = {pair for pair in rules.weights if pair[0].startswith("known-")}
+    stated = {pair for pair in known if pair[1].endswith("behind")}
+    hints = known - stated
     assert hints
+    assert stated
     for cause in CAUSES:
         assert not rules.can_name(cause, hints)
         assert all(hints.isdisjoint(group) for group in rules.needs[cause])
+        assert all(rules.confidence(cause, 0.99, {pair}) <= 0.9 for pair in stated
+                   if rules.can_name(cause, {pair}))

@@ -133,7 +133,9 @@ def bend(case: Case) -> Finding | None:
             "falling",
             f"the temperature was falling, by {-change_k:.0f} K {span}",
         )
-    if length_s >= 2 * MIN_BEND_S:
+    # one that a governor holds is level too
+    is_held = case.is_nested and (case.onset_c or 0.0) >= VERY_HOT_C
+    if length_s >= 2 * MIN_BEND_S and not is_held:
         return Finding("temperature-bend", "level", f"the temperature was level {span}")
     return None
 
@@ -327,6 +329,13 @@ def balance(case: Case) -> Finding | None:
     )
     if abs(before_c - half_c) > UNMOVED_K:
         return None
+    if abs(late_c - before_c) <= UNMOVED_K and before_c >= VERY_HOT_C:
+        return Finding(
+            "on-top",
+            "held-hot",
+            f"{said}, and doing {drop.depth:.0%} less held it at {late_c:.0f} C, where drives "
+            "throttle",
+        )
     if abs(late_c - before_c) <= UNMOVED_K:
         return Finding(
             "on-top",
