@@ -132,7 +132,7 @@ TABLE: list[Row] = [
           (warming(40, 70), "stopped"),
           (np.minimum(warming(40, 130, 130), 70.0), "held"),
           (warming(40, 80), "stopped-hot"),
-          (np.minimum(warming(40, 130, 130), 80.0), "held-hot"),
+          (np.minimum(warming(40, 200, 200), 80.0), "held-hot"),
           (warming(40, 70, 73), "stayed-up"),
           (warming(40, 70, 65), "cooled"),
           (warming(40, 70, 50), "cooled-far"),

@@ -109,5 +109,8 @@ def test_a_hint_is_no_reason_to_name_a_cause(name: str) -> None:
     for cause in CAUSES:
         assert not rules.can_name(cause, hints)
         assert all(hints.isdisjoint(group) for group in rules.needs[cause])
-        assert all(rules.confidence(cause, 0.99, {pair}) <= 0.9 for pair in stated
-                   if rules.can_name(cause, {pair}))
+        assert all(
+            rules.confidence(cause, 0.99, {pair}) <= 0.9
+            for pair in stated
+            if rules.can_name(cause, {pair})
+        )

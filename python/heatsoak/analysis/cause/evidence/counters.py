@@ -85,11 +85,12 @@ def stated_limit(case: Case) -> Finding | None:
     if found is None:
         return None
     seen, name, limit_c = found
-    if seen == "at":
+    if seen != "far-below":
+        where = "at" if seen == "at" else "above"
         return Finding(
             "stated-limit",
-            "at",
-            f"it started at {temp_c:.0f} C, at the drive's {name} ({limit_c:.0f} C)",
+            seen,
+            f"it started at {temp_c:.0f} C, {where} the drive's {name} ({limit_c:.0f} C)",
         )
     return Finding(
         "stated-limit",
@@ -114,13 +115,15 @@ def stated_limits_c(case: Case) -> dict[str, float]:
 
 def beside_limits(
     temp_c: float, limits_c: Mapping[str, float]
-) -> tuple[Literal["at", "far-below"], str, float] | None:
-    """Return at which limit a temperature is, or how far below the lowest; None for neither."""
+) -> tuple[Literal["at", "above", "far-below"], str, float] | None:
+    """Return which limit a temperature is at or above, or far below; None for neither."""
     if not limits_c:
         return None
     name, limit_c = min(limits_c.items(), key=lambda item: abs(item[1] - temp_c))
     if abs(temp_c - limit_c) <= AT_LIMIT_K:
         return "at", name, limit_c
+    if temp_c > limit_c:
+        return "above", name, limit_c
     name, limit_c = min(limits_c.items(), key=lambda item: item[1])
     return ("far-below", name, limit_c) if temp_c < limit_c - FAR_BELOW_K else None
 

@@ -36,6 +36,8 @@ def limit(case: Case) -> Finding | None:
     if found is None:
         return None
     seen, what, limit_c = found
+    if seen == "above":
+        return None
     text = f"it started at {case.onset_c:.0f} C, and such drives {what} {limit_c:.0f} C"
     return Finding("known-limit", seen, f"{text} (catalog: {known.drive.id})")
 

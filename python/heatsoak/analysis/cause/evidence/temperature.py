@@ -15,9 +15,15 @@ from heatsoak.recording.columns import TEMPERATURES
 
 #: A sensor that moved less than this before the onset does not show the heat.
 MIN_RISE_K = 5.0
-#: At these temperatures most, many, some and few drives throttle; below, hardly any.
+#: At these temperatures nearly all, most, many, some and few drives throttle; below, hardly any.
 VERY_HOT_C = 75.0
-GRADES = (("very-hot", VERY_HOT_C), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
+GRADES = (
+    ("extreme", 85.0),
+    ("very-hot", VERY_HOT_C),
+    ("hot", 65.0),
+    ("warm", 60.0),
+    ("lukewarm", MIN_THROTTLING_C),
+)
 #: Under a governor a temperature stays this close to where throttling began.
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
