@@ -160,7 +160,7 @@ def reads_beside(case: Case) -> Finding | None:
     steps = _read_steps(case)
     if not steps:
         return Finding(
-            "reads-beside",
+            "no-reads",
             "none",
             "no step only read: an exhausted cache or spare area would look the same, "
             "and a read step would settle it",

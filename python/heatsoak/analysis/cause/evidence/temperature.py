@@ -28,6 +28,8 @@ GRADES = (
 HELD_WITHIN_K = 4.0
 #: Beyond the hysteresis of most governors.
 FAR_K = 8.0
+#: A governor releases a drive that has been cooler than this for long.
+RELEASES_C, RELEASES_S = 60.0, 60.0
 #: A sensor lags: it still gains what it would in this time at its slope before the onset.
 LAG_S = 10.0
 MAX_LAG_K = 15.0
@@ -89,6 +91,9 @@ def course(case: Case) -> Finding | None:
     if more_k <= -HELD_WITHIN_K and counted(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
+    is_lasting = not case.drop.recovered and case.length_s >= RELEASES_S
+    if more_k <= -FAR_K and late_c < RELEASES_C <= onset_c and is_lasting:
+        return seen("cooled-for-good", "it stayed slow though cool enough for any governor")
     if more_k <= -FAR_K and not case.drop.oscillates:
         return seen("cooled-far", "the drive cooled a lot while it stayed slow")
     if more_k <= -HELD_WITHIN_K and not case.drop.oscillates:
