@@ -31,7 +31,9 @@ def fallen(before: float, during: float, onset_s: float = ONSET_S) -> Array:
 def warming(start_c: float, onset_c: float, after_c: float, onset_s: float = ONSET_S) -> Array:
     """Rises to `onset_c` at the onset in a straight line, and then approaches `after_c`."""
     later = after_c + (onset_c - after_c) * np.exp(-(T_S - onset_s) / 60)
-    return np.round(np.where(onset_s >= T_S, start_c + (onset_c - start_c) * T_S / onset_s, later))
+    return np.asarray(
+        np.round(np.where(onset_s >= T_S, start_c + (onset_c - start_c) * T_S / onset_s, later))
+    )
 
 
 def held(start_c: float, at_c: float, onset_s: float = ONSET_S) -> Array:

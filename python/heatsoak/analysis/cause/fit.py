@@ -46,7 +46,7 @@ def importance(worlds: Sequence[Sequence[LabelledDrop]], judgement: WeightTable)
         each = np.array([min(rates[c] * len(drops) / seen[c], MOST_IMPORTANT) for _, c in drops])
         counted.append(each / max(np.sum(each), 1e-9))
     together = np.concatenate(counted)
-    return together / together.mean()
+    return np.asarray(together / together.mean())
 
 
 def fit_weights(
