@@ -213,7 +213,7 @@ impl Firmware {
             work.write_commands += 1.0;
         }
         let path_s =
-            later(self.path_s[way], begin_s) + request.bytes as i64 as f64 * self.rated.byte_s[way];
+            later(self.path_s[way], begin_s) + request.bytes as f64 * self.rated.byte_s[way];
         self.path_s[way] = path_s;
         let done_s = if request.read {
             work.host_read_pages += f64::from(pages);
@@ -317,6 +317,7 @@ impl Firmware {
             let slc = self.ftl.is_slc(ppn);
             let unit = self.array.unit(ppn, slc);
             let most = unit.pages_left.min(pages - page);
+            // most reads are of one page: no call for those
             let run = match most {
                 1 => 1,
                 _ => self.ftl.following(first + page, ppn, most),

@@ -1,5 +1,7 @@
 //! The flash: dies that do one thing at a time, and the channels that they share.
 
+use strength_reduce::StrengthReducedU32;
+
 use crate::spec::{DriveSpec, PAGE_BYTES};
 
 const US: f64 = 1e-6;
@@ -27,33 +29,6 @@ struct Timing {
     program_s: f64,
 }
 
-/// What numbers are divided by, below 2^31: with a multiplication, and without a branch.
-#[derive(Debug, Clone, Copy)]
-struct Divisor {
-    by: u32,
-    /// 2^63 / by, rounded up; what that is too much does not reach the next whole number.
-    inverse: u64,
-}
-
-impl Divisor {
-    const SHIFT: u32 = 63;
-
-    fn new(by: u32) -> Divisor {
-        Divisor {
-            by,
-            inverse: (1 << Divisor::SHIFT) / u64::from(by) + 1,
-        }
-    }
-
-    /// The quotient and the remainder.
-    #[inline(always)]
-    fn divide(self, number: u32) -> (u32, u32) {
-        let product = u128::from(number) * u128::from(self.inverse);
-        let quotient = (product >> Divisor::SHIFT) as u32;
-        (quotient, number - quotient * self.by)
-    }
-}
-
 /// A die.
 #[derive(Debug, Clone, Copy)]
 struct Die {
@@ -66,9 +41,9 @@ struct Die {
 pub struct Array {
     dies: Vec<Die>,
     channel_free_s: Vec<f64>,
-    by_dies: Divisor,
+    by_dies: StrengthReducedU32,
     page_shift: u32,
-    by_unit: [Divisor; 2],
+    by_unit: [StrengthReducedU32; 2],
     timing: [Timing; 2],
     erase_s: f64,
     page_transfer_s: f64,
@@ -98,9 +73,9 @@ impl Array {
                 })
                 .collect(),
             channel_free_s: vec![0.0; nand.channels as usize],
-            by_dies: Divisor::new(nand.dies),
+            by_dies: StrengthReducedU32::new(nand.dies),
             page_shift: (nand.block_bytes / PAGE_BYTES).trailing_zeros(),
-            by_unit: [unit_pages, cached_pages].map(Divisor::new),
+            by_unit: [unit_pages, cached_pages].map(StrengthReducedU32::new),
             timing: [native, cached],
             erase_s: nand.erase_us * US,
             page_transfer_s: PAGE_BYTES as f64 / (nand.channel_mb_s * MB),
@@ -113,17 +88,17 @@ impl Array {
         let block = ppn >> self.page_shift;
         let offset = ppn & ((1 << self.page_shift) - 1);
         let pages = self.by_unit[usize::from(slc)];
-        let (unit, within) = pages.divide(offset);
+        let (unit, within) = StrengthReducedU32::div_rem(offset, pages);
         Unit {
             die: self.spread(block + unit),
-            pages_left: pages.by - within,
+            pages_left: pages.get() - within,
         }
     }
 
     /// A die for each number of a series, one after the other.
     #[inline]
     pub fn spread(&self, number: u32) -> usize {
-        self.by_dies.divide(number).1 as usize
+        (number % self.by_dies) as usize
     }
 
     /// The channel's share of an operation: bandwidth is kept, but a transfer that waits for its
@@ -163,7 +138,7 @@ impl Array {
 
     /// Pages that a die programs at once.
     pub fn unit_pages(&self, slc: bool) -> u32 {
-        self.by_unit[usize::from(slc)].by
+        self.by_unit[usize::from(slc)].get()
     }
 
     /// What a program takes.
