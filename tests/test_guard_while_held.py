@@ -149,7 +149,7 @@ def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     events = [json.loads(line) for line in (tmp_path / "r/events.jsonl").read_text().splitlines()]
     (line,) = [event["data"]["command"] for event in events if "command" in event.get("data", {})]
     assert "--readonly" in line
-    assert drive.writes()[1:3] == writes[1:3]
+    assert drive.writes() == writes
     assert drive.sum() == before
 
 

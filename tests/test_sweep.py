@@ -1,12 +1,16 @@
 """``heatsoak sweep``: what-ifs by the thousand, the same wherever they are run."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +19,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.sweep import Grid, running, work
 from heatsoak.sweep.plan import plan_of
+from heatsoak.sweep.workers import workers
 from schema_check import complaints
 from waiting import until
 
@@ -237,6 +242,17 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(tmp_path: Path) -> None:
     kept = len(table(tmp_path / "s"))
     last = f"heatsoak: stopped by the user: {kept:,} of 12,000 points are in s, and"
     assert errors.splitlines()[-1].startswith(last)
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_stopped_has_ended_its_processes_and_threads() -> None:
+    """What went on would close its pipes while Python's own end writes to them."""
+    before = set(threading.enumerate())
+    with suppress(KeyboardInterrupt), workers(2) as at:
+        at.executor.submit(time.sleep, 1000)
+        raise KeyboardInterrupt
+    assert set(threading.enumerate()) == before
+    assert multiprocessing.active_children() == []
 
 
 def test_a_grid_that_grows_keeps_its_points(

@@ -91,10 +91,11 @@ def _processes(count: int) -> Iterator[Executor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
         # a pass may take minutes, and what it finds is lost anyway
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()
+        # waited for: the pool's thread closes pipes, which Python's own end would write to
+        pool.shutdown(cancel_futures=True)
         raise
     pool.shutdown()
 
