@@ -1,5 +1,8 @@
 """The command line: one module a command, no logic."""
 
-from heatsoak.cli.app import main
+try:
+    from heatsoak.cli.app import main
+except KeyboardInterrupt:  # Ctrl-C before there is anything that could say so
+    raise SystemExit(130) from None
 
 __all__ = ["main"]
