@@ -157,6 +157,21 @@ def test_an_internal_error_is_one_line_and_its_details_are_in_a_file(
     assert "Traceback" in heatsoak_here("protocols", cwd=tmp_path).stderr
 
 
+def test_ctrl_c_before_a_command_has_begun_is_its_exit_code_alone(tmp_path: Path) -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+import heatsoak.cli
+"""
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.slow
 def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     for name, mode in (("place", 0o555), ("his", 0o777)):

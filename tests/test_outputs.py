@@ -25,6 +25,7 @@ import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run
 from documented import table
+from heatsoak.recording import Recording
 from janitor import undone_by
 from loop_drive import attached
 from started import fill, small_disk
@@ -354,8 +355,11 @@ def test_what_is_stopped_killed_or_held_up_leaves_nothing_half_written(
         }
         for place in ("m", "n")
     )
-    print(name, {k for k in made if made[k] != peaceful.get(k)})
     assert set(made) == set(peaceful)
+    if name == "run":
+        assert Recording.open(output).meta.status == "finished"
+    elif name != "report html":  # which says when it was made
+        assert made == peaceful
 
 
 def test_the_docs_say_what_is_seen_here() -> None:
