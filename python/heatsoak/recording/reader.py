@@ -204,20 +204,23 @@ class Recording:
         if not (self.path / PARQUET).exists():
             return 0
         with self._reporting_damage():
-            return int(_scan_parquet(self.path / PARQUET).select(pl.len()).collect().item())
+            return self._of_parquet("rows", _scan_parquet(self.path / PARQUET).select(pl.len()))
 
     def _is_sorted(self, frame: pl.LazyFrame) -> bool:
-        """Whether the samples are sorted by time; cached for Parquet, which never changes."""
-        path = self.path / PARQUET
-        if path not in self._sorted:
-            is_sorted = bool(frame.select(pl.col("t_s").is_sorted()).collect().item())
-            if not path.exists():
-                return is_sorted
-            self._sorted[path] = is_sorted
-        return self._sorted[path]
+        """Whether the samples are sorted by time."""
+        order = frame.select(pl.col("t_s").is_sorted())
+        if (self.path / PARQUET).exists():
+            return bool(self._of_parquet("is_sorted", order))
+        return bool(order.collect().item())
+
+    def _of_parquet(self, what: str, asked: pl.LazyFrame) -> int:
+        """Return the value that is `asked` for, and keep it: a Parquet file never changes."""
+        if what not in self._known:
+            self._known[what] = int(asked.collect().item())
+        return self._known[what]
 
     @cached_property
-    def _sorted(self) -> dict[Path, bool]:
+    def _known(self) -> dict[str, int]:
         return {}
 
     @contextmanager
