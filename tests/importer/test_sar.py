@@ -119,4 +119,4 @@ def test_a_file_without_devices_is_refused() -> None:
 def test_damaged_lines_are_counted() -> None:
     text = (DATA / "sadf_d.csv").read_text().replace(";loop0;445", ";loop0;4?5", 1)
     (log, *_) = read(Source.of_bytes("log", text.encode()))
-    assert "1 lines could not be read" in said(log, doubt=True)
+    assert "line 34 could not be read" in said(log, doubt=True)

@@ -7,7 +7,7 @@ reports were (:class:`Reports`), and gets a log of each device that carried load
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.possible import MOST
 from heatsoak.importer.recordings import FALL_S
 from heatsoak.importer.runs import MIN_SHARE
@@ -28,6 +29,8 @@ from heatsoak.units import format_number
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
+#: An array has a load where it moves this share of its most; its course takes so many reports.
+_LOADED, _LEAST_REPORTS = 0.1, 10
 #: The most drives that are tested at once; the busiest are taken.
 _MAX_DEVICES = 32
 #: The most names that a remark lists.
@@ -43,6 +46,7 @@ _DISK = re.compile(
 )
 #: An NVMe drive's path under multipathing; the drive itself is listed too.
 _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
+_ARRAY = re.compile(r"md(?:_?\w{1,32})|dev9-\d{1,7}")
 #: Majors of loop, md, and of what device-mapper is given.
 _LAYER_MAJORS = frozenset((7, 9, *range(240, 255)))
 _KERNEL_NAME = re.compile(r"[a-z]+[0-9a-z]*(?:/[a-z0-9]+)?|dm-\d+")
@@ -154,7 +158,6 @@ class Devices:
         self.are_totals = False
         #: Whether a name that the kernel does not give is device-mapper's.
         self.has_mapped = True
-        self._unread = self._first_unread = 0
 
     def add(self, device: str, report: int, values: Iterable[tuple[str, float]]) -> None:
         """Add values of a device in a report."""
@@ -169,11 +172,6 @@ class Devices:
         """Add a value of the host in a report."""
         self.host.setdefault(column, DeviceRows()).add(report, [(column, value)])
 
-    def unread(self, line: int) -> None:
-        """Count a line that could not be read."""
-        self._unread += 1
-        self._first_unread = self._first_unread or line
-
     def logs(
         self, format: str, options: Options, runs: Sequence[Reports], *remarks: Remark
     ) -> list[Log]:
@@ -182,50 +180,71 @@ class Devices:
         Those that carried load, busiest first, or the one that `options` names. Raises UsageError
         where that is not in the log.
         """
-        if self._unread:
-            self._source.remark(
-                f"{self._unread} lines could not be read, the first is line {self._first_unread}"
-            )
-        names, about = self._chosen(options, runs)
+        names, drives, about = self._chosen(options, runs)
         if units := sysstat.unit_remark(self.headers):
             about.append(Remark(units))
-        logs = []
+        logs: list[Log] = []
         for index, run in enumerate(runs):
-            for name in names:
+            found: dict[str, Log] = {}
+            for name in dict.fromkeys([*names, *drives]):
                 words = [name] if len(names) > 1 else []
                 words += [f"run {index + 1}"] if len(runs) > 1 else []
                 log = self._log(format, name, run, ", ".join(words))
                 if log is not None:
-                    logs.append(log.with_remarks(*about, *remarks))
+                    found[name] = log.with_remarks(*about, *remarks)
+            taken = [found[name] for name in names if name in found]
+            logs += with_other_drives(taken, [found[name] for name in drives if name in found])
         if not logs:
             raise self._source.error(f"has no report of {names[0]} but the average since boot")
         return logs
 
-    def _chosen(self, options: Options, runs: Sequence[Reports]) -> tuple[list[str], list[Remark]]:
-        """The devices to take, busiest first, and a remark about the others.
+    def _chosen(
+        self, options: Options, runs: Sequence[Reports]
+    ) -> tuple[list[str], list[str], list[Remark]]:
+        """The devices to take, busiest first, all drives that moved anything, and a remark.
 
-        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes.
+        Whole devices that in `runs` carried at least 5 % of the busiest one's bytes are taken, and
+        arrays that did not do what their drives did.
         """
+        numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
+        loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
+        whole = [name for name in loads if name not in self.groups and not is_part(name, self.rows)]
+        disks = {name for name in whole if not self._is_layer(name)}
+        drives = [name for name in disks or whole if loads[name] > 0]
         if options.device is not None:
             named = self._named(options.device)
             options.used.add("device")
-            return [named], []
-        numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
-        loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
-        whole = [name for name in loads if not self._is_part(name)]
-        disks = {name for name in whole if not self._is_layer(name)}
+            return [named], drives, []
         on_disks = sum(loads[name] for name in disks)
         kept = [
             name
             for name in whole
-            if name in disks or loads[name] <= 0 or on_disks < _SAME_BYTES * loads[name]
+            if name in disks
+            or loads[name] <= 0
+            or on_disks < _SAME_BYTES * loads[name]
+            or (is_array(name) and self._has_own_course(name, disks))
         ] or list(loads)
         kept.sort(key=lambda name: -loads[name])
         least = MIN_SHARE * loads[kept[0]]
         taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MAX_DEVICES]
         if not taken:
             taken = kept[:1]
-        return taken, _left_out([name for name in loads if name not in taken], loads)
+        return taken, drives, _left_out([name for name in loads if name not in taken], loads)
+
+    def _has_own_course(self, array: str, disks: Iterable[str]) -> bool:
+        """Whether at times its drives moved far more for each of its bytes than at others."""
+        rows = self.rows[array]
+        own = _moved(rows)
+        on_disks = np.zeros(len(own))
+        for name in disks:
+            row, there = self.rows[name].rows_of(rows.numbers)
+            on_disks += np.where(there, _moved(self.rows[name])[row], 0.0)
+        loaded = own > _LOADED * np.max(own, initial=0.0)
+        shares = own[loaded] / np.maximum(on_disks[loaded], own[loaded] * 1e-3)
+        if len(shares) < _LEAST_REPORTS:
+            return False
+        low, high = np.percentile(shares, [10, 90])
+        return bool(low < _SAME_BYTES * high)
 
     def _named(self, wanted: str) -> str:
         short = wanted.removeprefix("/dev/").removeprefix("mapper/")
@@ -252,25 +271,6 @@ class Devices:
         if _KERNEL_NAME.fullmatch(name):
             return f"/dev/{name}"
         return f"/dev/mapper/{name}" if self.has_mapped and name[:1].isalpha() else name
-
-    def _is_part(self, name: str) -> bool:
-        """Whether it is a partition of another device in the log, or a sum over some."""
-        if name in self.groups:
-            return True
-        numbered = _MAJOR_MINOR.fullmatch(name)
-        if numbered is not None:
-            major, minor = int(numbered.group(1)), int(numbered.group(2))
-            base = f"dev{major}-{minor - minor % 16}"
-            return major == 8 and base != name and base in self.rows
-        hidden = _HIDDEN_PATH.fullmatch(name)
-        if hidden is not None:
-            return f"nvme{hidden.group(1)}n{hidden.group(2)}" in self.rows
-        base = name.rstrip("0123456789")
-        if base == name:
-            return False
-        if base in self.rows:
-            return is_disk(base)
-        return base[-1:] in ("p", "s") and base[:-1] in self.rows
 
     def _is_layer(self, name: str) -> bool:
         """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
@@ -355,6 +355,36 @@ class Devices:
 def is_disk(name: str) -> bool:
     """Return whether a name is one that a kernel gives a drive, or a part of one."""
     return _DISK.fullmatch(name) is not None
+
+
+def is_array(name: str) -> bool:
+    """Return whether a name is one that a kernel gives an array of drives."""
+    return _ARRAY.fullmatch(name) is not None
+
+
+def is_part(name: str, names: Container[str]) -> bool:
+    """Return whether a device is a partition of another of these `names`, or a path to one."""
+    numbered = _MAJOR_MINOR.fullmatch(name)
+    if numbered is not None:
+        major, minor = int(numbered.group(1)), int(numbered.group(2))
+        base = f"dev{major}-{minor - minor % 16}"
+        return major == 8 and base != name and base in names
+    hidden = _HIDDEN_PATH.fullmatch(name)
+    if hidden is not None:
+        return f"nvme{hidden.group(1)}n{hidden.group(2)}" in names
+    base = name.rstrip("0123456789")
+    if base == name:
+        return False
+    if base in names:
+        return is_disk(base)
+    return base[-1:] in ("p", "s") and base[:-1] in names
+
+
+def _moved(rows: DeviceRows) -> Array:
+    """Its throughput in each of its reports, in any unit; 0 where it is not known."""
+    columns = [rows.values(name) for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s")]
+    known = [np.nan_to_num(values) for values in columns if values is not None]
+    return np.maximum(sum(known, start=np.zeros(len(rows.reports))), 0.0)
 
 
 def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:

@@ -18,6 +18,7 @@ import polars as pl
 from heatsoak.importer.alignment import APART, MARGIN_S, Alignment, alignment_of, source_name
 from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
+from heatsoak.importer.other_drives import OTHER_DRIVES
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
 
@@ -256,6 +257,8 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     for name in other.samples.columns:
         if name in ("t_s", "interval_s", "step"):
             continue
+        if name == OTHER_DRIVES and not saw_device:
+            continue  # the load's own drive may be one of them
         if saw_device and name in _DEVICE_RATES:
             renamed[name] = _DEVICE_RATES[name]
             continue

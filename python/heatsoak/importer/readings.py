@@ -13,7 +13,7 @@ from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
-from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.log import UNREAD, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
 
@@ -214,7 +214,6 @@ class Readings:
         self.remarks: dict[str, Remark] = {}
         self._current: Reading | None = None
         self._info = ToldDrive()
-        self._unread: list[int] = []
 
     def remark(self, text: str, doubt: bool = False) -> None:
         """Say something of the file, once."""
@@ -336,7 +335,7 @@ class Readings:
                 self.unit_mb = 1.0 if field.kind == "gigabytes" else scale
             self.value(to, None if number is None else number * scale, starts=starts)
         if field.tells_heat_or_load and line and number is None and not _NOTHING.match(value):
-            self._unread.append(line)
+            self.source.skip(line, touches=UNREAD)
         return True
 
     def _identified(self, name: str, value: Any) -> None:
@@ -345,14 +344,6 @@ class Readings:
             self.identity(name, int(size) if size and size < MAX_SIZE_BYTES else None)
         elif isinstance(value, str):
             self.identity(name, value.strip())
-
-    def remark_unread(self) -> None:
-        """Say which lines could not be read."""
-        unread = self._unread
-        if unread:
-            what = f"{len(unread)} lines" if len(unread) > 1 else "a line"
-            first = f", the first is line {unread[0]}" if len(unread) > 1 else f": line {unread[0]}"
-            self.remark(f"{what} could not be read{first}", doubt=True)
 
     def value(self, name: str, value: float | None, *, starts: bool = True) -> None:
         """Take a value of the present reading.

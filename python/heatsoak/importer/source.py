@@ -128,14 +128,14 @@ class Source:
         """Note damage that does not keep the rest from being read."""
         self.remarks[text] = Remark(f"{self.name}: {text}", True, touches)
 
-    def skip(self, line: int, count: int = 1) -> None:
+    def skip(self, line: int, count: int = 1, touches: tuple[Touched, ...] = ("rate",)) -> None:
         """Count lines that could not be read, from `line` on: a remark says how many there were."""
         self._skipped, self._first_skipped = self._skipped + count, self._first_skipped or line
         text = f"line {line} could not be read"
         if self._skipped > 1:
             first = self._first_skipped
             text = f"{self._skipped} lines could not be read, the first is line {first}"
-        self.remarks["skipped"] = Remark(f"{self.name}: {text}", True, ("rate",))
+        self.remarks["skipped"] = Remark(f"{self.name}: {text}", True, touches)
 
     def keep(self, size_bytes: int) -> None:
         """Count what a reader keeps in memory; raises UsageError for more than `MAX_KEPT`."""

@@ -1,7 +1,7 @@
 """What sysstat's tools share: headings, columns and units, numbers, times in any locale, JSON."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -124,12 +124,11 @@ def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
     return [(name, json_number(words[at]) * scale) for at, name, scale in columns_of(numbers)]
 
 
-def json_parts(source: Source, unread: Callable[[int], None]) -> Iterator[tuple[str, Any]]:
+def json_parts(source: Source) -> Iterator[tuple[str, Any]]:
     """Yield the members of sysstat's JSON, each with its key, and objects in lists with "".
 
     By lines as sysstat writes them, however they were cut; else whole documents. Where the value
-    begins in the line below, it is None here; a blank line is "" twice. `unread` is told the
-    number of each line that is not valid.
+    begins in the line below, it is None here; a blank line is "" twice.
     """
     if not any(
         line.lstrip().startswith(_JSON_LINES) and line.rstrip(" ,").endswith("}")
@@ -150,7 +149,7 @@ def json_parts(source: Source, unread: Callable[[int], None]) -> Iterator[tuple[
             try:
                 value = from_json(text)
             except ValueError:
-                unread(number)
+                source.skip(number)
                 continue
             yield key.strip('"'), value
 

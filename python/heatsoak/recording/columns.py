@@ -9,7 +9,9 @@ that; `busy_pct` is the share of the interval with at least one I/O in flight.
 `energy_wh` is what the drive reports to have used in its life, in whole watt-hours.
 `cpu_pct` is for all cores, `cpu_core_pct` for the busiest one, `cpu_steal_pct` is the time that a
 hypervisor gave to others. `device_*` is all traffic of the device by the kernel's counters, whoever
-caused it; `link_mb_s` is the maximum throughput of its PCIe link as trained now.
+caused it; `other_drives_mb_s` is what the machine's drives moved besides the device's own, by an
+array what its drives moved beyond it; `link_mb_s` is the maximum throughput of its PCIe link as
+trained now.
 """
 
 from collections.abc import Iterable, Iterator
@@ -250,6 +252,15 @@ _TABLE: tuple[Column, ...] = (
     ),
     _device("read", "read from"),
     _device("write", "written to"),
+    Column(
+        *("other_drives_mb_s", "other drives", "MB/s", Owner.HOST, Average.TIME),
+        OpenMetricsFamily(
+            "heatsoak_other_drives_bytes_per_second",
+            "Bytes a second that the machine's drives moved besides the device's own.",
+            "bytes_per_second",
+            times=1_000_000,
+        ),
+    ),
     Column(
         *("link_mb_s", "link", "MB/s", Owner.DRIVE, Average.TIME),
         OpenMetricsFamily(

@@ -91,7 +91,7 @@ FORMAT = Format("iostat", "iostat", _recognises, _read, priority=130)
 
 def _take_json(source: Source, reader: ReportReader) -> None:
     before = ""
-    for key, value in sysstat.json_parts(source, reader.devices.unread):
+    for key, value in sysstat.json_parts(source):
         if key == "date" and isinstance(value, str):
             reader.begin_call(sysstat.stamp(value))
         elif key == "timestamp" and isinstance(value, str):
@@ -153,7 +153,7 @@ def _take_bsd(source: Source, reader: ReportReader) -> None:
             if idle_at >= 0:
                 reader.cpu(100.0 - sysstat.scaled(words[idle_at], 1.0))
         elif not reader.command(line) and disks and sysstat.is_number(words[0]):
-            reader.devices.unread(number)
+            source.skip(number)
         before = line
 
 
@@ -354,7 +354,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                 continue
         is_numbers = sum(map(sysstat.is_number, words)) >= min(3, len(words))
         if not reader.command(line) and not is_other and (table is not None or is_numbers):
-            reader.devices.unread(number)
+            source.skip(number)
     for call in reader.calls:
         if call.skipped_boot is None and call.blanks is not None and call.blanks >= 2:
             call.skipped_boot = True  # with -y a blank line stands for the first report

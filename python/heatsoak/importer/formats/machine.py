@@ -61,7 +61,7 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
         end = first + len(table.headers)
         if len(words) < end or not all(map(sysstat.is_number, words[first:end])):
             if words and sysstat.is_number(words[0]):
-                reader.devices.unread(number)
+                source.skip(number)
             continue
         reader.begin_report(sysstat.stamp(" ".join((*words[:first], *words[end:]))))
         reader.take(table, words[first:end])
@@ -176,7 +176,7 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
             reader.begin_call("")
         elif any(tables) and body[:1] not in ("", '"'):
             if len(words) != len(names):
-                reader.devices.unread(number)
+                source.skip(number)
                 continue
             reader.begin_report("" if time_at is None else _dated(words[time_at].strip('"'), year))
             for device, table in tables.items():
@@ -268,7 +268,7 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
                 before = stamp
                 reader.stamp(stamp)
             if not is_read or not reader.take(table, words):
-                reader.devices.unread(number)
+                source.skip(number)
     return _logs(source, reader, options)
 
 
@@ -322,7 +322,7 @@ def _read_nmon(source: Source, options: Options) -> list[Log]:
             for device, word in values.items():
                 reader.row(device, [(known[0], sysstat.scaled(word, known[1]))])
             if not values:
-                reader.devices.unread(number)
+                source.skip(number)
     reader.read_stamps = lambda words, _: sysstat.read_stamps([moments.get(w, "") for w in words])
     return _logs(source, reader, options)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsoak.importer.block_devices import is_array, is_disk, is_part
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
@@ -19,6 +20,7 @@ from heatsoak.importer.formats.plain_columns import (
 )
 from heatsoak.importer.frames import Array, rates
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.runs import Indices, Rows, Texts, counts_among, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
@@ -129,6 +131,7 @@ def read_columns(
     logs = logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
+    logs = _with_other_drives(logs, table.idle)
     return [log.with_remarks(*columns.remarks(source.name)) for log in logs]
 
 
@@ -139,6 +142,8 @@ class _Table:
         self._source = source
         self._columns = columns
         self._options = options
+        #: Drives that are left out where others are not, by name.
+        self.idle: set[str] = set()
         is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
         # these write American dates, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
@@ -239,7 +244,7 @@ class _Table:
         return words
 
     def _busy(self, parts: list[Rows], shared: Container[str]) -> list[Rows]:
-        """The drives that carried load or were hot, or all of them if none did.
+        """The drives that moved anything or were hot, or all of them if none did.
 
         `shared` are columns that are of no drive alone.
         """
@@ -248,7 +253,8 @@ class _Table:
             + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
-        kept, left = [], []
+        kept: list[Rows] = []
+        left: list[tuple[Rows, float]] = []
         for part, load in zip(parts, loads, strict=True):
             own = {name: v for name, v in part.columns.items() if name not in shared}
             warmth = (values for name, values in own.items() if name.startswith("temp_c."))
@@ -256,12 +262,19 @@ class _Table:
             if has_values and counts_among(load, max(loads), warmth):
                 kept.append(part)
             else:
-                left.append(_name_of(part.drive))
-        if kept and left:
+                left.append((part, load))
+        if not kept:
+            return parts
+        if left:
+            names = [_name_of(part.drive) for part, _ in left]
             self._columns.notes.setdefault(
-                f"drives without load are left out: {', '.join(left[:20])}"
+                f"drives without load are left out: {', '.join(names[:20])}"
             )
-        return kept or parts
+        # what little they moved stands beside the others
+        also = [part for part, load in left if load > 0 and part.drive.get("path")]
+        self.idle |= {part.drive["path"] for part in also}
+        self.idle -= {str(part.drive.get("path")) for part in kept}
+        return kept + also
 
     def _of_devices(
         self, rows: Rows, devices: Sequence[str] | None
@@ -412,6 +425,31 @@ class _Table:
             f"'{column.header}' is negative throughout: taken without sign"
         )
         return -raw
+
+
+def _with_other_drives(logs: list[Log], idle: Container[str]) -> list[Log]:
+    """Lay what other drives of its host moved beside each, where their names are a kernel's.
+
+    Leaves out those that are `idle`.
+    """
+    hosts: dict[tuple[str, ...], list[tuple[str, Log]]] = {}
+    for log in logs:
+        words = str(log.drive.get("path", "")).split()
+        devices = [word for word in words if is_disk(word) or is_array(word)]
+        if len(devices) == 1:
+            host = tuple(word for word in words if word not in devices)
+            hosts.setdefault(host, []).append((devices[0], log))
+    beside: dict[int, Log] = {}
+    for found in hosts.values():
+        names = {name for name, _ in found}
+        drives = [log for name, log in found if is_disk(name) and not is_part(name, names)]
+        own = [log for _, log in found]
+        beside |= zip(map(id, own), with_other_drives(own, drives), strict=True)
+    taken = [beside.get(id(log), log) for log in logs if log.drive.get("path") not in idle]
+    if len(taken) == len(logs) or len({str(log.drive.get("path")) for log in taken}) > 1:
+        return taken
+    path = str(taken[0].drive.get("path"))  # it needs no name to be told apart
+    return [replace(log, label=log.label.removeprefix(path).strip()) for log in taken]
 
 
 def _only_grows(what: Meaning, raw: Array) -> bool:

@@ -187,14 +187,14 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
                 continue
         if table is None or len(words) != len(table.headers):
             if table is not None and table.columns:
-                reader.devices.unread(number)
+                source.skip(number)
             continue
         last_s = sections.get(section)
         if last_s is not None:
             at_s += _DAY_S * max(0.0, np.floor((last_s - at_s) / _DAY_S + 0.5))
         sections[section] = at_s
         if not _take(reader, table, words, str(at_s)):
-            reader.devices.unread(number)
+            source.skip(number)
 
     def times(stamps: Sequence[str], _: str) -> Times:
         t_s = np.array(list(stamps), dtype=float)
@@ -232,13 +232,13 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
         words = line.strip().split(";")
         if len(words) < 4:
             if line.strip():
-                reader.devices.unread(number)
+                source.skip(number)
         elif _RESTART.match(words[3]):
             reader.restarts[sysstat.stamp(words[2])] = None
         elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
             length_s, stamp = sysstat.scaled(words[1], 1.0), sysstat.stamp(words[2])
             if not _take_groups(reader, tables, words[3:], stamp, length_s):
-                reader.devices.unread(number)
+                source.skip(number)
     return False
 
 
@@ -315,14 +315,14 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
         pair = _pair_of(words)
         if pair is None:
             if len(words) < 4 and line.strip():
-                reader.devices.unread(number)
+                source.skip(number)
             continue
         stamp, header = pair
         item = words[3]
         columns = _io_columns([header]) if item == "-" else sysstat.columns_of([header])
         values = sysstat.values_of(columns or [(0, "idle", 1.0)], words[5:])
         if values is None:
-            reader.devices.unread(number)
+            source.skip(number)
             continue
         reader.at(stamp, sysstat.scaled(words[1], 1.0))
         if columns:
@@ -340,7 +340,7 @@ def _take_json(source: Source, reader: ReportReader) -> bool:
     """Take `sadf -j`: a report's time stands before its values."""
     stamp: str | None = None
     length_s = np.nan
-    for key, value in sysstat.json_parts(source, reader.devices.unread):
+    for key, value in sysstat.json_parts(source):
         if key == "timestamp":
             stamp, length_s = _json_time(value)
         if not isinstance(value, dict):

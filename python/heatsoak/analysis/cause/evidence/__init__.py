@@ -61,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     host.heat,
     host.steal,
     host.others_traffic,
+    host.other_drives,
     host.link,
 )
 

@@ -104,6 +104,23 @@ def others_traffic(case: Case) -> Finding | None:
     return Finding("others", "quiet", text)
 
 
+def other_drives(case: Case) -> Finding | None:
+    """What the machine's other drives moved, or an array's own beyond what was asked of it."""
+    rates = case.before_and_during("other_drives_mb_s")
+    if rates is None or case.view.throughput.unit != "mb_s":
+        return None
+    before, during = rates
+    lost = case.drop.before - case.drop.during
+    if during - before < max(EXPLAINS * lost, 0.05 * case.drop.before):
+        return None
+    return Finding(
+        "other-drives",
+        "busier",
+        f"besides, the machine's drives moved {during:.0f} MB/s during the drop "
+        f"({before:.0f} before): they may share a link, or an array was rebuilt",
+    )
+
+
 def _others_mb_s(case: Case, start_s: float, end_s: float) -> float | None:
     """The device's mean rate minus that of the load."""
     readings = [

@@ -76,7 +76,6 @@ def take_text(readings: Readings, tables: Tables) -> None:
             readings.take(plain(found[2]), found[3], number)
         else:
             readings.line(line)
-    readings.remark_unread()
 
 
 def _lines(source: Source) -> Iterator[tuple[int, str]]:
