@@ -245,6 +245,11 @@ TABLE: list[Row] = [
        lambda during=during: seen(
            fallen(device_read_mb_s=changing(0.0, during), device_write_mb_s=DROP)))
       for during, expected in [(800.0, "busy"), (0.0, "quiet")]),
+    *(("other-drives", what, expected,
+       lambda rates=rates: seen(fallen(other_drives_mb_s=rates)))
+      for what, rates, expected in [("more from the fall on", changing(100.0, 900.0), "busier"),
+                                    ("as much as before", level(900.0), None),
+                                    ("up and down", 500 * (1 + NOISE) + changing(0, 300), None)]),
     *(("link", f"of {before} and {during} MB/s", expected,
        lambda now=(before, during): seen(fallen(link_mb_s=changing(*now))))
       for before, during, expected in [(3938.0, 1000.0, "retrained"), (3938.0, 3938.0, "free"),

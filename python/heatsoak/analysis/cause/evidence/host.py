@@ -106,12 +106,19 @@ def others_traffic(case: Case) -> Finding | None:
 
 def other_drives(case: Case) -> Finding | None:
     """What the machine's other drives moved, or an array's own beyond what was asked of it."""
-    rates = case.before_and_during("other_drives_mb_s")
-    if rates is None or case.view.throughput.unit != "mb_s":
+    readings = [
+        case.view.track("other_drives_mb_s").between(start_s, end_s)
+        for start_s, end_s in (
+            (case.level_since_s, case.drop.onset_s),
+            (case.drop.onset_s, case.drop.end_s),
+        )
+    ]
+    if min(map(len, readings)) < 3 or case.view.throughput.unit != "mb_s":
         return None
-    before, during = rates
+    before, during = (float(np.median(each)) for each in readings)
     lost = case.drop.before - case.drop.during
-    if during - before < max(EXPLAINS * lost, 0.05 * case.drop.before):
+    goes_up_and_down = np.quantile(readings[1], 0.25) < np.quantile(readings[0], 0.9)
+    if goes_up_and_down or during - before < max(EXPLAINS * lost, 0.05 * case.drop.before):
         return None
     return Finding(
         "other-drives",
