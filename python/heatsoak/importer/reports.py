@@ -17,6 +17,7 @@ from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times
@@ -322,6 +323,9 @@ def _runs(
         parts = _between_gaps(all_s[kept], restarts_s)
     else:
         parts = run_slices(all_s[kept], _SET_BACK_S)
+        starts = [all_s[kept][part.start] for part in parts]
+        if clock != "none" and len(calls) == 1 and any(map(starts[0].__lt__, starts[1:])):
+            remarks.append(set_back(source.name))
     absent_is_idle = _omits_idle(reader, numbers[kept])
     runs = []
     for part in parts:

@@ -94,6 +94,7 @@ class _Run:
     has_passes: bool = False
     unit_mb: float | None = None
     was_sorted: bool = False
+    was_set_back: bool = False
 
     @property
     def usual_s(self) -> float:
@@ -170,10 +171,15 @@ def _runs(rows: Rows) -> list[_Run]:
         if not is_in_order:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
         slices = _cuts(t_s[indices], indices, rows.marks)
+        starts = [t_s[indices[part.start]] for part in slices]
+        was_set_back = rows.times.clock != "none" and any(
+            starts[0] < start < t_s[indices[part.stop - 1]]
+            for part, start in zip(slices, starts[1:], strict=False)
+        )
         for number, part in enumerate(slices[: MAX_RUNS + 1], 1):
             label = name if number == 1 else f"{name}.{number}".strip(".")
             run = _taken(rows, indices[part], label, int(known[0]), named=bool(name))
-            found.append(replace(run, was_sorted=not is_in_order))
+            found.append(replace(run, was_sorted=not is_in_order, was_set_back=was_set_back))
         if len(found) > MAX_RUNS:
             break  # more than are read
     return found
@@ -356,7 +362,15 @@ _WAYS = ("read", "write")
 
 def _order(source_name: str, run: _Run) -> list[Remark]:
     text = f"{source_name}: its rows were not in order of time; they were sorted"
-    return [Remark(text)] if run.was_sorted else []
+    return [Remark(text)] * run.was_sorted + [set_back(source_name)] * run.was_set_back
+
+
+def set_back(source_name: str) -> Remark:
+    """Return the remark about a wall clock that goes back within a log."""
+    text = (
+        f"{source_name}: its clock goes back: read as another run, and a fall between is not seen"
+    )
+    return Remark(text, True, ("rate", "time"))
 
 
 def _of_totals(

@@ -31,6 +31,8 @@ BACKGROUND_SHARE = 0.1
 #: A stretch is a load if the drive was busy (`BUSY_PCT`), or moved this much where that was not
 #: logged; anything less is what an idling system does.
 MIN_LOAD_MB_S, MIN_LOAD_IOPS = 20.0, 500.0
+#: What moves this much in most of its time may be as busy as a drive can be.
+WORK_MB_S, WORK_IOPS = 0.5, 50.0
 #: Shorter quiet spells are the drive's own, not a pause of the load.
 PAUSE_S = 10.0
 PAUSE_SAMPLES = 3
@@ -77,7 +79,7 @@ def with_stretches(log: Log) -> Log:
         spans = [span for span, length in zip(spans, lengths_s, strict=True) if length >= PAUSE_S]
     if not spans:
         idle = Observed(name="idle", watched=True, idle=True)
-        return replace(log, steps=(idle,))
+        return replace(log, steps=(idle,)).with_remarks(*_may_be_loaded(seen, busy))
     steps: list[Observed] = []
     all_t_s = log.samples["t_s"].to_numpy()
     step_of = np.zeros(log.samples.height, dtype=np.uint32)
@@ -112,6 +114,21 @@ def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
     if np.isfinite(busy_pct).any():
         return float(np.nanmean(busy_pct)) >= BUSY_PCT
     return float(np.mean(total)) >= least
+
+
+def _may_be_loaded(seen: pl.DataFrame, busy_pct: Array) -> list[Remark]:
+    """Whether it may have been busy with what little it moved, as a hard disk is with small I/O."""
+    if np.isfinite(busy_pct).any():
+        return []
+    usual = [
+        float(np.median(seen.select(pl.sum_horizontal(names)).to_series().to_numpy())) / least
+        for quantity, least in (("bw_mb_s", WORK_MB_S), ("iops", WORK_IOPS))
+        if (names := [name for name in seen.columns if name.endswith(quantity)])
+    ]
+    if max(usual) < 1:
+        return []
+    text = "it moved little, but all the time, and how busy it was is not logged"
+    return [Remark(text, True, ("rate",))]
 
 
 def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:

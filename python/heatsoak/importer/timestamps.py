@@ -24,6 +24,9 @@ _DAY_S = 86400.0
 #: A clock that goes back by more than this has passed midnight; by less, a new run begins.
 _MIDNIGHT_S = 43200.0
 
+#: Summer time begins and ends on Sundays up to this time of the day, if rows are no further apart.
+_CHANGED_BY_S, _MOST_BETWEEN_S = 4 * 3600.0, 600.0
+
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?!\d)")
 _TIME = re.compile(
     r"(?<![\d.])(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:[.,:](\d{1,9}))?)?\s*([ap]\.?m\.?)?(?!\d)",
@@ -118,7 +121,35 @@ def read_times(
     if not has_date.any():
         return _from_first(_past_midnight(seconds), "none", "")
     seconds[~has_date] = np.nan  # a damaged one among dates tells no day
-    return _from_first(seconds, "utc" if has_zone else "local", doubt)
+    if has_zone:
+        return _from_first(seconds, "utc", doubt)
+    seconds, said = _through_nights_of_change(seconds)
+    return _from_first(seconds, "local", "; ".join(filter(None, (doubt, said))))
+
+
+def _through_nights_of_change(seconds: Array) -> tuple[Array, str]:
+    """Return a wall clock's times without the hour that it was set to or from summer time.
+
+    Also what is doubtful of that: it is known by the night, and by the jump.
+    """
+    known = np.flatnonzero(np.isfinite(seconds))
+    between = np.diff(seconds[known])
+    usual = float(np.median(between[between > 0])) if (between > 0).any() else 0.0
+    if not 0 < usual <= _MOST_BETWEEN_S:
+        return seconds, ""
+    before = seconds[known[:-1]]
+    # days are counted from a Thursday
+    is_night = ((before // _DAY_S + 4) % 7 == 0) & (before % _DAY_S <= _CHANGED_BY_S)
+    is_hour = np.abs(np.abs(between - usual) - 3600.0) <= 0.5 * usual
+    moved_s, taken = 0.0, seconds.copy()
+    said = ""
+    for at in np.flatnonzero((is_night & is_hour) | (between < -_MIDNIGHT_S)).tolist():
+        # another series, of a run or a drive, begins again without it
+        is_change = bool(is_night[at] and is_hour[at])
+        moved_s = moved_s + (usual - between[at] if is_change else -moved_s)
+        taken[known[at + 1] :] = seconds[known[at + 1] :] + moved_s
+        said = said or ("its clock was set by an hour in the night of a Sunday" * is_change)
+    return taken, f"{said}: taken as going on" if said else ""
 
 
 def _seconds(words: Sequence[str], day_first: bool) -> tuple[Array, NDArray[np.bool_], bool]:

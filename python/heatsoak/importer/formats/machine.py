@@ -44,11 +44,21 @@ def _logs(source: Source, reader: ReportReader, options: Options, *remarks: Rema
 # --- vmstat --------------------------------------------------------------------------------------
 
 _VMSTAT = {"bi": ("read_bw_mb_s", _KIB), "bo": ("write_bw_mb_s", _KIB)}
+#: What jc calls vmstat's columns.
+_JC = {"bi": "blocks_in", "bo": "blocks_out", "id": "idle_time", "wa": "io_wait_time"}
+_IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
 
 
 def _read_vmstat(source: Source, options: Options) -> list[Log]:
     reader = ReportReader(source, "vmstat")
     table: Table | None = None
+    if source.first_character in ("[", "{"):
+        table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
+        for row in (one.value for one in source.documents()):
+            told = [sysstat.member(row, name) for name in ("timestamp", "timezone")]
+            reader.begin_report(sysstat.stamp(" ".join(word for word in told if word)))
+            reader.take(table, [str(sysstat.member(row, name)) for name in _JC.values()])
+        return _logs(source, reader, options)
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
         words = line.split()
@@ -366,9 +376,7 @@ def _moved(moved: list[float]) -> list[tuple[str, float]]:
     return [*values, ("busy_pct", moved[9] / 10), ("queue", moved[10] / 1e3)]
 
 
-VMSTAT = Format(
-    "vmstat", "vmstat", _has_line(r"\br\s+b\s+swpd\s.*\bbi\s+bo\b"), _read_vmstat, priority=131
-)
+VMSTAT = Format("vmstat", "vmstat", _has_line(_IS_VMSTAT), _read_vmstat, priority=131)
 ZPOOL = Format(
     "zpool",
     "zpool iostat",
