@@ -122,8 +122,8 @@ def _kinds() -> Iterator[tuple[str, str, str | bytes, set[str], str]]:
     )
     yield "C", "hosts", counted, {"no"}, "any of 2 recordings"
     both = "\n".join(
-        f"h{n} | CHANGED | rc=0 >>\n" + _iostat(lambda _, n=n: (0, 500 * n, 99), host=f"h{n}")
-        for n in (1, 2)
+        f"{host} | CHANGED | rc=0 >>\n" + _iostat(lambda _: (0, 500, 99), host=host)
+        for host in ("h1", "h2")
     )
     yield "C", "ansible", both, {"no"}, "any of 2 recordings"
     # work that is no load that can be judged

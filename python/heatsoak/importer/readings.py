@@ -13,8 +13,9 @@ from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
-from heatsoak.importer.log import UNREAD, Options, Remark
+from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.recording import UNREAD
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
 
 #: What a reading takes in memory, and each value of it.
