@@ -9,6 +9,7 @@ import numpy as np
 from pydantic_core import from_json
 
 from heatsoak.importer.frames import Array, intervals
+from heatsoak.importer.lenient import number_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.sysstat_columns import COLUMNS, SECTOR
 from heatsoak.importer.tables.cells import Words
@@ -103,16 +104,6 @@ def values_of(
     return values
 
 
-def json_number(value: Any) -> float:
-    """Return a number of JSON; NaN for anything else, and for what is too large."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return np.nan
-
-
 def is_number(word: str) -> bool:
     """Whether it is a number as sysstat writes them."""
     return word in ("nan", "-nan", "inf", "-inf") or _NUMBER.fullmatch(word) is not None
@@ -121,7 +112,7 @@ def is_number(word: str) -> bool:
 def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
     """Return quantities and values of a JSON object whose keys are headers."""
     words = list(numbers.values())
-    return [(name, json_number(words[at]) * scale) for at, name, scale in columns_of(numbers)]
+    return [(name, number_of(words[at]) * scale) for at, name, scale in columns_of(numbers)]
 
 
 def json_parts(source: Source) -> Iterator[tuple[str, Any]]:
@@ -163,11 +154,6 @@ def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict) and any(isinstance(v, (dict, list)) for v in value.values()):
         for name, item in value.items():
             yield from _members(name, item)
-
-
-def member(value: Any, key: str) -> Any:
-    """Return a member of what may be an object; None where it has none."""
-    return value.get(key) if isinstance(value, dict) else None
 
 
 def unit_remark(headers: Iterable[str]) -> str:

@@ -1,11 +1,11 @@
 """What sysstat's column names mean, in the columns and units of a recording."""
 
-_KIB = 1024 / 1e6
+KIB = 1024 / 1e6
 SECTOR = 512 / 1e6
-_MIB = 1024 * _KIB
+_MIB = 1024 * KIB
 _GIB = 1024 * _MIB
 
-_UNITS = {"kB": _KIB, "MB": _MIB, "GB": _GIB, "Blk": SECTOR, "sec": SECTOR}
+_UNITS = {"kB": KIB, "MB": _MIB, "GB": _GIB, "Blk": SECTOR, "sec": SECTOR}
 _DIRECTIONS = (("r", "read", "read"), ("w", "write", "wrtn"))
 
 #: Header -> column of a recording, and what a value is multiplied by. Kilobytes are KiB in all of
@@ -36,8 +36,8 @@ COLUMNS: dict[str, tuple[str, float]] = {
     "avgqu-s": ("queue", 1.0),
     "aqu-sz": ("queue", 1.0),
     "%util": ("busy_pct", 1.0),
-    "kr/s": ("read_bw_mb_s", _KIB),
-    "kw/s": ("write_bw_mb_s", _KIB),
+    "kr/s": ("read_bw_mb_s", KIB),
+    "kw/s": ("write_bw_mb_s", KIB),
     "Mr/s": ("read_bw_mb_s", _MIB),
     "Mw/s": ("write_bw_mb_s", _MIB),
     "ms/r": ("read_lat_us", 1e3),

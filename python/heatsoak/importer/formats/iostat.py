@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import sysstat
+from heatsoak.importer import lenient, sysstat
 from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
@@ -98,7 +98,7 @@ def _take_json(source: Source, reader: ReportReader) -> None:
             reader.stamp(sysstat.stamp(value))
         elif key == "avg-cpu":
             idle, waiting = (
-                sysstat.json_number(sysstat.member(value, name)) for name in ("idle", "iowait")
+                lenient.number_of(lenient.at(value, name)) for name in ("idle", "iowait")
             )
             if idle == idle:
                 reader.cpu(100.0 - idle - (0.0 if waiting != waiting else waiting))
@@ -106,7 +106,7 @@ def _take_json(source: Source, reader: ReportReader) -> None:
             reader.header(("disk",))
         elif before == "statistics" and value == "":
             reader.call.skipped_boot = True  # with -y a blank line stands for the first report
-        elif (name := sysstat.member(value, "disk_device")) and isinstance(name, str):
+        elif (name := lenient.at(value, "disk_device")) and isinstance(name, str):
             _take_disk(reader, name, value)
         before = key
 
@@ -116,19 +116,19 @@ def _take_disk(reader: ReportReader, name: str, given: dict[str, Any]) -> None:
     reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
     reader.row(name, sysstat.json_values(given))
     for key in filter(_TOTALS.fullmatch, given):
-        reader.length(sysstat.json_number(given[key]), sysstat.json_number(given.get(f"{key}/s")))
+        reader.length(lenient.number_of(given[key]), lenient.number_of(given.get(f"{key}/s")))
 
 
 def _take_jc(source: Source, reader: ReportReader) -> None:
     """Rows that jc made of the text: of the processors, which begin a report, and of devices."""
     for row in (one.value for one in source.documents()):
-        if sysstat.member(row, "type") == "cpu":
+        if lenient.at(row, "type") == "cpu":
             reader.begin_report()
             idle, waiting = (
-                sysstat.json_number(row.get(f"percent_{of}")) for of in ("idle", "iowait")
+                lenient.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait")
             )
             reader.cpu(100.0 - idle - waiting)
-        elif isinstance(name := sysstat.member(row, "device"), str):
+        elif isinstance(name := lenient.at(row, "device"), str):
             _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
 
 

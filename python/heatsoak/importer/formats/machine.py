@@ -1,6 +1,7 @@
 """What monitors of a whole machine print, report by report: a head that names columns, and rows.
 
-vmstat, `zpool iostat`, dstat, collectl, nmon, and loops around `/proc/diskstats`.
+vmstat, `zpool iostat`, dstat, collectl, nmon, and loops around `/proc/diskstats`. Their kilobytes
+and blocks are of 1024 bytes, in all versions.
 """
 
 import re
@@ -8,17 +9,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heatsoak.importer import sysstat
+from heatsoak.importer import lenient, sysstat
 from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import SECTOR
+from heatsoak.importer.sysstat_columns import KIB, SECTOR
 from heatsoak.importer.tables.layout import split
 
-#: Kilobytes and blocks are of 1024 bytes in all of these, in all their versions.
-_KIB = 1024 / 1e6
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
 #: A device's counters since boot: reads, writes and more of `/proc/diskstats`, perhaps behind a
@@ -43,7 +42,7 @@ def _logs(source: Source, reader: ReportReader, options: Options, *remarks: Rema
 
 # --- vmstat --------------------------------------------------------------------------------------
 
-_VMSTAT = {"bi": ("read_bw_mb_s", _KIB), "bo": ("write_bw_mb_s", _KIB)}
+_VMSTAT = {"bi": ("read_bw_mb_s", KIB), "bo": ("write_bw_mb_s", KIB)}
 #: What jc calls vmstat's columns.
 _JC = {"bi": "blocks_in", "bo": "blocks_out", "id": "idle_time", "wa": "io_wait_time"}
 _IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
@@ -55,9 +54,9 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
     if source.first_character in ("[", "{"):
         table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
-            told = [sysstat.member(row, name) for name in ("timestamp", "timezone")]
+            told = [lenient.at(row, name) for name in ("timestamp", "timezone")]
             reader.begin_report(sysstat.stamp(" ".join(word for word in told if word)))
-            reader.take(table, [str(sysstat.member(row, name)) for name in _JC.values()])
+            reader.take(table, [str(lenient.at(row, name)) for name in _JC.values()])
         return _logs(source, reader, options)
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
@@ -239,10 +238,10 @@ def _dated(word: str, year: str) -> str:
 
 #: By the header, and its number among those of the same name: reads come before writes.
 _COLLECTL = {
-    "KBRead": ("read_bw_mb_s", _KIB), "Reads": ("read_iops", 1.0),
-    "KBWrit": ("write_bw_mb_s", _KIB), "KBWrite": ("write_bw_mb_s", _KIB),
+    "KBRead": ("read_bw_mb_s", KIB), "Reads": ("read_iops", 1.0),
+    "KBWrit": ("write_bw_mb_s", KIB), "KBWrite": ("write_bw_mb_s", KIB),
     "Writes": ("write_iops", 1.0), "cpu": (CPU, 1.0),
-    "KBytes": ("read_bw_mb_s", _KIB), "KBytes 2": ("write_bw_mb_s", _KIB),
+    "KBytes": ("read_bw_mb_s", KIB), "KBytes 2": ("write_bw_mb_s", KIB),
     "IOs": ("read_iops", 1.0), "IOs 2": ("write_iops", 1.0),
     "QLen": ("queue", 1.0), "Util": ("busy_pct", 1.0),
 }  # fmt: skip
@@ -301,7 +300,7 @@ def _unrounded(word: str) -> str:
 # --- nmon: a line for each quantity, with all disks in it, and a line that says when --------------
 
 _NMON = {
-    "DISKREAD": ("read_bw_mb_s", _KIB), "DISKWRITE": ("write_bw_mb_s", _KIB),
+    "DISKREAD": ("read_bw_mb_s", KIB), "DISKWRITE": ("write_bw_mb_s", KIB),
     "DISKBUSY": ("busy_pct", 1.0), "DISKXFER": ("iops", 1.0),
     "DISKREADSERV": ("read_lat_us", 1e3), "DISKWRITESERV": ("write_lat_us", 1e3),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import sysstat
+from heatsoak.importer import lenient, sysstat
 from heatsoak.importer.format import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
@@ -350,20 +350,20 @@ def _take_json(source: Source, reader: ReportReader) -> bool:
             reader.restarts[restart] = None
         if stamp is None:
             continue
-        device, idle = value.get("disk-device"), sysstat.json_number(value.get("idle"))
-        degrees, item = sysstat.json_number(value.get("degC")), value.get("number")
+        device, idle = value.get("disk-device"), lenient.number_of(value.get("idle"))
+        degrees, item = lenient.number_of(value.get("degC")), value.get("number")
         if isinstance(device, str) and device:
             reader.at(stamp, length_s)
             _take_values(reader, device, value)
         elif key == "io":
-            both = [sysstat.member(value, part) or {} for part in ("io-reads", "io-writes")]
+            both = [lenient.at(value, part) or {} for part in ("io-reads", "io-writes")]
             flat = {name: number for part in both if isinstance(part, dict)
                     for name, number in part.items()}  # fmt: skip
             reader.at(stamp, length_s)
             _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
             reader.at(stamp, length_s)
-            reader.cpu(100.0 - idle - np.nan_to_num(sysstat.json_number(value.get("iowait"))))
+            reader.cpu(100.0 - idle - np.nan_to_num(lenient.number_of(value.get("iowait"))))
         elif degrees == degrees and isinstance(item, (int, str)):
             reader.at(stamp, length_s)
             _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
@@ -381,11 +381,11 @@ def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> No
 
 
 def _json_time(value: Any) -> tuple[str | None, float]:
-    date, time = sysstat.member(value, "date"), sysstat.member(value, "time")
+    date, time = lenient.at(value, "date"), lenient.at(value, "time")
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return sysstat.stamp(f"{date} {time}{zone}"), sysstat.json_number(value.get("interval"))
+    return sysstat.stamp(f"{date} {time}{zone}"), lenient.number_of(value.get("interval"))
 
 
 _TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heatsoak._core import FioLog
 from heatsoak.importer.frames import Array, build
+from heatsoak.importer.sysstat_columns import KIB
 
 #: What the values are; `other` is not known, so that only the number of rows and their sizes tell.
 Quantity = Literal["bw", "iops", "lat", "clat", "slat", "hist", "other"]
@@ -24,8 +25,6 @@ LogKind = Literal["io", "window", "hist"]
 #: then `count`, `bytes`, `mean`, `p50`, `p99`, `p999`, `max`.
 DirectionRows = Mapping[str, Array]
 
-#: fio's KiB/s in 10^6 bytes a second.
-KIB_MB = 1024 / 1e6
 _DIRECTIONS = {0: "read", 1: "write"}
 _SHARES = ("p50", "p99", "p999")
 _LATENCIES = ("mean", *_SHARES, "max")
@@ -125,7 +124,7 @@ def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
 def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:
     """Return `bw_mb_s` and `iops` of one direction, as far as its logs tell."""
     found: dict[str, Array] = {}
-    for quantity, what, scale in (("bw", "bw_mb_s", KIB_MB), ("iops", "iops", 1.0)):
+    for quantity, what, scale in (("bw", "bw_mb_s", KIB), ("iops", "iops", 1.0)):
         averaged = [p for p in parts if p.kind == "window" and p.quantity == quantity]
         if averaged:
             found[what] = sum(
