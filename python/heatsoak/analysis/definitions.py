@@ -11,8 +11,10 @@ ONSET_LOSS = 0.02
 MIN_DROP = 0.05
 #: Throughput has recovered when it is back at this share of the level before.
 RECOVERED = 0.97
-#: Depth is the loss over the last seconds of an episode, as in the published figures.
-DEPTH_WINDOW_S = 60.0
+#: What an episode or a step has come to is its mean over the last seconds.
+LAST_S = 60.0
+#: The lowest level of an episode is one that was held for so long.
+HELD_S = 5.0
 #: A step is steady if its falls cost less than this share of its work and none lasts longer.
 MAX_STEADY_LOSS = 0.01
 MAX_STEADY_FALL_S = 30.0

@@ -25,7 +25,7 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
             continue
         first = fill.drops[0]
         yield (
-            f"'{fill.step.name}' fell by {100 * (1 - last.during / first.before):.0f} % after "
+            f"'{fill.step.name}' fell by {100 * (1 - last.last / first.before):.0f} % after "
             f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' started, which may "
             "have been slow from the start: a pause between them would settle it"
         )

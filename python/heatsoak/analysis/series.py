@@ -74,6 +74,18 @@ class Series:
         total = np.diff(np.interp((start_s, end_s), edges_s, moved))[0]
         return float(total / (behind - before))
 
+    def lowest(self, length_s: float, start_s: float, end_s: float) -> float:
+        """Return the lowest mean over `length_s` within a time; infinite where none is measured."""
+        edges_s, moved, measured_s = self.sums
+        inside = (edges_s > start_s) & (edges_s < end_s - length_s)
+        begins_s = np.concatenate([[start_s], edges_s[inside], [end_s - length_s]])
+        begins_s = begins_s[begins_s >= start_s]
+        spans_s = np.stack([begins_s, begins_s + length_s])
+        lengths_s = np.diff(np.interp(spans_s, edges_s, measured_s), axis=0)[0]
+        known = lengths_s >= 0.5 * length_s
+        amounts = np.diff(np.interp(spans_s, edges_s, moved), axis=0)[0]
+        return float(np.min(amounts[known] / lengths_s[known], initial=np.inf))
+
     def between(self, start_s: float, end_s: float) -> "Series":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
         first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")

@@ -61,6 +61,7 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
         direction=view.direction,
         **_levels(drop, view),
         depth_pct=100 * drop.depth,
+        depth_at_end_pct=100 * drop.depth_at_end,
         cause=judgement.cause,
         confidence=judgement.confidence,
         evidence=judgement.evidence,
@@ -78,11 +79,13 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
-    """The levels before and during a drop, in the logged unit."""
+    """The levels of a drop, in the logged unit."""
     unit = view.throughput.unit
-    if unit == "lat_us":
-        return {"before_lat_us": 1e6 / drop.before, "during_lat_us": 1e6 / max(drop.during, 1e-6)}
-    return {f"before_{unit}": drop.before, f"during_{unit}": drop.during}
+    rates = {"before": drop.before, "during": drop.during, "lowest": drop.lowest}
+    return {
+        f"{name}_{unit}": 1e6 / max(rate, 1e-6) if unit == "lat_us" else rate
+        for name, rate in rates.items()
+    }
 
 
 def lasting_cause(
@@ -179,8 +182,7 @@ def step_findings(
 
 def _lost(case: Case) -> float:
     """What a drop cost: what would have been moved at the level before, and was not."""
-    mean = case.view.throughput.mean(case.drop.onset_s, case.drop.end_s)
-    return max(case.drop.before - mean, 0.0) * case.length_s if math.isfinite(mean) else 0.0
+    return max(case.drop.before - case.drop.during, 0.0) * case.length_s
 
 
 def _lost_share(cases: Sequence[Case]) -> float:

@@ -13,6 +13,8 @@ from heatsoak.output import Console, Text, lines
 class Cell:
     """One row: onset of the earlier and depth of the deeper of the two sequential steps.
 
+    The depth is that of an episode's last 60 s, as in the published figures.
+
     Both are None if neither step has an episode; `published` is None if nothing was published.
     """
 
@@ -100,7 +102,7 @@ def _cell(recording: RecordingFindings) -> Cell:
         gpus=gpus,
         gpu_load=load,
         onset_s=min((episode.onset_s for episode in episodes), default=None),
-        depth_pct=max((episode.depth_pct for episode in episodes), default=None),
+        depth_pct=max((episode.depth_at_end_pct for episode in episodes), default=None),
         published=catalog.puget_cell(slot, gpus, load),
     )
 

@@ -44,9 +44,9 @@ def cell_onset_s(case: FigureInput) -> MeasuredFigure:
 
 
 def cell_depth_pct(case: FigureInput) -> MeasuredFigure:
-    """The deeper fall of a cell's steps."""
+    """The deeper fall of a cell's steps, by its last 60 s, as it was drawn."""
     return MeasuredFigure(
-        max(episode.depth_pct for episode in _episodes(only(case.runs), case.steps))
+        max(episode.depth_at_end_pct for episode in _episodes(only(case.runs), case.steps))
     )
 
 

@@ -36,10 +36,10 @@ def temp_at_thermal_onset_c(case: FigureInput) -> MeasuredFigure:
 
 def throttled_mb_s(case: FigureInput) -> MeasuredFigure:
     """The level that heat leaves of a step's speed."""
-    level = _thermal(case).during_mb_s
-    if level is None:
+    episode = _thermal(case)
+    if episode.before_mb_s is None:
         raise NotMeasured("only latencies were recorded")
-    return MeasuredFigure(level)
+    return MeasuredFigure(episode.before_mb_s * (1 - episode.depth_at_end_pct / 100))
 
 
 def surface_c(case: FigureInput) -> MeasuredFigure:

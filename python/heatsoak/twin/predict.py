@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_DROP
+from heatsoak.analysis.definitions import LAST_S, MIN_DROP
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive
@@ -207,7 +207,7 @@ def slowed(phases: Sequence[Phase], load: Mapping[str, Array]) -> Slowed | None:
     moved_mb = np.cumsum(load["mb_s"])
     free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
     after = slice(min(int(onset_s), len(moved_mb) - 1), None)
-    shares = _means(load["mb_s"][after] / free[after], DEPTH_WINDOW_S)
+    shares = _means(load["mb_s"][after] / free[after], LAST_S)
     lowest = int(np.argmin(shares))
     # the governor's first act may be too small to see
     if 1 - shares[lowest] < MIN_DROP:
@@ -217,7 +217,7 @@ def slowed(phases: Sequence[Phase], load: Mapping[str, Array]) -> Slowed | None:
         onset_s,
         onset_mb / 1e3,
         100 * float(1 - shares[lowest]),
-        float(_means(load["mb_s"][after], DEPTH_WINDOW_S)[lowest]),
+        float(_means(load["mb_s"][after], LAST_S)[lowest]),
     )
 
 

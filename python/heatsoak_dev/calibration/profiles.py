@@ -10,7 +10,7 @@ from typing import Any
 
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S
+from heatsoak.analysis.definitions import LAST_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
 
@@ -129,7 +129,7 @@ def _run(core: Core, done: Callable[[], bool]) -> None:
 
 READ, WRITE = "sequential-read", "sequential-write"
 #: Length of the end of a step that its throttled level is taken from.
-TAIL_S = int(DEPTH_WINDOW_S)
+TAIL_S = int(LAST_S)
 #: The time slice of a fill, after which its end is checked.
 _FILL_S = 5
 #: The parameters of a drive and place that determine what a workload does at a permitted share.

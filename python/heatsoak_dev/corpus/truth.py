@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
+from heatsoak.analysis.definitions import LAST_S, MIN_CYCLES, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.falls import Shape
 from heatsoak.analysis.findings import Cause
 from heatsoak.analysis.series import Array
@@ -60,7 +60,7 @@ def joined_cycles(
         recovered = last.recovered and stop_s - last.end_s > 1.5 * period_s
         end_s = last.end_s if recovered else round(stop_s, 3)
         end, onset = round(end_s / grid_s), round(first.onset_s / grid_s)
-        window = rate[max(onset, end - round(DEPTH_WINDOW_S / grid_s)) : end]
+        window = rate[max(onset, end - round(LAST_S / grid_s)) : end]
         depth_pct = 100 * (1 - float(window.mean()) / float(rate[:onset].mean()))
         merged.append(
             replace(
@@ -122,7 +122,7 @@ def _until_stop(
     """
     onset, former = round(first.onset_s / grid_s), round(first.end_s / grid_s)
     end, stop = round(last.end_s / grid_s), round(stop_s / grid_s)
-    window = round(DEPTH_WINDOW_S / grid_s)
+    window = round(LAST_S / grid_s)
     during = float(rate[max(onset, former - window) : former].mean())
     before = during / (1 - first.depth_pct / 100)
     back = rate[end:stop] >= RECOVERED * before
@@ -255,7 +255,7 @@ def _stretches(rate: Array, grid_s: float, gates: Gates, permitted: Array) -> li
             continue
         onset += opened
         others = [o for o, c, which in runs if which != cause and opened < o <= onset < c]
-        late = slice(max(onset, closed - round(DEPTH_WINDOW_S / grid_s)), closed)
+        late = slice(max(onset, closed - round(LAST_S / grid_s)), closed)
         lost = 1 - float(rate[late].mean()) / level
         less = 1 - float(permitted[late].mean()) / float(permitted[max(0, opened - second)])
         if cause == "thermal" and found and less < GOVERNORS_PART * lost:
@@ -314,10 +314,10 @@ def _measured(
         begin = (
             previous.closed + int(np.argmax(began))
             if began.any()
-            else max(previous.onset, stretch.onset - round(DEPTH_WINDOW_S / grid_s))
+            else max(previous.onset, stretch.onset - round(LAST_S / grid_s))
         )
     before = float(rate[min(begin, stretch.onset - 1) : stretch.onset].mean())
-    window = round(DEPTH_WINDOW_S / grid_s)
+    window = round(LAST_S / grid_s)
     during = float(rate[max(stretch.onset, end - window) : end].mean())
     lost = rate[stretch.onset : end] <= before - 0.9 * (before - during)
     fall_s = grid_s * int(np.argmax(lost)) if lost.any() else grid_s * (end - stretch.onset)

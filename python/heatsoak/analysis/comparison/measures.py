@@ -10,7 +10,7 @@ import polars as pl
 
 from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S
+from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings
 from heatsoak.analysis.series import Array, Series
@@ -138,7 +138,7 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     rates = _rates(view)
     noises = {unit: _noise(view, series) for unit, series in rates.items()}
     for unit, series in rates.items():
-        last_s = max(0.0, end_s - DEPTH_WINDOW_S)
+        last_s = max(0.0, end_s - LAST_S)
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
         yield f"end_{unit}", _mean(series, noises[unit], last_s, end_s, next(seeds))
     yield from _falls(view, noises[view.throughput.unit], next(seeds))
@@ -226,7 +226,7 @@ def _levels(
     if onset_s > 0:
         yield f"before_{series.unit}", _mean(series, noise, 0.0, onset_s, rng)
     *_, deepest = _deepest(view.drops)
-    low_s = max(deepest.onset_s, deepest.end_s - DEPTH_WINDOW_S)
+    low_s = max(deepest.onset_s, deepest.end_s - LAST_S)
     yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)
 
 
@@ -248,7 +248,7 @@ def _falls(
         yield "onset_gb", Measure(written_gb)
     level_s, before, deepest = _deepest(view.drops)
     above = noise.draws(level_s, deepest.onset_s, rng)
-    below = noise.draws(max(deepest.onset_s, deepest.end_s - DEPTH_WINDOW_S), deepest.end_s, rng)
+    below = noise.draws(deepest.onset_s, deepest.end_s, rng)
     depth = 100 * (1 - deepest.during / before)
     draws = None
     if above is not None and below is not None:

@@ -18,9 +18,10 @@ class Drop:
         onset_s: where throughput leaves its level: 2 % of it are lost, as far as noise shows that.
         end_s: where it is back, where a deeper drop begins, or the last sample.
         before: the mean from the step's begin or the last recovery to the onset; the level that
-            it fell from for a drop inside another; the fitted level at the begin for a slide from
-            the begin.
-        during: the mean of the drop's last `DEPTH_WINDOW_S`, or of all of it where it is shorter.
+            it fell from for a drop inside another; of the first seconds for a fall from the begin.
+        during: the mean from the onset to the end.
+        lowest: the lowest mean over `HELD_S`; that of the drop where it is shorter.
+        last: the mean of the drop's last `LAST_S`, or of all of it where it is shorter.
         recovered: whether throughput came back to `RECOVERED` of the level before.
         oscillates: whether it falls and recovers regularly, which is one drop.
         period_s: the length of such a cycle.
@@ -35,6 +36,8 @@ class Drop:
     end_s: float
     before: float
     during: float
+    lowest: float
+    last: float
     recovered: bool
     oscillates: bool = False
     period_s: float | None = None
@@ -50,30 +53,42 @@ class Drop:
 
     @property
     def depth(self) -> float:
-        """The share of the level before that is lost."""
+        """The share of the level before that is lost, on the mean."""
         return 1 - self.during / self.before
+
+    @property
+    def depth_at_end(self) -> float:
+        """The share that is lost in the drop's last `LAST_S`."""
+        return 1 - self.last / self.before
 
 
 def joined(first: Drop, second: Drop) -> Drop:
     """Return `first` and the deeper fall `second`, which follows it or lies in it, as one drop.
 
-    Its end and what it ends at are those of the one that ends later. It is a slide only where both
+    Its end and what it ends at are those of the one that ends later; a drop's mean has that of one
+    that lies in it already. It is a slide only where both
     are, and a cycle where either is. 90 % of the loss of both is reached within the second fall,
     unless the first took that much already.
     """
     last = second if second.end_s >= first.end_s else first
-    lost = first.before - last.during
-    if first.before - first.during >= 0.9 * lost:
+    lost = first.before - last.last
+    if first.before - first.last >= 0.9 * lost:
         fall_s = first.fall_s
     else:
         fall_s = second.onset_s - first.onset_s + second.fall_s
     cycle = second if second.oscillates else first
+    during = first.during
+    if last is second:
+        first_s, second_s = second.onset_s - first.onset_s, second.end_s - second.onset_s
+        during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
     both_slide = first.shape == second.shape == "slide"
     return Drop(
         onset_s=first.onset_s,
         end_s=last.end_s,
         before=first.before,
-        during=last.during,
+        during=during,
+        lowest=min(first.lowest, second.lowest),
+        last=last.last,
         recovered=last.recovered,
         oscillates=cycle.oscillates,
         period_s=cycle.period_s,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.analysis.definitions import DEPTH_WINDOW_S, MIN_CYCLES, MIN_DROP
+from heatsoak.analysis.definitions import HELD_S, LAST_S, MIN_CYCLES, MIN_DROP
 from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Piece
 from heatsoak.analysis.falls.drop import Drop, Shape
 from heatsoak.analysis.falls.onset import onset_of
@@ -28,7 +28,6 @@ class Fall:
 
     Attributes:
         edge: where the level begins to be left.
-        level: its logarithm, if no mean tells it.
         times: how often it was left.
         is_second: whether it was lowered already.
     """
@@ -38,7 +37,6 @@ class Fall:
     start: int
     end: int
     recovered: bool
-    level: float | None = None
     times: int = 1
     swing: Swing | None = None
     is_second: bool = False
@@ -79,24 +77,19 @@ class Traced:
         noise = (until or self.pieces)[-1].noise
         onset_s, bend_s = onset_of(series, bins, noise, around_s)
         onset_s = min(max(onset_s, begin_s), end_s)
-        held_s = max(begin_s, onset_s - DEPTH_WINDOW_S) if fall.is_second else begin_s
-        before = series.mean(held_s, onset_s)
-        if fall.level is not None or not np.isfinite(before):
-            before = bins.rate(float(self.curve[fall.since]))
+        held_s = max(begin_s, onset_s - LAST_S) if fall.is_second else begin_s
+        # of what falls from the begin, the first seconds are the level
+        before = series.mean(held_s, max(onset_s, held_s + max(STALL_S, 2 * series.sampling_s)))
         period_s = duty = None
         if fall.swing is not None:
             period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
         elif fall.times >= MIN_CYCLES:
             period_s, duty = (end_s - onset_s) / fall.times, 0.5
-        during = series.mean(max(onset_s, end_s - DEPTH_WINDOW_S), end_s)
-        if period_s is not None and not during < (1 - MIN_DROP) * before:
-            # a slow one may be high for all of that time
-            during = series.mean(max(onset_s, end_s - max(DEPTH_WINDOW_S, period_s)), end_s)
-        if not during < (1 - MIN_DROP) * before:
-            # it came back slowly
-            during = min(during, series.mean(onset_s, end_s))
+        during = series.mean(onset_s, end_s)
+        last = series.mean(max(onset_s, end_s - LAST_S), end_s)
         least = SECOND_FALL if fall.is_second else MIN_DROP
-        if not during < (1 - 0.5 * least) * before:
+        # the last may be the high part of a swing, or of what came back slowly
+        if not (during < before and min(during, last) < (1 - 0.5 * least) * before):
             return []
         fall_s, is_slide = self._course(fall, onset_s, end_s)
         shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
@@ -106,6 +99,8 @@ class Traced:
                 end_s=end_s,
                 before=before,
                 during=during,
+                lowest=min(during, series.lowest(HELD_S, onset_s, end_s)),
+                last=last,
                 recovered=fall.recovered,
                 oscillates=period_s is not None,
                 period_s=period_s,
@@ -123,7 +118,7 @@ class Traced:
         end = max(end, fall.start + 1)
         rates = np.exp(self.curve[fall.edge : end])
         top = float(np.exp(self.curve[max(fall.edge - 1, 0)]))
-        late = float(np.mean(rates[-self.bins.count(DEPTH_WINDOW_S) :]))
+        late = float(np.mean(rates[-self.bins.count(LAST_S) :]))
         reached = first_of(rates <= top - 0.9 * (top - late))
         fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
         lowest = int(np.argmin(rates))
@@ -135,7 +130,7 @@ class Traced:
 
     def is_wander(self, drop: Drop, drops: list[Drop]) -> bool:
         """Return whether a small fall is the level's own movement: at times it rises as much."""
-        if drop.depth >= _SMALL or not drop.recovered:
+        if max(drop.depth, drop.depth_at_end) >= _SMALL or not drop.recovered:
             return False
         middles_s = 0.5 * (self.bins.edges_s[1:] + self.bins.edges_s[:-1])
         free = np.ones(len(middles_s))

@@ -194,7 +194,7 @@ def _share_back(case: Case, view: StepView) -> float | None:
     """The share of the loss that is recovered when `view` starts."""
     series = view.throughput
     start = series.mean(0.0, max(START_S, 3 * series.sampling_s) if len(series.t_s) else 0.0)
-    lost = case.drop.before - case.drop.during
+    lost = case.drop.before - case.drop.last
     if not math.isfinite(start) or lost <= 0:
         return None
-    return (start - case.drop.during) / lost
+    return (start - case.drop.last) / lost
