@@ -295,7 +295,7 @@ def _fell(episode: Episode, what: str) -> str:
     temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
     swings = " again and again" if episode.oscillates else ""
     return (
-        f"{what} fell{swings} by {episode.depth_pct:.0f} %{levels}, after "
+        f"{what} fell{swings} by {episode.depth_text}{levels}, after "
         f"{format_duration(episode.onset_s)}{temp}"
     )
 

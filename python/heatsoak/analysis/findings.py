@@ -204,6 +204,20 @@ class Episode(_Findings):
     written_gb_at_onset: float | None
     temp_c_at_onset: float | None
 
+    @property
+    def depth_text(self) -> str:
+        """``20 %``, or ``20 %, 26 % at its lowest`` where that is more than 5 points deeper."""
+        levels = (
+            (self.lowest_mb_s, self.before_mb_s),
+            (self.lowest_iops, self.before_iops),
+            (self.before_lat_us, self.lowest_lat_us),
+        )
+        shares = [low / high for low, high in levels if low is not None and high]
+        lowest_pct = 100 * (1 - min(shares, default=1.0))
+        if lowest_pct <= self.depth_pct + 5:
+            return f"{self.depth_pct:.0f} %"
+        return f"{self.depth_pct:.0f} %, {lowest_pct:.0f} % at its lowest"
+
 
 class IopsPercentiles(_Findings):
     """Percentiles of the rates of individual seconds."""

@@ -33,4 +33,4 @@ def what_happened(step: StepFindings) -> str:
     heat = [episode for episode in step.episodes if episode.cause == "thermal"]
     first = (heat or step.episodes)[0]
     verb = "throttles" if heat else "falls"
-    return f"{verb} after {first.onset_s:,.0f} s, by {first.depth_pct:.0f} %"
+    return f"{verb} after {first.onset_s:,.0f} s, by {first.depth_text}"

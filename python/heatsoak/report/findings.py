@@ -243,7 +243,7 @@ def sentence(step: StepFindings) -> str:
     parts = []
     for episode in step.episodes:
         fell = VERBS.get(episode.cause, "fell")
-        text = f"{fell} by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s"
+        text = f"{fell} by about {episode.depth_text} after about {episode.onset_s:.0f} s"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:

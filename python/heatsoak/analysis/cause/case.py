@@ -13,6 +13,8 @@ from heatsoak.analysis.view import StepView
 FULL = 0.9
 #: A rate of which four fifths stay within this share of the median for so long is held.
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
+#: What begins later in a drop did not cause it; sensors and governors settle within that time.
+AROUND_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ class Case:
         """The length of the drop."""
         return self.drop.end_s - self.drop.onset_s
 
+    @property
+    def around_s(self) -> float:
+        """Until when what happens may explain the onset; a slow fall may take longer."""
+        drop = self.drop
+        cycles_s = 2 * (drop.period_s or 0.0)
+        return min(drop.end_s, drop.onset_s + max(AROUND_S, 2 * drop.fall_s, cycles_s))
+
     @cached_property
     def onset_c(self) -> float | None:
         """The drive's temperature at the onset."""
@@ -81,16 +90,18 @@ class Case:
 
     @cached_property
     def late_c(self) -> float | None:
-        """The drive's mean temperature in the second half of the drop; None if it is too short."""
-        half_s = self.drop.onset_s + 0.5 * self.length_s
-        late = self.view.temp.between(half_s, self.drop.end_s)
+        """The drive's mean temperature in the second half of the time around the onset; None if the
+        drop is too short."""
+        half_s = 0.5 * (self.drop.onset_s + self.around_s)
+        late = self.view.temp.between(half_s, self.around_s)
         return float(np.mean(late)) if len(late) and self.length_s >= 10 else None
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:
-        """Return the medians of a column's readings before the onset and in the drop."""
+        """Return the medians of a column's readings before the onset, and after it until
+        `around_s`."""
         track = self.view.track(column)
         before = track.between(self.level_since_s, self.drop.onset_s)
-        during = track.between(self.drop.onset_s, self.drop.end_s)
+        during = track.between(self.drop.onset_s, self.around_s)
         if len(before) == 0 or len(during) == 0:
             return None
         return float(np.median(before)), float(np.median(during))

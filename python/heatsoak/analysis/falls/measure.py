@@ -79,7 +79,10 @@ class Traced:
         onset_s = min(max(onset_s, begin_s), end_s)
         held_s = max(begin_s, onset_s - LAST_S) if fall.is_second else begin_s
         # of what falls from the begin, the first seconds are the level
-        before = series.mean(held_s, max(onset_s, held_s + max(STALL_S, 2 * series.sampling_s)))
+        until_s = max(onset_s, held_s + max(STALL_S, 2 * series.sampling_s))
+        before = series.mean(held_s, until_s)
+        if not np.isfinite(before):
+            before = series.mean(begin_s, until_s)
         period_s = duty = None
         if fall.swing is not None:
             period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty

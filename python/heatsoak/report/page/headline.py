@@ -83,7 +83,7 @@ def _falls(names: Names, findings: Sequence[RecordingFindings]) -> Iterator[_Fal
 def _one(worst: _Fall) -> str:
     episode, name = worst.episode, plain(worst.step.step)
     falls = "fall" if name.endswith("s") else "falls"
-    after = f"by {episode.depth_pct:.0f} % after {_seconds(episode.onset_s)}"
+    after = f"by {episode.depth_text} after {_seconds(episode.onset_s)}"
     return f"{name} {falls} {after}{_levels(episode)}"
 
 

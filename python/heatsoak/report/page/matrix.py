@@ -227,7 +227,8 @@ def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
     if kind == _ONSET:
         return min((episode.onset_s for episode in episodes), default=None)
     if kind == _DEPTH:
-        return max((episode.depth_pct for episode in episodes), default=None)
+        # as in the published figures, which stand beside it
+        return max((episode.depth_at_end_pct for episode in episodes), default=None)
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
     return float(np.mean(means)) if means else None
 

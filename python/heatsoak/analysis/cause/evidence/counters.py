@@ -17,7 +17,6 @@ FAR_BELOW_K = 10.0
 SLACK_S = 2.0
 #: Counters that start to rise later than this in a drop did not count its start.
 LATE_S = 10.0
-LATE_SHARE = 0.1
 
 
 def thermal_counters(case: Case) -> Finding | None:
@@ -25,7 +24,7 @@ def thermal_counters(case: Case) -> Finding | None:
     moved = counted(case)
     if moved:
         said = f"the drive's own throttling counters rose: {', '.join(moved)}"
-        first_s = min(_first_rise_s(case, name) for name in counter_columns(case.view))
+        unmoved_s, first_s = _first_rise_s(case)
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
             return Finding(
@@ -33,7 +32,7 @@ def thermal_counters(case: Case) -> Finding | None:
                 "went-on",
                 f"{said}, but they were already rising before this drop",
             )
-        if first_s > case.drop.onset_s + max(LATE_S, LATE_SHARE * case.length_s):
+        if _is_late(case, unmoved_s):
             late_s = first_s - case.drop.onset_s
             return Finding("thermal-counters", "later", f"{said}, but only {late_s:.0f} s later")
         return Finding("thermal-counters", "rose", said)
@@ -52,13 +51,26 @@ def thermal_counters(case: Case) -> Finding | None:
     return None
 
 
-def _first_rise_s(case: Case, column: str) -> float:
-    """When a counter first rose since the start of the level before the drop."""
-    track = case.view.track(column)
-    rises = np.flatnonzero(np.diff(track.values) > 0) + 1
-    times = track.t_s[rises]
-    times = times[(times > case.level_since_s) & (times <= case.drop.end_s + SLACK_S)]
-    return float(times[0]) if len(times) else np.inf
+def counted_it(case: Case) -> bool:
+    """Return whether a throttling counter rose in the drop, and began to when it fell."""
+    return bool(counted(case)) and not _is_late(case, _first_rise_s(case)[0])
+
+
+def _is_late(case: Case, unmoved_s: float) -> bool:
+    """Whether counters that had not moved by then cannot have counted the onset."""
+    return unmoved_s > case.drop.onset_s + max(LATE_S, case.drop.fall_s)
+
+
+def _first_rise_s(case: Case) -> tuple[float, float]:
+    """The readings between which a counter first rose since the start of the level before."""
+    found = []
+    for column in counter_columns(case.view):
+        track = case.view.track(column)
+        rises = np.flatnonzero(np.diff(track.values) > 0)
+        times = track.t_s[rises + 1]
+        rises = rises[(times > case.level_since_s) & (times <= case.drop.end_s + SLACK_S)]
+        found += [(float(track.t_s[at]), float(track.t_s[at + 1])) for at in rises[:1]]
+    return min(found, default=(np.inf, np.inf))
 
 
 def power_state(case: Case) -> Finding | None:

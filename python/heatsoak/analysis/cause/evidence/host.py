@@ -78,7 +78,7 @@ def others_traffic(case: Case) -> Finding | None:
         _others_mb_s(case, start_s, end_s)
         for start_s, end_s in (
             (case.level_since_s, case.drop.onset_s),
-            (case.drop.onset_s, case.drop.end_s),
+            (case.drop.onset_s, case.around_s),
         )
     )
     if before is None or during is None or case.view.throughput.unit != "mb_s":
@@ -167,7 +167,7 @@ def waits(case: Case) -> Finding | None:
     if partner is None:
         return None
     zero_s = case.view.start_s
-    start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.drop.end_s
+    start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.around_s
     own, other = queue_of(case.view), queue_of(partner.view)
     if own is None or other is None:
         return None
@@ -353,5 +353,5 @@ def _watched(case: Case) -> Finding | None:
 def _spans(case: Case) -> tuple[tuple[float, float], tuple[float, float]]:
     """The time span of the level before, and of the drop after it has settled."""
     drop = case.drop
-    settled_s = min(drop.onset_s + drop.fall_s, 0.5 * (drop.onset_s + drop.end_s))
-    return (case.level_since_s, drop.onset_s), (settled_s, drop.end_s)
+    settled_s = min(drop.onset_s + drop.fall_s, 0.5 * (drop.onset_s + case.around_s))
+    return (case.level_since_s, drop.onset_s), (settled_s, case.around_s)

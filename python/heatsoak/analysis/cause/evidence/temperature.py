@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
-from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted, counter_columns
+from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted_it, counter_columns
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
@@ -78,7 +78,7 @@ def course(case: Case) -> Finding | None:
     def seen(what: str, text: str) -> Finding:
         return Finding("temperature-course", what, f"{text}: {path}")
 
-    if more_k <= -HELD_WITHIN_K and counted(case):
+    if more_k <= -HELD_WITHIN_K and counted_it(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K and not case.drop.oscillates:
