@@ -153,7 +153,7 @@ class Episode(_Findings):
 
     Attributes:
         onset_s: when 2 % of the level is lost, from the step's start.
-        end_s: when throughput recovers, or the step's end.
+        end_s: when throughput begins to recover, or the step's end.
         before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
             seconds, if it falls from the start.
         during_mb_s: mean from the onset to the end.

@@ -68,7 +68,7 @@ class Case:
         return drops[self.index - 1].onset_s if self.is_nested else self._last_end_s(drops)
 
     def _last_end_s(self, drops: list[Drop]) -> float:
-        ends = [drop.end_s for drop in drops[: self.index] if drop.recovered]
+        ends = [drop.back_s for drop in drops[: self.index] if drop.recovered]
         return max(ends, default=0.0)
 
     @property

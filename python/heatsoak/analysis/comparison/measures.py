@@ -268,7 +268,7 @@ def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
         if not (stays_low and drop.onset_s <= end_s):
             level_from_s, before = end_s, drop.before
         yield level_from_s, before, drop
-        end_s, stays_low = drop.end_s, not drop.recovered
+        end_s, stays_low = drop.back_s, not drop.recovered
 
 
 def _steadiness(

@@ -16,7 +16,8 @@ class Drop:
 
     Attributes:
         onset_s: where throughput leaves its level: 2 % of it are lost, as far as noise shows that.
-        end_s: where it is back, where a deeper drop begins, or the last sample.
+        end_s: where it begins to come back, where a deeper drop begins, or the last sample.
+        back_s: where it is back; the end, if it does not come back.
         before: the mean from the step's begin or the last recovery to the onset; the level that
             it fell from for a drop inside another; of the first seconds for a fall from the begin.
         during: the mean from the onset to the end.
@@ -34,6 +35,7 @@ class Drop:
 
     onset_s: float
     end_s: float
+    back_s: float
     before: float
     during: float
     lowest: float
@@ -85,6 +87,7 @@ def joined(first: Drop, second: Drop) -> Drop:
     return Drop(
         onset_s=first.onset_s,
         end_s=last.end_s,
+        back_s=last.back_s,
         before=first.before,
         during=during,
         lowest=min(first.lowest, second.lowest),

@@ -58,7 +58,8 @@ class Traced:
     def drops_of(self, fall: Fall, end_s: float | None = None) -> list[Drop]:
         """Return what a fall measures; nothing where it is none by the samples themselves."""
         series, bins = self.series, self.bins
-        end_s = self.at_s(fall.end) if end_s is None else end_s
+        back_s = self.at_s(fall.end) if end_s is None else end_s
+        end_s = min(back_s, self.at_s(self._rises_from(fall))) if fall.recovered else back_s
         begin_s, low_s = self.at_s(fall.since), self.at_s(fall.start)
         held = [one.start for one in self.pieces if one.start < fall.edge and one.end > fall.since]
         falling = next((one.end for one in self.pieces if one.end > fall.start), fall.end)
@@ -100,6 +101,7 @@ class Traced:
             Drop(
                 onset_s=onset_s,
                 end_s=end_s,
+                back_s=back_s,
                 before=before,
                 during=during,
                 lowest=min(during, series.lowest(HELD_S, onset_s, end_s)),
@@ -113,6 +115,18 @@ class Traced:
                 fall_s=fall_s,
             )
         ]
+
+    def _rises_from(self, fall: Fall) -> int:
+        """Where a fall begins to come back; its end, if that takes most of its time or none."""
+        start = fall.end
+        for piece in reversed(self.pieces):
+            if piece.start >= start or fall.swing is not None:
+                continue
+            rise = self.curve[start - 1] - self.curve[piece.start]
+            if piece.start <= fall.start or rise < -np.log1p(-MIN_DROP):
+                break
+            start = piece.start
+        return start if start - fall.start > fall.end - start else fall.end
 
     def _course(self, fall: Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
         """How long it takes to nine tenths of the loss, and whether it slides."""

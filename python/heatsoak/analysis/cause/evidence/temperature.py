@@ -184,7 +184,7 @@ def _hottest_at_full_speed(view: StepView) -> float | None:
     free = np.ones(len(temp.t_s), dtype=bool)
     for drop in drops:
         # a sensor that lags still shows the time before a drop started or ended
-        free &= (temp.t_s < drop.onset_s) | (temp.t_s > drop.end_s + AT_SPEED_S)
+        free &= (temp.t_s < drop.onset_s) | (temp.t_s > drop.back_s + AT_SPEED_S)
     free &= temp.t_s <= view.throughput.duration_s
     readings = np.sort(temp.values[free])
     if not drops and (len(readings) == 0 or readings[-1] - readings[0] < WARMED_K):
