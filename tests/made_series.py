@@ -101,8 +101,8 @@ class Made:
         """The depth of a fall as it is defined, of the rates without noise."""
         t_s = np.arange(1, len(self.clean) + 1) * FINE_S
         before = self.clean[(t_s > start_s) & (t_s <= fall.onset_s + 1e-9)]
-        late = (t_s > max(fall.onset_s, fall.end_s - 60)) & (t_s <= fall.end_s + 1e-9)
-        return 1 - float(self.clean[late].mean() / (before.mean() if len(before) else FULL))
+        during = (t_s > fall.onset_s) & (t_s <= fall.end_s + 1e-9)
+        return 1 - float(self.clean[during].mean() / (before.mean() if len(before) else FULL))
 
 
 def wander(count: int, correlation: float, sigma: float, chance: np.random.Generator) -> Array:

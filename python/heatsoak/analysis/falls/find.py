@@ -236,8 +236,10 @@ class _Walk:
                     # it has fallen little by little
                     edge = edge if sinking is None else sinking
                     edge = min([edge, *self._lowered_before(base, start, level)])
+                is_unheld = held is None or sinking == base
                 swing = self._swing_at(piece)
-                return Fall(base, edge, start + below, 0, False, swing=swing), level
+                fall = Fall(base, edge, start + below, 0, False, is_unheld, swing=swing)
+                return fall, level
             held, mean = piece, float(np.mean(self._curve[start : piece.end]))
             if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-ONSET_LOSS):
                 # the fall has begun, though little is lost

@@ -28,6 +28,7 @@ class Fall:
 
     Attributes:
         edge: where the level begins to be left.
+        is_unheld: whether it is left since its begin: a burst or two may be all that is above.
         times: how often it was left.
         is_second: whether it was lowered already.
     """
@@ -37,6 +38,7 @@ class Fall:
     start: int
     end: int
     recovered: bool
+    is_unheld: bool = False
     times: int = 1
     swing: Swing | None = None
     is_second: bool = False
@@ -82,6 +84,9 @@ class Traced:
         # of what falls from the begin, the first seconds are the level
         until_s = max(onset_s, held_s + max(STALL_S, 2 * series.sampling_s))
         before = series.mean(held_s, until_s)
+        held_rates = series.between(held_s, until_s).values
+        if fall.is_unheld and len(held_rates):
+            before = min(before, float(np.median(held_rates)))
         if not np.isfinite(before):
             before = series.mean(begin_s, until_s)
         period_s = duty = None
