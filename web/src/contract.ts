@@ -163,13 +163,16 @@ export interface StepFindings {
  *
  * Attributes:
  *     onset_s: when 2 % of the level is lost, from the step's start.
- *     end_s: when throughput recovers, or the step's end.
- *     before_mb_s: mean from the step's start, or the last recovery, to the onset.
- *     during_mb_s: mean of the episode's last 60 s, or of all of it if it is shorter.
+ *     end_s: when throughput begins to recover, or the step's end.
+ *     before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
+ *         seconds, if it falls from the start.
+ *     during_mb_s: mean from the onset to the end.
+ *     lowest_mb_s: the lowest mean of any 5 s of it.
  *     before_iops: likewise, if no bytes were logged.
  *     before_lat_us: likewise, if only latencies were logged.
  *     direction: whether it is reads or writes that fell, if their sum does not show it.
  *     depth_pct: 1 - during / before, in percent; for latencies, of the rate that they permit.
+ *     depth_at_end_pct: the same of its last 60 s, as in Puget's published figures.
  *     confidence: how likely the named cause is right, 0 to 1; 0 where none is named.
  *     evidence: sentences for and against the cause; if it is unknown, for the likeliest two, and
  *         what would tell them apart.
@@ -187,12 +190,16 @@ export interface Episode {
   end_s: number;
   before_mb_s?: number | null;
   during_mb_s?: number | null;
+  lowest_mb_s?: number | null;
   before_iops?: number | null;
   during_iops?: number | null;
+  lowest_iops?: number | null;
   before_lat_us?: number | null;
   during_lat_us?: number | null;
+  lowest_lat_us?: number | null;
   direction?: ("read" | "write") | null;
   depth_pct: number;
+  depth_at_end_pct?: number;
   cause:
     | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
     | ("steady" | "unknown");
