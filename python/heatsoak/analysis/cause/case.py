@@ -90,10 +90,9 @@ class Case:
 
     @cached_property
     def late_c(self) -> float | None:
-        """The drive's mean temperature in the second half of the time around the onset; None if the
-        drop is too short."""
-        half_s = 0.5 * (self.drop.onset_s + self.around_s)
-        late = self.view.temp.between(half_s, self.around_s)
+        """The drive's mean temperature in the second half of the drop; None if it is too short."""
+        half_s = self.drop.onset_s + 0.5 * self.length_s
+        late = self.view.temp.between(half_s, self.drop.end_s)
         return float(np.mean(late)) if len(late) and self.length_s >= 10 else None
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:
