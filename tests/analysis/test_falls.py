@@ -251,9 +251,9 @@ ONSETS_AND_DEPTHS = [
     *(
         case(f"what stays low is a level however it moves there, at {s:g} s a sample",
              [line((100 * s, 1), (100 * s + 1e-6, 0.12), (120 * s, 0.32), (120 * s + 1e-6, 1))],
-             [fall(100 * s, s, end_s=(120 * s, 1.5 * s), depth=(depth, 0.02))],
+             [fall(100 * s, s, end_s=(120 * s, 1.5 * s), depth=(0.78, 0.02))],
              sigma=0.001, sampling_s=s, duration_s=300 * s)
-        for s, depth in [(1.0, 0.78), (5.0, 0.74)]
+        for s in (1.0, 5.0)
     ),
 ]  # fmt: skip
 
@@ -305,9 +305,9 @@ NONE = [
 SHAPES = [
     case("recovery ends a drop", [low((100, 200), to=0.6)],
          [fall(100, 0.6, recovered=True, end_s=(200, 0.6))]),
-    case("a slow recovery ends when throughput is back",
+    case("a slow recovery is over when throughput is back",
          [line((60, 1), (60.01, 0.5), (120, 0.5), (220, 1))],
-         [{"recovered": True, "end_s": (214, 8)}]),
+         [{"recovered": True, "back_s": (214, 8)}]),
     case("a fall that recovers in the last minute has fallen", [low((600, 870), to=0.47)],
          [fall(600, 2, recovered=True, end_s=(870, 2), depth=(0.53, 0.02))],
          duration_s=900, sampling_s=1.0, correlation=0.5),

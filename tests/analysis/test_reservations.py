@@ -56,11 +56,11 @@ def test_a_gap_in_a_log_of_ios_alone_is_one_too(tmp_path: Path) -> None:
         ),
         # two drives whose rows share their times
         (table([row for row in STEADY for _ in (0, 1)]), "cannot-tell", [["rate", "identity"]]),
-        # MB or more: idle, or not
+        # MB or more: idle, or not; and how busy it was is not logged
         (
             table([(second, 12, 40) for second in range(240)], "time_s,write speed,temp_c"),
             "cannot-tell",
-            [["unit"]],
+            [["unit"], ["rate"]],
         ),
     ],
 )

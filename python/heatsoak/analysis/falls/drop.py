@@ -67,10 +67,10 @@ class Drop:
 def joined(first: Drop, second: Drop) -> Drop:
     """Return `first` and the deeper fall `second`, which follows it or lies in it, as one drop.
 
-    Its end and what it ends at are those of the one that ends later; a drop's mean has that of one
-    that lies in it already. It is a slide only where both
-    are, and a cycle where either is. 90 % of the loss of both is reached within the second fall,
-    unless the first took that much already.
+    Its end and what it ends at are those of the one that ends later; its mean is over both, or the
+    first's where the second lies in that. It is a slide only where both are, and a cycle where
+    either is. 90 % of the loss of both is reached within the second fall, unless the first took
+    that much already.
     """
     last = second if second.end_s >= first.end_s else first
     lost = first.before - last.last

@@ -154,7 +154,7 @@ class Traced:
 
     def is_wander(self, drop: Drop, drops: list[Drop]) -> bool:
         """Return whether a small fall is the level's own movement: at times it rises as much."""
-        if max(drop.depth, drop.depth_at_end) >= _SMALL or not drop.recovered:
+        if drop.depth >= _SMALL or not drop.recovered:
             return False
         middles_s = 0.5 * (self.bins.edges_s[1:] + self.bins.edges_s[:-1])
         free = np.ones(len(middles_s))
