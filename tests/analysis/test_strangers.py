@@ -204,7 +204,7 @@ def test_a_drive_that_does_what_it_is_asked_is_steady(
 def test_of_a_drive_that_begins_slow_nothing_tells_whether_it_was_slowed(tmp_path: Path) -> None:
     findings = found_in(tmp_path, ramps_up, "write", table_of)
     assert named(findings) == {"unknown"}
-    assert "at its best" in findings.answer.sentence
+    assert "at best" in findings.answer.sentence
 
 
 @pytest.mark.parametrize("write", [table_of, hwinfo_of])

@@ -331,6 +331,8 @@ class StepFindings(_Findings):
             could turn the verdict round; None if neither.
         is_uneven: whether that is because it varied too much to have a level.
         hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
+        begun_slow: why it cannot be told whether a step without episodes was slow already when it
+            began; None if it was not.
     """
 
     step: str
@@ -348,6 +350,7 @@ class StepFindings(_Findings):
     slower_than_elsewhere_pct: float | None = None
     is_uneven: bool = False
     hot_from_start: str | None = None
+    begun_slow: str | None = None
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
     power_mean_w: float | None = None

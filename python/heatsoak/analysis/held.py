@@ -34,28 +34,21 @@ _QUARTILE = 0.3186 * math.sqrt(2)
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
-def not_held(series: Series, stalls: Sequence[Stall] = ()) -> str | None:
-    """Return why a step without falls does not show that it held its speed; None if it does.
+def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
+    """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
     noise explains, for `_MIN_LOSS_S` in all or at the end; where it did not swing regularly, which
     noise does not; and where noise would not hide such a loss. `stalls` are left out where they
-    are few.
+    are few. `what` is the series in the sentence: ``it``, ``its reads``, ``its writes``.
     """
     if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
-        series = _without(series, stalls)
+        series = series.without([(stall.begin_s, stall.end_s) for stall in stalls])
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:
         return "too little of it was measured to tell"
-    return _swing(bins, bin_s, series.unit) or _lower(series, bin_s)
-
-
-def _without(series: Series, stalls: Sequence[Stall]) -> Series:
-    moves = np.ones(len(series.t_s), dtype=bool)
-    for stall in stalls:
-        moves &= (series.t_s <= stall.begin_s) | (series.t_s - series.interval_s >= stall.end_s)
-    return Series(series.t_s[moves], series.interval_s[moves], series.values[moves], series.unit)
+    return _swing(bins, bin_s, series.unit, what) or _lower(series, bin_s, what)
 
 
 def _means(series: Series, bin_s: float) -> Array:
@@ -63,7 +56,7 @@ def _means(series: Series, bin_s: float) -> Array:
     return means[np.isfinite(means)]
 
 
-def _swing(bins: Array, bin_s: float, unit: str) -> str | None:
+def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
     """A line in the spectrum of bins (Fisher's test), as a sentence."""
     power = np.square(np.abs(np.fft.rfft(bins - np.mean(bins))[1:]))
     if len(power) < 4 or not np.any(power > 0):
@@ -78,12 +71,12 @@ def _swing(bins: Array, bin_s: float, unit: str) -> str | None:
         return None
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
-        f"from its start it swung from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
+        f"{what} swung from the start from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
         f"{format_number(period * bin_s, 2)} s, as under a governor or a load of its own"
     )
 
 
-def _lower(series: Series, bin_s: float) -> str | None:
+def _lower(series: Series, bin_s: float, what: str) -> str | None:
     """The windows below the others that cost most, or the noise that would hide them."""
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it
@@ -127,11 +120,12 @@ def _lower(series: Series, bin_s: float) -> str | None:
     if said is not None:
         level, low_s, high = said
         return (
-            f"it ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} of "
-            f"{format_duration(series.duration_s)}, and at {high:,.0f} at its best"
+            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} of "
+            f"{format_duration(series.duration_s)}, and at {high:,.0f} at best"
         )
     if hidden > _HIDDEN:
-        return f"its speed varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
+        speed = "its speed" if what == "it" else f"the speed of {what}"
+        return f"{speed} varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
     return None
 
 

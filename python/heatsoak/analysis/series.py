@@ -1,5 +1,6 @@
 """One step's throughput as a series, and how noisy it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -91,6 +92,13 @@ class Series:
         first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
         some = slice(first, last)
         return Series(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
+
+    def without(self, spans_s: Sequence[tuple[float, float]]) -> "Series":
+        """Return the part of which nothing lies in any span, each from begin to end."""
+        rest = np.ones(len(self.t_s), dtype=bool)
+        for begin_s, end_s in spans_s:
+            rest &= (self.t_s <= begin_s) | (self.t_s - self.interval_s >= end_s)
+        return Series(self.t_s[rest], self.interval_s[rest], self.values[rest], self.unit)
 
 
 def throughput(samples: pl.DataFrame, start_s: float) -> Series:

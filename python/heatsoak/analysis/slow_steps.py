@@ -156,18 +156,53 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     temps_c = view.temp.between(-math.inf, first_s)
     if len(temps_c) == 0 or float(np.min(temps_c)) < USUALLY_THROTTLING_C:
         return None
-    for other in others:
-        start_c = other.temp.at(0.0)
-        if (
-            start_c is not None
-            and start_c < USUALLY_THROTTLING_C
-            and alike(other.step, view.step)
-            and view.level >= FULL * other.level
-        ):
-            return None
+    if _is_full_speed(view, others, USUALLY_THROTTLING_C):
+        return None
     low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
     span = " to ".join(dict.fromkeys(f"{temp_c:.0f}" for temp_c in (low_c, high_c))) + " C"
     return f"it was at {span} from its first second, as hot as drives throttle at"
+
+
+def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
+    """Return why a step that held its speed may have been slow before; None if it was not.
+
+    It began at full speed if it began cool, or warmed while it held that, or ran as fast as another
+    step that began cool, as its link or as such drives are rated.
+    """
+    temps_c = view.temp.values
+    if len(temps_c) == 0:
+        is_shown, why = False, "no temperature tells whether it was slow before"
+    else:
+        is_shown = (
+            temps_c[0] < MIN_THROTTLING_C or float(np.max(temps_c)) >= temps_c[0] + HELD_WITHIN_K
+        )
+        why = f"it was at {temps_c[0]:.0f} C from the first, so whether it was slow before is open"
+    return None if is_shown or _is_full_speed(view, others, MIN_THROTTLING_C) else why
+
+
+def _is_full_speed(view: StepView, others: Sequence[StepView], cool_c: float) -> bool:
+    """Whether a step ran as fast as one of `others` that began cooler, its link or its rating."""
+    for other in others:
+        start_c = other.temp.at(0.0)
+        is_cool = start_c is not None and start_c < cool_c
+        if is_cool and alike(other.step, view.step) and view.level >= FULL * other.level:
+            return True
+    if view.throughput.unit != "mb_s":
+        return False
+    known, most = view.course.known, []
+    if view.course.link_ceiling_mb_s is not None:
+        most.append(NEAR_CEILING[0] * view.course.link_ceiling_mb_s[1])
+    if known is not None and known.kind == "model" and view.step.rw in _SEQUENTIAL:
+        drive = known.drive
+        most.append(FULL * (drive.read_mb_s if view.step.rw == "read" else drive.write_mb_s))
+    return any(view.level >= least for least in most)
+
+
+def counted_text(view: StepView) -> str | None:
+    """Return that the drive counted throttling in a step; None if it counted none."""
+    if not _is_counted(view):
+        return None
+    return "the drive's own throttling counters rose, however little of its speed that cost"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from heatsoak.analysis.held import not_held
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.slow_steps import (
     SlowStart,
+    begun_slow,
+    counted_text,
     faster_when_cooled,
     hot_from_the_start,
     limited_by_link,
@@ -133,17 +135,18 @@ def step_findings(
     )
     found = None if bound or waited or slow else faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
+    uneven = None if view.drops is None else _uneven(view, [case.drop for case, _ in judged])
+    own = None if episodes else counted_text(view)
     hot = None
     if not (bound or waited or slow or cooled or "thermal" in [one.cause for _, one in judged]):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
-    is_told = episodes or bound or waited or slow or cooled or hot or view.drops is None
-    uneven = None if is_told else not_held(view.throughput, view.stalls)
     # heat may be why, but no temperature tells
-    is_settled = cooled or episodes or hot or uneven or view.drops is None
+    is_settled = cooled or episodes or hot or uneven or own or view.drops is None
     untold = None if is_settled else found
     missing = slow[1].lost if slow else untold.lost_share if untold else None
     whys = (
+        own,
         bound,
         waited,
         slow and slow[1].reason(slow[2]),
@@ -155,7 +158,11 @@ def step_findings(
     verdict: Verdict = _costliest(judged)
     if view.drops is None or uneven or untold or (hot and not judged):
         verdict = "unknown"
-    if bound:
+    if own:
+        verdict = "thermal"
+    elif waited and uneven:
+        verdict, uneven = "limited-by-host", None
+    elif bound and not uneven:
         verdict = "limited-by-host"
     elif slow:
         verdict = slow[0]
@@ -173,11 +180,36 @@ def step_findings(
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
         hot_from_start=hot,
+        begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
+
+
+def _uneven(view: StepView, told: Sequence[Drop]) -> str | None:
+    """Why a step does not show that it held its speeds but for the drops that are told.
+
+    Reads and writes are asked as well, for a swing of one may be filled up by the other; and what
+    was held before, in and after a drop.
+    """
+    for part in (view, *view.by_direction()):
+        what = "it" if part.direction is None else f"its {part.direction}s"
+        series = part.throughput
+        spans_s = [(drop.begin_s, drop.end_s + series.sampling_s) for drop in told]
+        held = [series.without(spans_s)]
+        held += [
+            series.between(drop.onset_s + drop.fall_s + series.sampling_s, drop.end_s)
+            for drop in told
+            if drop.shape == "step"
+        ]
+        for some in held:
+            if told and float(np.sum(some.interval_s)) < MAX_STEADY_FALL_S:
+                continue
+            if why := not_held(some, part.stalls, what):
+                return why
+    return None
 
 
 def _lost(case: Case) -> float:
