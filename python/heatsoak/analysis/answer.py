@@ -119,15 +119,18 @@ def leaves_heat_open(step: StepFindings) -> bool:
     """Return whether a step may have been slowed by heat."""
     if step.hot_from_start is not None:
         return True
-    if not step.episodes:
-        was_cool = step.max_temp_c is not None and step.max_temp_c < MIN_THROTTLING_C
-        return step.verdict == "unknown" and step.is_long_enough and not was_cool
+    was_cool = step.max_temp_c is not None and step.max_temp_c < MIN_THROTTLING_C
+    if step.is_uneven or not step.episodes:
+        return step.is_unknown and not was_cool
     return any(
-        episode.cause == "unknown"
-        and episode.likelihoods.get("thermal", 1.0) >= _EXCLUDED
-        and (episode.temp_c_at_onset is None or episode.temp_c_at_onset >= MIN_THROTTLING_C)
-        for episode in step.episodes
+        episode.cause == "unknown" and not _was_too_cool(episode) for episode in step.episodes
     )
+
+
+def _was_too_cool(episode: Episode) -> bool:
+    """Whether a temperature excludes heat; without one nothing does."""
+    temp_c, share = episode.temp_c_at_onset, episode.likelihoods.get("thermal", 1.0)
+    return temp_c is not None and (temp_c < MIN_THROTTLING_C or share < _EXCLUDED)
 
 
 def _loss(step: StepFindings) -> float:
@@ -183,9 +186,10 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
             )
         said = [text for step in judged for text in step.why][:MAX_REASONS]
         next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
-        return Answer(
-            throttles="no", sentence=f"Does not throttle: {held}{hot}.", because=said, next=next_
-        )
+        begun = next((step.begun_slow for step in judged if step.begun_slow), None)
+        open_ = f"; {begun}" if begun else ""
+        sentence = f"Does not throttle: {held}{hot}{open_}."
+        return Answer(throttles="no", sentence=sentence, because=said, next=next_)
     step = max(fallen, key=_loss)
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)
     return Answer(
@@ -200,13 +204,14 @@ def _cause(episode: Episode) -> str:
     """The cause in words; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
         return CAUSE_WORDS[episode.cause]
-    return "not heat; " + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
+    not_heat = "not heat; " if _was_too_cool(episode) else ""
+    return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 
 def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
     step = max(unknown, key=_loss)
     worst = max(step.episodes, key=lambda episode: episode.depth_pct, default=None)
-    if worst is not None and step.hot_from_start is None:
+    if worst is not None and step.hot_from_start is None and not step.is_uneven:
         return Answer(
             throttles="cannot-tell",
             sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.",
@@ -216,7 +221,8 @@ def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
     why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
     later = ""
     if worst is not None:
-        later = f" Later {_fell(worst, 'it')}: {_cause(worst)}."
+        when = "Later" if step.hot_from_start else "Besides,"
+        later = f" {when} {_fell(worst, 'it')}: {_cause(worst)}."
     if step.is_uneven:
         more = "the drive's temperature and throttling counters, logged beside an even load,"
     else:

@@ -364,6 +364,11 @@ class StepFindings(_Findings):
         return self.why_unknown is None or self.is_uneven
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether its throughput was looked at, and nothing tells what slowed it or whether."""
+        return self.verdict == "unknown" and (self.is_long_enough or bool(self.episodes))
+
+    @property
     def throttles(self) -> bool:
         """Whether heat slowed it, in an episode or from the start."""
         return (

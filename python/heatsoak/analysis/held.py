@@ -120,8 +120,8 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
     if said is not None:
         level, low_s, high = said
         return (
-            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} of "
-            f"{format_duration(series.duration_s)}, and at {high:,.0f} at best"
+            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} "
+            f"of {format_duration(series.duration_s)}, and at {high:,.0f} at best"
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"

@@ -4,8 +4,8 @@ from typing import Literal
 
 from heatsoak.analysis.findings import RecordingFindings, StepFindings
 
-#: What is not to happen: that a step throttles or may have, that nothing tells whether it does, or
-#: either of them and any fall of throughput.
+#: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or
+#: nothing tells whether the drive throttles, or either of them and any fall of throughput.
 Forbidden = Literal["throttle", "unknown", "any"]
 
 
@@ -21,8 +21,12 @@ def why_failed(
         falls = forbidden == "any" and step.episodes
         if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
             reasons.append(f"{step.step} {what_happened(step)}")
-    if forbidden in ("unknown", "any") and found.answer.throttles == "cannot-tell":
-        reasons.append("nothing tells whether it throttles")
+    if forbidden in ("unknown", "any"):
+        if found.answer.throttles == "cannot-tell":
+            reasons.append("nothing tells whether it throttles")
+        unknown = [step.step for step in found.steps if step.is_unknown]
+        if unknown:
+            reasons.append(f"nothing tells what slowed {', '.join(unknown)}, or whether it did")
     return reasons
 
 

@@ -27,6 +27,8 @@ from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
+#: Causes under which throughput is even.
+_LEVEL = ("write-cache", "limited-by-host")
 
 
 def judged_drops(
@@ -135,10 +137,13 @@ def step_findings(
     )
     found = None if bound or waited or slow else faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
-    uneven = None if view.drops is None else _uneven(view, [case.drop for case, _ in judged])
+    is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
     own = None if episodes else counted_text(view)
+    uneven = None
+    if view.drops is not None and not (is_heat or own):
+        uneven = _uneven(view, judged)
     hot = None
-    if not (bound or waited or slow or cooled or "thermal" in [one.cause for _, one in judged]):
+    if not (bound or waited or slow or is_heat or own):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
     # heat may be why, but no temperature tells
@@ -188,12 +193,13 @@ def step_findings(
     )
 
 
-def _uneven(view: StepView, told: Sequence[Drop]) -> str | None:
+def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | None:
     """Why a step does not show that it held its speeds but for the drops that are told.
 
     Reads and writes are asked as well, for a swing of one may be filled up by the other; and what
-    was held before, in and after a drop.
+    was held before and after a drop, and in one whose cause leaves a level.
     """
+    told = [case.drop for case, _ in judged]
     for part in (view, *view.by_direction()):
         what = "it" if part.direction is None else f"its {part.direction}s"
         series = part.throughput
@@ -201,8 +207,8 @@ def _uneven(view: StepView, told: Sequence[Drop]) -> str | None:
         held = [series.without(spans_s)]
         held += [
             series.between(drop.onset_s + drop.fall_s + series.sampling_s, drop.end_s)
-            for drop in told
-            if drop.shape == "step"
+            for drop, cause in ((case.drop, judgement.cause) for case, judgement in judged)
+            if drop.shape == "step" and cause in _LEVEL
         ]
         for some in held:
             if told and float(np.sum(some.interval_s)) < MAX_STEADY_FALL_S:

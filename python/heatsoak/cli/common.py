@@ -55,8 +55,9 @@ FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it does "
-        "(unknown), or for both and any fall of throughput (any).",
+        help="Exit 1 if a step throttles or may have (throttle), if a step's verdict is unknown or "
+        "nothing tells whether it throttles (unknown), or for both and any fall of throughput "
+        "(any).",
     ),
 ]
 FailBelowOption = Annotated[
