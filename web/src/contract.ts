@@ -132,6 +132,10 @@ export interface RecordingFindings {
  *         could turn the verdict round; None if neither.
  *     is_uneven: whether that is because it varied too much to have a level.
  *     hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
+ *     excludes_heat: whether heat did not slow it, by its temperature or the drive's own word,
+ *         even where nothing tells what did.
+ *     begun_slow: why it cannot be told whether a step without episodes was slow already when it
+ *         began; None if it was not.
  */
 export interface StepFindings {
   step: string;
@@ -151,6 +155,8 @@ export interface StepFindings {
   slower_than_elsewhere_pct?: number | null;
   is_uneven?: boolean;
   hot_from_start?: string | null;
+  excludes_heat?: boolean;
+  begun_slow?: string | null;
   cpu_us_per_io?: number | null;
   cpu_core_pct?: number | null;
   power_mean_w?: number | null;
@@ -182,6 +188,8 @@ export interface StepFindings {
  *     duty: the low share of a period.
  *     oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
  *     recovered: whether throughput recovered before the step's end.
+ *     excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
+ *         to the load, even where the cause is unknown.
  *     sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
  *         slows down for a heat that is not there.
  */
@@ -212,6 +220,7 @@ export interface Episode {
   fall_s?: number;
   duty?: number | null;
   oscillates: boolean;
+  excludes_heat?: boolean;
   sensor_locked_up?: boolean;
   period_s: number | null;
   recovered: boolean;

@@ -111,26 +111,15 @@ def _badness(recording: RecordingFindings) -> float:
     return max(map(loss, recording.steps), default=0.0)
 
 
-#: Below this probability heat is excluded, even if the cause is unknown.
-_EXCLUDED = 0.02
-
-
 def leaves_heat_open(step: StepFindings) -> bool:
     """Return whether a step may have been slowed by heat."""
     if step.hot_from_start is not None:
         return True
-    was_cool = step.max_temp_c is not None and step.max_temp_c < MIN_THROTTLING_C
     if step.is_uneven or not step.episodes:
-        return step.is_unknown and not was_cool
+        return step.is_unknown and not step.excludes_heat
     return any(
-        episode.cause == "unknown" and not _was_too_cool(episode) for episode in step.episodes
+        episode.cause == "unknown" and not episode.excludes_heat for episode in step.episodes
     )
-
-
-def _was_too_cool(episode: Episode) -> bool:
-    """Whether a temperature excludes heat; without one nothing does."""
-    temp_c, share = episode.temp_c_at_onset, episode.likelihoods.get("thermal", 1.0)
-    return temp_c is not None and (temp_c < MIN_THROTTLING_C or share < _EXCLUDED)
 
 
 def _loss(step: StepFindings) -> float:
@@ -204,7 +193,7 @@ def _cause(episode: Episode) -> str:
     """The cause in words; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
         return CAUSE_WORDS[episode.cause]
-    not_heat = "not heat; " if _was_too_cool(episode) else ""
+    not_heat = "not heat; " if episode.excludes_heat else ""
     return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 

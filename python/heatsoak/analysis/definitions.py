@@ -24,5 +24,7 @@ SAME_ONSET_RATIO = 1.1
 MIN_THROTTLING_C = 55.0
 #: Most drives throttle at this temperature or above, as they report it.
 USUALLY_THROTTLING_C = 70.0
+#: A reported temperature that moves less under a load does not show its heat.
+MIN_RISE_K = 5.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3

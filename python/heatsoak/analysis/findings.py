@@ -172,6 +172,8 @@ class Episode(_Findings):
         duty: the low share of a period.
         oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
         recovered: whether throughput recovered before the step's end.
+        excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
+            to the load, even where the cause is unknown.
         sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
             slows down for a heat that is not there.
     """
@@ -198,6 +200,7 @@ class Episode(_Findings):
     fall_s: float = 0.0
     duty: float | None = None
     oscillates: bool
+    excludes_heat: bool = False
     sensor_locked_up: bool = False
     period_s: float | None
     recovered: bool
@@ -331,6 +334,8 @@ class StepFindings(_Findings):
             could turn the verdict round; None if neither.
         is_uneven: whether that is because it varied too much to have a level.
         hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
+        excludes_heat: whether heat did not slow it, by its temperature or the drive's own word,
+            even where nothing tells what did.
         begun_slow: why it cannot be told whether a step without episodes was slow already when it
             began; None if it was not.
     """
@@ -350,6 +355,7 @@ class StepFindings(_Findings):
     slower_than_elsewhere_pct: float | None = None
     is_uneven: bool = False
     hot_from_start: str | None = None
+    excludes_heat: bool = False
     begun_slow: str | None = None
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None

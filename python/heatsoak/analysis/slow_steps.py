@@ -13,6 +13,7 @@ from heatsoak.analysis.definitions import MIN_THROTTLING_C, RECOVERED, USUALLY_T
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.view import StepView, other_cooling
+from heatsoak.recording.columns import throttle_statuses
 from heatsoak.units import format_number
 
 #: Packet headers and acknowledgements take part of a link's capacity.
@@ -145,6 +146,13 @@ def _is_counted(view: StepView) -> bool:
     return any(len(values) > 1 and values[-1] > values[0] for values in tracks)
 
 
+def never_throttled(view: StepView) -> bool:
+    """Whether it stayed too cool for that, or the drive's own status said so throughout."""
+    if view.max_temp_c is not None and view.max_temp_c < MIN_THROTTLING_C:
+        return True
+    return bool(throttle_statuses(view.columns("throttle_"))) and not _is_counted(view)
+
+
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
     """Return why a step may have been throttled from its first sample on; None if nothing says so.
 
@@ -181,21 +189,22 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
 
 
 def _is_full_speed(view: StepView, others: Sequence[StepView], cool_c: float) -> bool:
-    """Whether a step ran as fast as one of `others` that began cooler, its link or its rating."""
+    """Whether a step ran as fast as its link, its rating, or one of `others` that began cooler."""
+    if view.throughput.unit == "mb_s":
+        known, most = view.course.known, []
+        if view.course.link_ceiling_mb_s is not None:
+            most.append(NEAR_CEILING[0] * view.course.link_ceiling_mb_s[1])
+        if known is not None and known.kind == "model" and view.step.rw in _SEQUENTIAL:
+            drive = known.drive
+            most.append(FULL * (drive.read_mb_s if view.step.rw == "read" else drive.write_mb_s))
+        if any(view.level >= least for least in most):
+            return True
     for other in others:
         start_c = other.temp.at(0.0)
         is_cool = start_c is not None and start_c < cool_c
         if is_cool and alike(other.step, view.step) and view.level >= FULL * other.level:
             return True
-    if view.throughput.unit != "mb_s":
-        return False
-    known, most = view.course.known, []
-    if view.course.link_ceiling_mb_s is not None:
-        most.append(NEAR_CEILING[0] * view.course.link_ceiling_mb_s[1])
-    if known is not None and known.kind == "model" and view.step.rw in _SEQUENTIAL:
-        drive = known.drive
-        most.append(FULL * (drive.read_mb_s if view.step.rw == "read" else drive.write_mb_s))
-    return any(view.level >= least for least in most)
+    return False
 
 
 def counted_text(view: StepView) -> str | None:

@@ -9,7 +9,12 @@ import polars as pl
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
-from heatsoak.analysis.definitions import MAX_STEADY_FALL_S, MAX_STEADY_LOSS
+from heatsoak.analysis.definitions import (
+    MAX_STEADY_FALL_S,
+    MAX_STEADY_LOSS,
+    MIN_RISE_K,
+    MIN_THROTTLING_C,
+)
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.held import not_held
@@ -21,6 +26,7 @@ from heatsoak.analysis.slow_steps import (
     faster_when_cooled,
     hot_from_the_start,
     limited_by_link,
+    never_throttled,
     slow_start,
 )
 from heatsoak.analysis.view import StepView
@@ -29,6 +35,10 @@ from heatsoak.analysis.view import StepView
 _ONCE = ("write-cache", "spare-area")
 #: Causes under which throughput is even.
 _LEVEL = ("write-cache", "limited-by-host")
+#: What drives say where they do not throttle.
+_DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
+#: Below this probability heat is excluded, even if the cause is unknown.
+_EXCLUDED = 0.02
 
 
 def judged_drops(
@@ -78,8 +88,24 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
         recovered=drop.recovered,
         written_gb_at_onset=view.written_gb(drop.onset_s),
         temp_c_at_onset=case.onset_c,
+        excludes_heat=_excludes_heat(case, judgement),
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
+
+
+def _excludes_heat(case: Case, judgement: Judgement) -> bool:
+    """Whether it was not heat, whatever else it was.
+
+    That takes the drive's own word, or a temperature that answers to the load: one that stands
+    still under it is not what a governor follows.
+    """
+    is_unlikely = judgement.shares["thermal"] < _EXCLUDED
+    temps_c, onset_c = case.view.temp.values, case.onset_c
+    if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
+        return True
+    if onset_c is None or np.ptp(temps_c) < MIN_RISE_K:
+        return False
+    return onset_c < MIN_THROTTLING_C or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
@@ -185,6 +211,7 @@ def step_findings(
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
         hot_from_start=hot,
+        excludes_heat=never_throttled(view),
         begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,

@@ -157,10 +157,10 @@ def cost_of(recording: Recording, view: StepView) -> Cost | None:
     for event in reversed(recording.events):
         if event.kind == "step-end" and event.step == view.step.name:
             cpu_s = event.data.get("load_cpu_s")
-            ios = totals(view).ios
-            if not isinstance(cpu_s, int | float) or not ios or view.duration_s <= 0:
+            if not isinstance(cpu_s, int | float) or view.duration_s <= 0:
                 return None
-            return Cost(float(cpu_s), ios, view.duration_s)
+            ios = totals(view).ios
+            return Cost(float(cpu_s), ios, view.duration_s) if ios else None
     return None
 
 

@@ -7,14 +7,12 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted_it, counter_columns
-from heatsoak.analysis.definitions import MIN_THROTTLING_C
+from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording.columns import TEMPERATURES
 
-#: A sensor that moved less than this before the onset does not show the heat.
-MIN_RISE_K = 5.0
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
 #: Under a governor a temperature stays this close to where throttling began.
