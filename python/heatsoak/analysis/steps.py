@@ -164,9 +164,9 @@ def step_findings(
     found = None if bound or waited or slow else faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
     is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
-    own = None if episodes else counted_text(view)
+    own = None if episodes or slow else counted_text(view)
     uneven = None
-    if view.drops is not None and not (is_heat or own):
+    if view.drops is not None and not (is_heat or own or slow):
         uneven = _uneven(view, judged)
     hot = None
     if not (bound or waited or slow or is_heat or own):
