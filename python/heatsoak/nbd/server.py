@@ -38,19 +38,23 @@ def serve_export(
     """
     _check(socket)
     nbdkit, plugin = find_nbdkit(), find_plugin()
-    inputs = {} if sensors is None else write_tree(sensors, export)
     truth = None if sensors is None else sensors / TRUTH
-    with tempfile.TemporaryDirectory(prefix="heatsoak-nbd-") as own:
+    with (
+        tempfile.TemporaryDirectory(prefix="heatsoak-nbd-") as own,
+        contextlib.ExitStack() as unless_served,
+    ):
+        inputs = {} if sensors is None else write_tree(sensors, export)
+        unless_served.callback(_remove_tree, sensors)
         config, pid = Path(own, "drive.json"), Path(own, "pid")
-        config.write_text(export.plugin_config(inputs, truth), "utf-8")
+        try:
+            config.write_text(export.plugin_config(inputs, truth), "utf-8")
+        except OSError as error:
+            raise ToolError(f"{config}: cannot be written: {error.strerror}") from error
         words = [nbdkit, "--foreground", "--exit-with-parent", f"--threads={_IN_FLIGHT}"]
         words += [f"--pidfile={pid}", f"--unix={socket}", str(plugin), f"drive={config}"]
         with _running(words, socket) as server:
-            try:
-                server.wait_until_ready([pid, *inputs.values()])
-            except BaseException:
-                _remove_tree(sensors)
-                raise
+            server.wait_until_ready([pid, *inputs.values()])
+            unless_served.pop_all()
             with contextlib.suppress(KeyboardInterrupt):
                 ready()
                 server.wait()
