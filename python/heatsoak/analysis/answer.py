@@ -175,9 +175,14 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
             )
         said = [text for step in judged for text in step.why][:MAX_REASONS]
         next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
-        begun = next((step.begun_slow for step in judged if step.begun_slow), None)
-        open_ = f"; {begun}" if begun else ""
-        sentence = f"Does not throttle: {held}{hot}{open_}."
+        open_ = [step.begun_slow for step in judged if step.begun_slow][:1]
+        warming = [step for step in judged if step.still_warming_k is not None]
+        if warming:
+            hottest = max(warming, key=lambda step: step.max_temp_c or 0.0)
+            end = f"{hottest.still_warming_k:.0f} K in {format_duration(hottest.duration_s / 3)}"
+            open_.append(f"{_named(hottest)} was still warming at its end, by {end}")
+            next_ = "a longer load would show whether it throttles when it is hotter"
+        sentence = f"Does not throttle: {'; '.join([f'{held}{hot}', *open_])}."
         return Answer(throttles="no", sentence=sentence, because=said, next=next_)
     step = max(fallen, key=_loss)
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)

@@ -325,6 +325,8 @@ class StepFindings(_Findings):
             recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
         rounds: the name of the rounds that it belongs to; `round` is the number of its round.
         start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+        still_warming_k: how much it still warmed in the last third; None where that was next to
+            nothing, or without a temperature.
         slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
             cooling; None if no other run shows that.
         slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
@@ -346,6 +348,7 @@ class StepFindings(_Findings):
     mean_mb_s: float | None
     start_temp_c: float | None
     max_temp_c: float | None = None
+    still_warming_k: float | None = None
     verdict: Verdict
     episodes: list[Episode]
     consistency: Consistency | None

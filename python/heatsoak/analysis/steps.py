@@ -14,6 +14,7 @@ from heatsoak.analysis.definitions import (
     MAX_STEADY_LOSS,
     MIN_RISE_K,
     MIN_THROTTLING_C,
+    STILL_WARMING_K,
 )
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
@@ -206,6 +207,7 @@ def step_findings(
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
         max_temp_c=view.max_temp_c,
+        still_warming_k=_still_warming_k(view),
         verdict=verdict,
         why=[text for text in whys if text],
         why_unknown=uneven or _why_unknown(view),
@@ -218,6 +220,21 @@ def step_findings(
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
+
+
+def _still_warming_k(view: StepView) -> float | None:
+    """How much a step warmed in its last third, to its highest; None for next to nothing."""
+    end_s = view.duration_s
+    before, last = (
+        view.temp.between(from_share * end_s, to_share * end_s)
+        for from_share, to_share in ((0.6, 0.7), (0.9, 1.0))
+    )
+    if not (len(before) and len(last)):
+        return None
+    last_c = float(np.median(last))
+    warmed_k = last_c - float(np.median(before))
+    is_highest = view.max_temp_c is not None and last_c >= view.max_temp_c - STILL_WARMING_K
+    return warmed_k if is_highest and warmed_k >= STILL_WARMING_K else None
 
 
 def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | None:
