@@ -162,7 +162,11 @@ STEADY: Rates = (np.ones(3000), None)
 @pytest.mark.parametrize(
     ("temps_c", "throttles", "said"),
     [
-        ((35, 62), "no", "at 62 C at most; 'load' was still warming at its end, by 8 K in 2 min."),
+        (
+            (35, 62),
+            "no",
+            "at 62 C at most; the drive was still warming when 'load' ended, by 8 K in 2 min.",
+        ),
         ((62, 63), "no", "it was at 62 C from the first, so whether it was slow before is open."),
         (None, "no", "no temperature tells whether it was slow before."),
         ((74, 76), "cannot-tell", "as hot as drives throttle at."),

@@ -180,7 +180,7 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
         if warming:
             hottest = max(warming, key=lambda step: step.max_temp_c or 0.0)
             end = f"{hottest.still_warming_k:.0f} K in {format_duration(hottest.duration_s / 3)}"
-            open_.append(f"{_named(hottest)} was still warming at its end, by {end}")
+            open_.append(f"the drive was still warming when {_named(hottest)} ended, by {end}")
             next_ = "a longer load would show whether it throttles when it is hotter"
         sentence = f"Does not throttle: {'; '.join([f'{held}{hot}', *open_])}."
         return Answer(throttles="no", sentence=sentence, because=said, next=next_)
