@@ -519,7 +519,13 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
 @needs_fio
 @pytest.mark.slow
 def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_path: Path) -> None:
-    recording = on_disk(REAL.format(runtime="16s", beside="8s", end=""), tmp_path)
+    for attempt in "abc":
+        (tmp_path / attempt).mkdir()
+        recording = on_disk(REAL.format(runtime="16s", beside="8s", end=""), tmp_path / attempt)
+        # where others leave the disk less than what falls away, nothing falls
+        rates = recording.samples(["t_s", "write_bw_mb_s"]).drop_nulls()
+        if rates.filter(rates["t_s"] < 7)["write_bw_mb_s"].median() > 30:
+            break
     assert begun(recording) == ["load", "again"]
     told = re.fullmatch(
         r"probe: 'load' fell by (\d+) % after .*", begin_of(recording, "again").text

@@ -152,7 +152,7 @@ def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(
     ]
     onset, depth = rows
     assert onset["simulated"] == min(episode.onset_s for episode in episodes)
-    assert depth["simulated"] == max(episode.depth_pct for episode in episodes)
+    assert depth["simulated"] == max(episode.depth_at_end_pct for episode in episodes)
     assert (onset["published"], onset["tolerance"]) == ([7, 7], 1.75)
     assert (depth["published"], depth["tolerance"]) == ([76, 76], 4)
     for row in rows:
