@@ -8,6 +8,7 @@ import polars as pl
 
 from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log
+from heatsoak.recording.columns import schema_of
 
 #: The column of a recording.
 OTHER_DRIVES = "other_drives_mb_s"
@@ -50,4 +51,4 @@ def _beside(log: Log, moved: Iterable[tuple[Array, Array]]) -> Log:
         return log
     column = seen.select("t_s").with_columns(pl.Series(OTHER_DRIVES, others, nan_to_null=True))
     samples = log.samples.join(column, on="t_s", how="left", maintain_order="left")
-    return replace(log, samples=samples)
+    return replace(log, samples=samples.select(schema_of(samples.columns)))
