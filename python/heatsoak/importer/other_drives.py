@@ -51,4 +51,4 @@ def _beside(log: Log, moved: Iterable[tuple[Array, Array]]) -> Log:
         return log
     column = seen.select("t_s").with_columns(pl.Series(OTHER_DRIVES, others, nan_to_null=True))
     samples = log.samples.join(column, on="t_s", how="left", maintain_order="left")
-    return replace(log, samples=samples.select(schema_of(samples.columns)))
+    return replace(log, samples=samples.select(*schema_of(samples.columns)))
