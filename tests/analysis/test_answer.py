@@ -63,7 +63,7 @@ WALK = noisy(np.repeat(CHANCE.uniform(50, 2700, 60), 30), 0.3)
         pytest.param({**HELD, "temp_c": arriving(52)}, "no",
                      ["Does not throttle: it held its speed, at 52 C at most."], id="it holds"),
         pytest.param({**HELD, "temp_c": arriving(66, 1800.0)}, "no",
-                     ["the drive was still warming when 'reads' ended, by 8 K in 10 min."],
+                     ["the drive was still warming when 'reads' ended, by 8 K in the last third."],
                      id="it holds, and is not as hot yet as it will be"),
         pytest.param({"read_mb_s": DIPPED}, "no", [], id="one short dip in half an hour"),
         pytest.param({**SLOW_LOAD, "temp_c": COOLING_C}, "cannot-tell",
@@ -76,6 +76,9 @@ WALK = noisy(np.repeat(CHANCE.uniform(50, 2700, 60), 30), 0.3)
                       "thm_temp1_total_time": np.maximum(T_S - 300, 0.0)}, "yes", [],
                      id="it counts its throttling"),
         pytest.param({**FELL, "temp_c": arriving(45)}, "cannot-tell or no", [], id="it was cool"),
+        *(pytest.param({**columns, "temp_c": np.full(len(T_S), 37.0)}, "cannot-tell", [],
+                       id=f"cool by a sensor that stands still, {name}")
+          for name, columns in (("a fall", FELL), ("uneven", {"read_mb_s": WALK}))),
         # a drive governs below the limit that it states, and counts no minutes above it
         pytest.param({**FELL, "temp_c": arriving(78),
                       "throttle_time_s.warning": np.full(len(T_S), 600.0)}, "yes", [],

@@ -165,7 +165,7 @@ STEADY: Rates = (np.ones(3000), None)
         (
             (35, 62),
             "no",
-            "still warming when 'load' ended, by 8 K in 2 min.",
+            "still warming when 'load' ended, by 8 K in the last third.",
         ),
         ((62, 63), "no", "it was at 62 C from the first, so whether it was slow before is open."),
         (None, "no", "no temperature tells whether it was slow before."),

@@ -126,7 +126,7 @@ def _kinds() -> Iterator[tuple[str, str, str | bytes, set[str], str]]:
         for host in ("h1", "h2")
     )
     yield "C", "ansible", both, {"no"}, "any of 2 recordings"
-    # work that is no load that can be judged
+    # activity that is too light, too short or too patchy to judge as a load
     yield "D", "bursts", _writes(lambda t: 900 * (t % 20 < 5)), {"cannot-tell"}, "bursts"
     holes = _table("bytes_written", lambda t: f"{int(1e12 + t * 8e8)}" if t % 4 == 0 else "")
     yield "D", "holes in a counter", holes, {"no"}, "held its speed"

@@ -161,6 +161,8 @@ def _what_heat_did(step: StepFindings) -> str:
 def _does_not(judged: Sequence[StepFindings]) -> Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
     hot = f", at {max(temps_c):.0f} C at most" if temps_c else ""
+    warming = _still_warming(judged)
+    longer = "a longer load would show whether it throttles when it is hotter" if warming else None
     fallen = [step for step in judged if step.episodes]
     if not fallen:
         steps = "it" if len(judged) == 1 else f"each of {len(judged)} steps"
@@ -169,28 +171,34 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
         if bound:
             return Answer(
                 throttles="no",
-                sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}.",
+                sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
                 because=list(bound[0].why[:MAX_REASONS]),
                 next=_ADVICE["limited-by-host"],
             )
         said = [text for step in judged for text in step.why][:MAX_REASONS]
         next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
-        open_ = [step.begun_slow for step in judged if step.begun_slow][:1]
-        warming = [step for step in judged if step.still_warming_k is not None]
-        if warming:
-            hottest = max(warming, key=lambda step: step.max_temp_c or 0.0)
-            end = f"{hottest.still_warming_k:.0f} K in {format_duration(hottest.duration_s / 3)}"
-            open_.append(f"the drive was still warming when {_named(hottest)} ended, by {end}")
-            next_ = "a longer load would show whether it throttles when it is hotter"
-        sentence = f"Does not throttle: {'; '.join([f'{held}{hot}', *open_])}."
-        return Answer(throttles="no", sentence=sentence, because=said, next=next_)
+        begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
+        sentence = f"Does not throttle: {held}{hot}{begun}{warming}."
+        return Answer(throttles="no", sentence=sentence, because=said, next=longer or next_)
     step = max(fallen, key=_loss)
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)
     return Answer(
         throttles="no",
-        sentence=f"Does not throttle, but {_fell(worst, _named(step))}: {_cause(worst)}.",
+        sentence=f"Does not throttle, but {_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
         because=_reasons(worst),
         next=_ADVICE.get(worst.cause) or _probe(worst),
+    )
+
+
+def _still_warming(judged: Sequence[StepFindings]) -> str:
+    """What the hottest step that was still warming leaves open, for the end of a sentence."""
+    warming = [step for step in judged if step.still_warming_k is not None]
+    if not warming:
+        return ""
+    step = max(warming, key=lambda step: step.max_temp_c or 0.0)
+    return (
+        f"; the drive was still warming when {_named(step)} ended, by {step.still_warming_k:.0f} K "
+        "in the last third"
     )
 
 

@@ -26,7 +26,7 @@ MIN_THROTTLING_C = 55.0
 USUALLY_THROTTLING_C = 70.0
 #: A reported temperature that moves less under a load does not show its heat.
 MIN_RISE_K = 5.0
-#: A drive that still warms by so much in a step's last third has not shown what it comes to.
-STILL_WARMING_K = 3.0
+#: A temperature this close to another is held there: sensors round to a kelvin, and lag.
+HELD_WITHIN_K = 3.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3

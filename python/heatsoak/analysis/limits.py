@@ -26,7 +26,9 @@ def why_failed(
             reasons.append("nothing tells whether it throttles")
         unknown = [step.step for step in found.steps if step.is_unknown]
         if unknown:
-            reasons.append(f"nothing tells what slowed {', '.join(unknown)}, or whether it did")
+            reasons.append(
+                f"nothing tells what slowed {', '.join(unknown)}, or whether anything did"
+            )
     return reasons
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from heatsoak.analysis.copies import lone_side_note
-from heatsoak.analysis.definitions import MIN_RISE_K
+from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_RISE_K
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
@@ -32,8 +32,6 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         )
 
 
-#: A temperature this close to its maximum counts as held there.
-HELD_WITHIN_K = 3.0
 #: Held for less time than this, it may just have been passing.
 MIN_HELD_S = 60.0
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import FULL, alike
 from heatsoak.analysis.cause.evidence.counters import counter_columns
-from heatsoak.analysis.definitions import MIN_THROTTLING_C, RECOVERED, USUALLY_THROTTLING_C
+from heatsoak.analysis.definitions import (
+    HELD_WITHIN_K,
+    MIN_RISE_K,
+    MIN_THROTTLING_C,
+    RECOVERED,
+    USUALLY_THROTTLING_C,
+)
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.view import StepView, other_cooling
@@ -46,8 +52,6 @@ def limited_by_link(view: StepView) -> str | None:
     )
 
 
-#: A governor holds a drive this close to the temperature at which it held it before.
-HELD_WITHIN_K = 3.0
 #: Sequential loads run at about the same speed in blocks of any usual size.
 _SEQUENTIAL = ("read", "write")
 #: The time at the end of the earlier load over which its temperature is taken.
@@ -148,9 +152,14 @@ def _is_counted(view: StepView) -> bool:
 
 def never_throttled(view: StepView) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    if view.max_temp_c is not None and view.max_temp_c < MIN_THROTTLING_C:
+    if shows_heat(view) and float(np.max(view.temp.values)) < MIN_THROTTLING_C:
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not _is_counted(view)
+
+
+def shows_heat(view: StepView) -> bool:
+    """Whether the temperature answers to the load: a governor follows none that stands still."""
+    return len(view.temp.values) > 0 and bool(np.ptp(view.temp.values) >= MIN_RISE_K)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:

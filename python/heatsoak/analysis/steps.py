@@ -10,11 +10,10 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import (
+    HELD_WITHIN_K,
     MAX_STEADY_FALL_S,
     MAX_STEADY_LOSS,
-    MIN_RISE_K,
     MIN_THROTTLING_C,
-    STILL_WARMING_K,
 )
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
@@ -28,6 +27,7 @@ from heatsoak.analysis.slow_steps import (
     hot_from_the_start,
     limited_by_link,
     never_throttled,
+    shows_heat,
     slow_start,
 )
 from heatsoak.analysis.view import StepView
@@ -97,16 +97,14 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
 def _excludes_heat(case: Case, judgement: Judgement) -> bool:
     """Whether it was not heat, whatever else it was.
 
-    That takes the drive's own word, or a temperature that answers to the load: one that stands
-    still under it is not what a governor follows.
+    That takes the drive's own word, or a temperature that shows the heat.
     """
     is_unlikely = judgement.shares["thermal"] < _EXCLUDED
-    temps_c, onset_c = case.view.temp.values, case.onset_c
     if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
         return True
-    if onset_c is None or np.ptp(temps_c) < MIN_RISE_K:
+    if case.onset_c is None or not shows_heat(case.view):
         return False
-    return onset_c < MIN_THROTTLING_C or is_unlikely
+    return case.onset_c < MIN_THROTTLING_C or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
@@ -233,8 +231,8 @@ def _still_warming_k(view: StepView) -> float | None:
         return None
     last_c = float(np.median(last))
     warmed_k = last_c - float(np.median(before))
-    is_highest = view.max_temp_c is not None and last_c >= view.max_temp_c - STILL_WARMING_K
-    return warmed_k if is_highest and warmed_k >= STILL_WARMING_K else None
+    is_highest = view.max_temp_c is not None and last_c >= view.max_temp_c - HELD_WITHIN_K
+    return warmed_k if is_highest and warmed_k >= HELD_WITHIN_K else None
 
 
 def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | None:

@@ -19,7 +19,8 @@ class Drop:
         end_s: where it begins to come back, where a deeper drop begins, or the last sample.
         back_s: where it is back; the end, if it does not come back.
         before: the mean from the step's begin or the last recovery to the onset; the level that
-            it fell from for a drop inside another; of the first seconds for a fall from the begin.
+            it fell from for a drop inside another; the mean of the first seconds for a fall that
+            starts with the step.
         during: the mean from the onset to the end.
         lowest: the lowest mean over `HELD_S`; that of the drop where it is shorter.
         last: the mean of the drop's last `LAST_S`, or of all of it where it is shorter.

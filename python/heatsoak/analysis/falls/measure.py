@@ -14,7 +14,7 @@ from heatsoak.analysis.series import Array, Series
 
 #: What is back within so long was a stall, and no fall.
 STALL_S = 4.0
-#: What falls from the begin fell from what its first samples were, for so long at least.
+#: A fall that starts with the step is measured from the mean of at least its first second.
 _FIRST_S = 1.0
 #: A second fall takes at least this share of what the first had come to.
 SECOND_FALL = 0.08
@@ -83,7 +83,7 @@ class Traced:
         onset_s, bend_s = onset_of(series, bins, noise, around_s)
         onset_s = min(max(onset_s, begin_s), end_s)
         held_s = max(begin_s, onset_s - LAST_S) if fall.is_second else begin_s
-        # of what falls from the begin, the first seconds are the level
+        # a fall that starts with the step has no level before it but its first samples
         until_s = max(onset_s, held_s + max(_FIRST_S, 2 * series.sampling_s))
         before = series.mean(held_s, until_s)
         held_rates = series.between(held_s, until_s).values

@@ -110,7 +110,7 @@ def other_drives(case: Case) -> Finding | None:
         case.view.track("other_drives_mb_s").between(start_s, end_s)
         for start_s, end_s in (
             (case.level_since_s, case.drop.onset_s),
-            (case.drop.onset_s, case.drop.end_s),
+            (case.drop.onset_s, case.around_s),
         )
     ]
     if min(map(len, readings)) < 3 or case.view.throughput.unit != "mb_s":
