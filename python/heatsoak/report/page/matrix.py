@@ -109,7 +109,7 @@ def _text(named: Named, key: str) -> str:
 
 def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
     yield MatrixMetric(id=_ONSET, label="Falls after", unit="s", worse="low")
-    yield MatrixMetric(id=_DEPTH, label="Falls by", unit="%", worse="high")
+    yield MatrixMetric(id=_DEPTH, label="Falls by (last 60 s)", unit="%", worse="high")
     for chart in workloads:
         kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
             (_ONSET, "falls after", "s", "low"),
