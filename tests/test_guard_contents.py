@@ -1,12 +1,13 @@
 """Whatever is on a drive, it is refused by name or asked for; an empty drive is neither."""
 
 import os
+import pty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from at_terminal import at_terminal
-from command import heatsoak_here
+from command import complaint, heatsoak, heatsoak_here
 from drive_contents import NAMED, UNNAMED, Fill, all_of, by_chance
 from guarded import Drive, MakeDrive, drives_in, needs_loop, run
 from heatsoak.errors import NotEmptyError, RefusedError
@@ -139,6 +140,21 @@ def test_at_a_terminal_only_the_drives_model_or_id_means_yes(
         assert code == 4
         assert f"give --erase {drive.id}:NOT-EMPTY" in " ".join(terminal.said.split())
         assert drive.sum() == before
+
+
+def test_nothing_is_asked_where_nobody_sees_the_question(
+    make_drive: MakeDrive, tmp_path: Path
+) -> None:
+    drive = filled(make_drive, by_chance(0.25))
+    (tmp_path / "purge.toml").write_text('name = "purge"\n[[steps]]\nkind = "purge"\n')
+    words = ("run", "purge.toml", "--on", str(drive.node), "--erase", drive.id, "-o", "r")
+    master, slave = pty.openpty()
+    try:
+        done = heatsoak(*words, cwd=tmp_path, stdin=slave)
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert f"--erase {drive.id}:NOT-EMPTY" in complaint(done, 4)
 
 
 def test_the_docs_list_every_content() -> None:

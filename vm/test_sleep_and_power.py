@@ -38,7 +38,7 @@ rate = "20m"
 #: `out` is where it records.
 TOOLS = r"""
 run() {
-    $heatsoak run $protocol --on /dev/nvme0n1 --erase VM0 -o $out $1 >>said 2>&1
+    $heatsoak run $protocol --on /dev/nvme0n1 --erase VM0$2 -o $out $1 >>said 2>&1
 }
 wait_for() {
     until grep -qs "$1" $out/$2; do
@@ -62,7 +62,7 @@ ended() {
     cat said
 }
 go_on() {
-    run --resume
+    run --resume $1
     echo went on with $?
     cat said
 }
@@ -95,7 +95,8 @@ done
     "go-on": """
 protocol=long-load.toml out=recorded
 echo "left $(newest)"
-go_on
+# nothing says any more whose data is on the drive, once a run was cut
+go_on :NOT-EMPTY
 """,
 }
 

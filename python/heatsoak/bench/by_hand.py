@@ -25,8 +25,8 @@ Result = TypeVar("Result")
 
 
 def is_attended() -> bool:
-    """Whether somebody can answer: standard input is a terminal."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    """Whether somebody sees a question and can answer: standard input and error are terminals."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def axes_by_hand(protocol: Protocol) -> list[str]:
