@@ -103,6 +103,19 @@ def test_one_log_has_an_answer(
         assert (step.verdict, step.episodes) == ("steady", [])
 
 
+def test_of_several_recordings_it_is_counted_what_their_no_leaves_open(tmp_path: Path) -> None:
+    logs = [
+        log(tmp_path / f"{end_c}.csv", **HELD, temp_c=arriving(end_c, hot_s))
+        for end_c, hot_s in ((66, 1800.0), (52, 300.0), (61, 1800.0))
+    ]
+    answer = judged(*logs).answer
+    assert answer.throttles == "no"
+    assert answer.sentence == (
+        "The drive does not throttle in any of 3 recordings; "
+        "in 2 of them it was still warming when a load ended."
+    )
+
+
 @pytest.mark.parametrize("gap_s", [4.0, 8.0])
 def test_a_pause_that_two_coarse_samples_share_is_no_fall(tmp_path: Path, gap_s: float) -> None:
     """A load that stops for some seconds, as means over ten."""

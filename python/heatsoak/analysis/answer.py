@@ -89,7 +89,8 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
         "no": f"The drive does not throttle in any of {len(recordings)} recordings",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
-    start = f"{changed if any(touched) else ''}{start}"
+    doubt = _doubt_of_all(recordings) if throttles == "no" else ""
+    start = f"{changed if any(touched) else ''}{start}{doubt}"
     where = phrase(name.conditions, names.keys) or f"in {name.label}"
     has_falls = any(step.episodes for one, _ in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
@@ -101,6 +102,17 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
         told = f"{_what_heat_did(max(throttled, key=_heat_loss))}."
     sentence = f"{start}. {where[:1].upper()}{where[1:]}: {told}"
     return worst.answer.model_copy(update={"sentence": sentence})
+
+
+def _doubt_of_all(recordings: Sequence[RecordingFindings]) -> str:
+    """What the recordings in which the drive does not throttle leave open, for their sentence."""
+    slow = sum(any(step.begun_slow for step in one.steps) for one in recordings)
+    warming = sum(any(step.still_warming_k for step in one.steps) for one in recordings)
+    doubts = (
+        (slow, "may have been slow already when the load began"),
+        (warming, "was still warming when a load ended"),
+    )
+    return "".join(f"; in {count} of them it {what}" for count, what in doubts if count)
 
 
 def _badness(recording: RecordingFindings) -> float:
