@@ -21,6 +21,9 @@ from heatsoak.analysis.unloaded import unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.recording import Recording
 
+#: The samples of more recordings are not all kept while each is judged.
+_MANY = 50
+
 
 def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
@@ -29,7 +32,12 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     were made are not judged, unless they were opened as damaged.
     """
     given = list(recordings)
-    opened = [RecordingView(one) for one in given if one.is_readable]
+    opened = []
+    for recording in given:
+        if recording.is_readable:
+            opened.append(RecordingView(recording))
+            if len(given) > _MANY:
+                opened[-1].forget()
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     found = []

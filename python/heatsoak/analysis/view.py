@@ -1,10 +1,10 @@
 """Views of a recording and its steps, as the judge reads them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -70,7 +70,9 @@ class StepView:
         start_s: float,
         limits_c: dict[str, float],
         course: Course,
+        again: Callable[[], pl.DataFrame] | None = None,
     ) -> None:
+        """`again` reads the samples once more, where they may be forgotten."""
         self.step = step
         self.limits_c = limits_c
         self.course = course
@@ -78,7 +80,8 @@ class StepView:
         self.direction: str | None = None
         self.partner: Partner | None = None
         self.preceded_by: StepView | None = None
-        self._samples = samples
+        self._samples: pl.DataFrame | None = samples
+        self._again = again
         self._tracks: dict[str, SensorTrack] = {}
         self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, start_s)
@@ -86,12 +89,15 @@ class StepView:
     @property
     def samples(self) -> pl.DataFrame:
         """The step's samples, with times from the recording's start."""
+        if self._samples is None:
+            assert self._again is not None
+            self._samples = self._again()
         return self._samples
 
     @cached_property
     def iops(self) -> Series:
         """I/Os a second, reads and writes together."""
-        return iops(self._samples, self.start_s)
+        return iops(self.samples, self.start_s)
 
     @cached_property
     def drops(self) -> list[Drop] | None:
@@ -146,7 +152,7 @@ class StepView:
         """
         if not (self.step.reads and self.step.writes):
             return []
-        both = directions(self._samples, self.start_s)
+        both = directions(self.samples, self.start_s)
         if len(both) < 2 or len({series.unit for series in both.values()}) > 1:
             return []
         carried = {name: float(np.mean(series.values)) for name, series in both.items()}
@@ -178,9 +184,9 @@ class StepView:
     def column(self, name: str) -> Array:
         """Return a column of the samples, row by row; what was not measured is NaN."""
         if name not in self._columns:
-            count = len(self._samples)
-            if name in self._samples.columns and self._samples[name].null_count() < count:
-                values = self._samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            count = len(self.samples)
+            if name in self.samples.columns and self.samples[name].null_count() < count:
+                values = self.samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
             else:
                 # takes no memory, however many rows there are
                 values = np.broadcast_to(np.nan, count)
@@ -191,8 +197,8 @@ class StepView:
         """Return the columns of a family that have readings in this step."""
         return [
             name
-            for name in self._samples.columns
-            if name.startswith(prefix) and self._samples[name].count() > 0
+            for name in self.samples.columns
+            if name.startswith(prefix) and self.samples[name].count() > 0
         ]
 
     @property
@@ -220,7 +226,7 @@ class StepView:
         """How long its load was logged, or its sensors if no load was."""
         if self.has_rates:
             return self.throughput.duration_s
-        return float(self._samples["t_s"][-1]) - self.start_s
+        return float(self.samples["t_s"][-1]) - self.start_s
 
     @cached_property
     def temp(self) -> SensorTrack:
@@ -243,10 +249,12 @@ class StepView:
         return max(self.temp.values.tolist(), default=None)
 
     def forget(self) -> None:
-        """Free the series that can be computed again from the samples."""
+        """Free the samples, if they can be read again, and what is computed from them."""
+        if self._again is not None:
+            self._samples = None
         self._tracks.clear()
         self._columns.clear()
-        for name in ("iops", "temp", "_written_mb"):
+        for name in ("iops", "_written_mb"):
             self.__dict__.pop(name, None)
         self.throughput.__dict__.pop("sums", None)
 
@@ -274,24 +282,60 @@ def judged_steps(
     return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
 
 
+class _StepSamples:
+    """The samples of a recording by step, read when they are asked for."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._by_step: dict[tuple[object, ...], pl.DataFrame] = {}
+
+    def read(self) -> pl.DataFrame:
+        """Return all samples, and keep each step's."""
+        columns = judged(["t_s", "step", "interval_s", *self.recording.meta.columns])
+        samples = self.recording.samples(columns)
+        self._by_step = samples.partition_by("step", as_dict=True)
+        return samples
+
+    def of(self, step: str) -> pl.DataFrame | None:
+        """Return a step's samples; None if it has none."""
+        if not self._by_step:
+            self.read()
+        return self._by_step.get((step,))
+
+    def again(self, step: str) -> pl.DataFrame:
+        """Return the samples of a step that has some."""
+        rows = self.of(step)
+        assert rows is not None
+        return rows
+
+    def forget(self) -> None:
+        """Free what was read."""
+        self._by_step = {}
+
+
 def loaded_steps(
     recording: Recording, distrusted: frozenset[str] = frozenset()
 ) -> Iterator[StepView]:
     """Yield the steps of :func:`judged_steps` and the preconditions between them, in order."""
-    samples = recording.samples(judged(["t_s", "step", "interval_s", *recording.meta.columns]))
-    course = course_of(recording, samples, distrusted)
+    return _loaded_steps(_StepSamples(recording), distrusted)
+
+
+def _loaded_steps(samples: _StepSamples, distrusted: frozenset[str]) -> Iterator[StepView]:
+    recording = samples.recording
+    course = course_of(recording, samples.read(), distrusted)
     limits_c = {
         name: limit
         for sensor in recording.meta.sensors
         for name, limit in sensor.thresholds.items()
         if name.endswith("_c")
     }
-    by_step = samples.partition_by("step", as_dict=True)
     for step in recording.meta.protocol.workload_steps:
-        rows = by_step.get((step.name,))
+        rows = samples.of(step.name)
         if rows is None:
             continue
-        yield StepView(step, rows, _start_s(rows), limits_c, course)
+        # what is still being written would be longer
+        again = None if recording.was_cut else partial(samples.again, step.name)
+        yield StepView(step, rows, _start_s(rows), limits_c, course, again)
 
 
 def _start_s(rows: pl.DataFrame) -> float:
@@ -318,7 +362,8 @@ class RecordingView:
         distrusted = frozenset(
             sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
         )
-        loaded = list(loaded_steps(recording, distrusted))
+        self._samples = _StepSamples(recording)
+        loaded = list(_loaded_steps(self._samples, distrusted))
         for before, view in pairwise(loaded):
             purged = view.course.was_purged_between(before.end_s, view.start_s)
             if view.course.rest_before_s(view.start_s) < _RESTED_S and not purged:
@@ -336,6 +381,7 @@ class RecordingView:
         """Free what can be computed again: of thousands, only few are looked at once more."""
         for view in (*self.views, *self.fills):
             view.forget()
+        self._samples.forget()
 
 
 def siblings_of(one: RecordingView, opened: Sequence[RecordingView]) -> list[StepView]:
