@@ -6,7 +6,6 @@ all are judged, with the memory of its process; ``report -o x.csv`` of them; the
 """
 
 import http.client
-import json
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, RecordingWriter
 
 RECORDINGS, FLOOD_S = 2_000, 600.0
 STREAMS = 250
@@ -97,25 +96,24 @@ def exported(root: Path, table: Path) -> None:
 
 def flooded(one: Path, root: Path, flood_s: float) -> None:
     """Print the memory of a server before, in, and after a flood of viewers."""
-    lines = Recording.open(one).samples().write_ndjson().splitlines(keepends=True)
-    live = root / "live"
-    shutil.copytree(one, live)
-    (live / "samples.parquet").unlink()
-    meta = json.loads((live / "recording.json").read_text())
-    meta["status"] = "running"
-    (live / "recording.json").write_text(json.dumps(meta))
-    journal = live / "samples.jsonl"
-    journal.write_text("".join(lines[:10]))
+    whole = Recording.open(one)
+    meta = whole.meta.model_copy(update={"status": "running", "started_unix_s": time.time()})
+    frame = whole.samples()
+    writer = RecordingWriter(root / "live", meta)
+    for event in whole.events:
+        if event.kind == "step-begin":
+            writer.event(event)
+    writer.append(frame.head(100))
     with served(root) as (process, port):
         ask(port, "/r/live/")
         ends_s = time.monotonic() + flood_s
         over = threading.Event()
 
         def grow() -> None:
-            with journal.open("a") as file:
-                while not over.wait(0.5):
-                    file.write(lines[10])
-                    file.flush()
+            at = 100
+            while not over.wait(0.5):
+                writer.append(frame.slice(at % frame.height, 2))
+                at += 2
 
         def view() -> None:
             while time.monotonic() < ends_s:
