@@ -17,6 +17,26 @@ DD = "2147483648 bytes (2.1 GB, 2.0 GiB) copied, 4 s, 537 MB/s"
         ("\r 550MiB 0:00:01 [ 549MiB/s] [=> ]  5%", "the mean of a copy", "iostat -xty 1"),
         ("  1,073,741,824   7%  512.00MB/s    0:00:25\n", "rsync's progress", "iostat"),
         ("top - 10:00:01 up 3 days,  1 user\nTasks: 1 total\n", "about processes", "iostat -xty 1"),
+        (
+            "Linux 6.1.0 (host) \t06/01/20 \t_x86_64_\t(9 CPU)\n\n"
+            "12:53:20      USER      TGID       TID    %usr    %CPU   CPU  Command\n"
+            "12:53:22      root      8407         -    0.35    0.38     0  bash\n",
+            "about processes",
+            "iostat -xty 1",
+        ),
+        (
+            "#      Time   UID       PID    %usr    %CPU   CPU  Command\n"
+            " 1646859134     0         1    0.00    0.03     0  /usr/lib/systemd/systemd\n",
+            "about processes",
+            "iostat -xty 1",
+        ),
+        (
+            "disk- ------------reads------------ ------------writes----------- -----IO------\n"
+            "       total merged sectors      ms  total merged sectors      ms    cur    sec\n"
+            "sda    15257    100  841035    8395  50851   5502 1648657  146540      0     44\n",
+            "vmstat's counters of disks",
+            "iostat -xty 1",
+        ),
         ("<pre>\nVdbench summary report, created 10:00:00\n", "Vdbench", "parseflat"),
         ("Linux 6.1.0 (nas)  03/04/2026  _x86_64_  (4 CPU)\n\n"
          "10:00:01 IFACE rxpck/s txpck/s\n10:00:02 eth0 1.00 2.00\n",

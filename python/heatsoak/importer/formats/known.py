@@ -36,7 +36,8 @@ def _kind(line: str, what: str, instead: str) -> _Kind:
 
 _KINDS = (
     _kind(r"disk- -+reads", "vmstat's counters of disks (-d)", _WATCH),
-    _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s",
+    _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s"
+          r"|.*\s(?:UID|USER)\s+(?:TGID\s+TID|PID)\s",
           "about processes (top, iotop or pidstat), not drives", _WATCH),
     _kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
     _kind(r"sysbench \d", "sysbench output that is not of its test of files (fileio)", _WATCH),
@@ -80,8 +81,8 @@ def _known(source: Source) -> _Kind | None:
     lines = source.head_lines[:_LINES]
     layout = None if source.first_character == "<" else layout_of(source)
     if layout is not None and any(_is_time(name) for name in layout.header):
-        # what a script wrote above its table does not matter
-        lines = lines[layout.line - 1 : layout.line]
+        # what a script wrote above its table does not matter, but for a header of two lines
+        lines = lines[max(0, layout.line - 2) : layout.line]
     return next((kind for kind in _KINDS if any(kind.line.match(line) for line in lines)), None)
 
 
