@@ -108,6 +108,8 @@ def shift_of(recording: Path, truth: Truth) -> float:
 def begins(recording: Path) -> dict[str, float]:
     """Return when the first sample of each step of a recording began, as onsets are counted."""
     samples = pl.read_parquet(recording / "samples.parquet").filter(pl.col("step").is_not_null())
+    if "interval_s" not in samples.columns:  # sensors alone
+        return {}
     begun = (pl.col("t_s") - pl.col("interval_s").fill_null(0.0)).min()
     return dict(samples.group_by("step").agg(begun.alias("began_s")).iter_rows())
 

@@ -79,6 +79,13 @@ WALK = noisy(np.repeat(CHANCE.uniform(50, 2700, 60), 30), 0.3)
         *(pytest.param({**columns, "temp_c": np.full(len(T_S), 37.0)}, "cannot-tell", [],
                        id=f"cool by a sensor that stands still, {name}")
           for name, columns in (("a fall", FELL), ("uneven", {"read_mb_s": WALK}))),
+        # the processor's own temperature stands at its limit
+        pytest.param({**FELL, "temp_c": arriving(50, 290.0),
+                      "temp_c.cpu": np.where(T_S < 300, 45.0, 80.0)}, "no", [],
+                     id="a processor that gets hot is no sensor of the drive's"),
+        pytest.param({"write_mb_s": noisy(np.where((T_S < 300) | (T_S % 20 < 6), 2000.0, 900.0)),
+                      "temp_c": arriving(66, 290.0) - np.where(T_S < 300, 0.0, 20.0)},
+                     "cannot-tell or no", [], id="it swings, and never gets as hot again"),
         # a drive governs below the limit that it states, and counts no minutes above it
         pytest.param({**FELL, "temp_c": arriving(78),
                       "throttle_time_s.warning": np.full(len(T_S), 600.0)}, "yes", [],

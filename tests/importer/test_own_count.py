@@ -93,3 +93,17 @@ def test_what_was_added_between_readings_is_told_with_the_time_where_it_is_known
     assert found.throttles == "yes"
     assert f"{between}" in found.sentence
     assert "21 light transitions (500 s); in all 31 light transitions (1,700 s)" in found.sentence
+
+
+@pytest.mark.parametrize(("mb_s", "throttles"), [(0.0, "not-loaded"), (500.0, "no")])
+def test_what_a_drive_counted_before_a_log_is_no_answer_about_its_time(
+    tmp_path: Path, mb_s: float, throttles: str
+) -> None:
+    counted = [f"{t},{mb_s + t % 3 * mb_s / 500},{40 + t / 60:.1f},4,30" for t in range(300)]
+    head = "time_s,read_mb_s,temp_c,thm_temp1_trans_count,thm_temp1_total_time"
+    found = answer(tmp_path, "\n".join([head, *counted, ""]))
+    assert found.throttles == throttles
+    assert found.because[-1] == (
+        "by its own count it had throttled before: 4 light transitions (30 s); "
+        "none of it between its readings (5 min)"
+    )

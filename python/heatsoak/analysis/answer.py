@@ -12,7 +12,7 @@ from heatsoak.analysis.findings import (
     Verdict,
 )
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.own_count import by_own_count
+from heatsoak.analysis.own_count import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
 from heatsoak.units import format_duration, format_number
 
@@ -45,6 +45,13 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 
 def answer_of(recording: RecordingFindings) -> Answer:
     """Return the answer of one recording, as it was read."""
+    answer = _answer_of(recording)
+    before = [] if answer.throttles == "yes" else counted_before(recording.counted)
+    because = [*answer.because[: MAX_REASONS - len(before)], *before]
+    return answer.model_copy(update={"because": because})
+
+
+def _answer_of(recording: RecordingFindings) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:

@@ -30,3 +30,5 @@ MIN_RISE_K = 5.0
 HELD_WITHIN_K = 3.0
 #: This many regular falls and recoveries are an oscillation; fewer may be chance.
 MIN_CYCLES = 3
+#: Why a step without rates was not judged.
+NO_THROUGHPUT = "no throughput was logged"

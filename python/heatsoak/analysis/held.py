@@ -48,12 +48,22 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     bins = _means(series, bin_s)
     if len(bins) < 4:
         return "too little of it was measured to tell"
-    return _swing(bins, bin_s, series.unit, what) or _lower(series, bin_s, what)
+    return (
+        _swing(bins, bin_s, series.unit, what)
+        or _lower(series, bin_s, what)
+        or _missing(bins, what)
+    )
 
 
 def _means(series: Series, bin_s: float) -> Array:
     means = resampled(series, 0.0, series.duration_s, bin_s)
     return means[np.isfinite(means)]
+
+
+def _missing(bins: Array, what: str) -> str | None:
+    """What single bins cost that are too few to stand out of the noise, as a sentence."""
+    lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
+    return f"{what} moved {lost:.0%} less than at its usual speed" if lost > MIN_DROP else None
 
 
 def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:

@@ -5,6 +5,7 @@ Where a log shows no load to judge, that is the answer: most people have a singl
 
 from collections.abc import Mapping
 
+from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.protocol.phrases import listed
 from heatsoak.recording import IN_ORDER_ONLY, Recording
@@ -52,7 +53,7 @@ def counted_of(recording: Recording) -> OwnCount | None:
 def by_own_count(recording: RecordingFindings) -> Answer | None:
     """Return the answer that the drive's own count gives; None where it gives none.
 
-    A count of nothing is no answer for a log of an idle drive.
+    A course of throughput answers for its own time, unless the drive counted meanwhile or warns.
     """
     counted = recording.counted
     if counted is None:
@@ -60,11 +61,13 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     names = throttle_counters(counted.totals)
     ever = {name: counted.totals[name] for name in names if counted.totals[name]}
     added = {name: counted.added[name] for name in names if counted.added[name]}
+    is_course = recording.unloaded is not None or any(
+        step.why_unknown != NO_THROUGHPUT for step in recording.steps
+    )
+    if is_course and not (added or _alarm(counted)):
+        return None
     alarm, above = _alarm(counted), _above_limits(counted.totals)
-    life = "" if counted.power_on_h is None else f" in {counted.power_on_h:,.0f} h"
-    between = "between its readings"
-    if counted.between_s:
-        between += f" ({format_duration(counted.between_s)})"
+    life, between = _life(counted), _between(counted)
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
     elif ever:
@@ -73,8 +76,6 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
         parts.append("when, one reading does not say" if is_one else f"none of it {between}")
     elif above or not counted.totals:
         parts = []
-    elif recording.unloaded is not None and not alarm:
-        return None
     else:
         what = "it never throttled" if names else "it was never above its limits"
         parts = [f"by its own count {what}{life}, if it counts at all"]
@@ -95,11 +96,32 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
     )
     return Answer(
-        throttles="yes" if ever else "cannot-tell",
+        throttles="yes" if added or (ever and not is_course) else "cannot-tell",
         sentence=f"{text[0].upper()}{text[1:]}.",
         because=list(whys),
         next=f"cool it better; {more}" if is_hot else more,
     )
+
+
+def counted_before(counted: OwnCount | None) -> list[str]:
+    """What a drive counted before the readings of a log and not between them, or nothing."""
+    if counted is None or counted.readings == 1:
+        return []
+    names = throttle_counters(counted.totals)
+    ever = {name: counted.totals[name] for name in names if counted.totals[name]}
+    if not ever or any(counted.added[name] for name in names):
+        return []
+    told = f"by its own count it had throttled before: {_told(ever)}{_life(counted)}"
+    return [f"{told}; none of it {_between(counted)}"]
+
+
+def _life(counted: OwnCount) -> str:
+    return "" if counted.power_on_h is None else f" in {counted.power_on_h:,.0f} h"
+
+
+def _between(counted: OwnCount) -> str:
+    told = "between its readings"
+    return f"{told} ({format_duration(counted.between_s)})" if counted.between_s else told
 
 
 def _alarm(counted: OwnCount) -> list[str]:

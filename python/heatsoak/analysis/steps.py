@@ -14,6 +14,7 @@ from heatsoak.analysis.definitions import (
     MAX_STEADY_FALL_S,
     MAX_STEADY_LOSS,
     MIN_THROTTLING_C,
+    NO_THROUGHPUT,
 )
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
@@ -318,7 +319,7 @@ def _why_unknown(view: StepView) -> str | None:
         return None
     samples = len(view.throughput.t_s)
     if samples == 0:
-        return "no throughput was logged"
+        return NO_THROUGHPUT
     if not view.has_moved:
         return "nothing was moved"
     if samples == 1:

@@ -23,6 +23,7 @@ from heatsoak.analysis.comparison.runs import (
     drive_label,
     group_runs,
 )
+from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label, Protocol, ScoreRule
@@ -262,5 +263,5 @@ def _refuse_unknown(metric: str | None) -> None:
 def _why_nothing(runs: Sequence[GroupedRun]) -> str:
     silent = [run.name for run in runs if not run.views]
     if silent:
-        return f"{silent[0]}: no throughput was logged, so there is nothing to compare"
+        return f"{silent[0]}: {NO_THROUGHPUT}, so there is nothing to compare"
     return "no step was run in two groups"

@@ -110,7 +110,7 @@ def locked_up_at(t_s: Array, values: Array) -> int | None:
 
 def locked_up(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The reading jumps to a hot one and stays there."""
-    at = locked_up_at(readings.t_s, readings.values)
+    at = None if readings.is_of_host else locked_up_at(readings.t_s, readings.values)
     if at is None:
         return None
     before, after = readings.values[at - 1 : at + 1]

@@ -11,7 +11,7 @@ from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.recording.columns import TEMPERATURES
+from heatsoak.recording.columns import TEMPERATURES, is_of_drive
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
@@ -41,13 +41,14 @@ CLEARLY_K = 5.0
 def locked_up(case: Case) -> Finding | None:
     """A drive slows down for what its sensor says, even if that has locked up."""
     view = case.view
-    for name in view.columns(TEMPERATURES):
+    for name in filter(is_of_drive, view.columns(TEMPERATURES)):
         track = view.track(name)
         at = locked_up_at(track.t_s, track.values)
         if at is None:
             continue
         before, after = track.t_s[at - 1 : at + 1]
-        if before - SLACK_S <= case.drop.onset_s <= after + LATE_S:
+        # loggers ask a sensor more seldom than they write it down
+        if before - LATE_S <= case.drop.onset_s <= after + LATE_S:
             text = (
                 f"its sensor jumped to {track.values[at]:.0f} C just then and has not moved since"
             )
@@ -68,8 +69,14 @@ def course(case: Case) -> Finding | None:
     onset_c, late_c = case.onset_c, case.late_c
     if onset_c is None or late_c is None:
         return None
+    then = "then"
+    if case.drop.oscillates:
+        # it is let go and cut again, each time at its limit
+        half_s = case.drop.onset_s + 0.5 * case.length_s
+        late_c = float(np.max(case.view.temp.between(half_s, case.drop.end_s)))
+        then = "then at most"
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
-    path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, then {late_c:.0f} C"
+    path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, {then} {late_c:.0f} C"
     more_k = late_c - onset_c
     to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MAX_LAG_K)
 
@@ -79,9 +86,9 @@ def course(case: Case) -> Finding | None:
     if more_k <= -HELD_WITHIN_K and counted_it(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
-    if more_k <= -FAR_K and not case.drop.oscillates:
+    if more_k <= -FAR_K:
         return seen("cooled-far", "the drive cooled a lot while it stayed slow")
-    if more_k <= -HELD_WITHIN_K and not case.drop.oscillates:
+    if more_k <= -HELD_WITHIN_K:
         return seen("cooled", "the drive cooled while it stayed slow")
     if more_k > HELD_WITHIN_K + to_come_k:
         return seen("rose-on", "the temperature kept rising while it was slow")
