@@ -17,7 +17,7 @@ _BIN_S = 0.5
 _LEAST_WINDOW_S = 2.0
 #: Standstills that take less of the time are a note.
 _FEW = 0.05
-#: A loss that lasts for less in all is a stall, and a speed that is held for less is a burst.
+#: A loss that lasts for less is a stall, and a speed that is held for less is a burst.
 _MIN_LOSS_S = 10.0
 #: Windows are medians of so many bins, which a short stall does not move; of one where bins are
 #: short themselves.
@@ -38,9 +38,9 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
-    noise explains, for `_MIN_LOSS_S` in all or at the end; where it did not swing regularly, which
-    noise does not; and where noise would not hide such a loss. `stalls` are left out where they
-    are few. `what` is the series in the sentence: ``it``, ``its reads``, ``its writes``.
+    noise explains, for `_MIN_LOSS_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS` of the
+    work; where it did not swing regularly, which noise does not; and where noise would not hide
+    such a loss. `stalls` are left out where they are few. `what` is the series in the sentence: ``it``, ``its reads``, ``its writes``.
     """
     if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
         series = series.without([(stall.begin_s, stall.end_s) for stall in stalls])
@@ -115,16 +115,16 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
             at_once_s = _longest_run(low) * bin_s
-            is_long = at_once_s > min_loss_s or low_s > max(
-                min_loss_s, MAX_STEADY_LOSS * series.duration_s
+            level = float(np.mean(windows[low])) if np.any(low) else high
+            lost_s = low_s * (1 - level / high) if high > 0 else 0.0
+            is_long = at_once_s > min_loss_s or (
+                low_s > min_loss_s and lost_s > MAX_STEADY_LOSS * series.duration_s
             )
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
-            if is_long or at_end:
-                level = float(np.mean(windows[low]))
-                if (high - level) * low_s > worst:
-                    worst, said = (high - level) * low_s, (level, low_s, high)
+            if (is_long or at_end) and lost_s * high > worst:
+                worst, said = lost_s * high, (level, low_s, high)
         noise /= math.sqrt(2)
         bin_s *= 2
     if said is not None:
