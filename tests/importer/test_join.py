@@ -9,7 +9,7 @@ from heatsoak.analysis import analyze
 from heatsoak.importer.alignment import zone_shift
 from heatsoak.importer.frames import Array, build
 from heatsoak.importer.join import join
-from heatsoak.importer.log import Clock, Log
+from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.stretches import with_stretches
 from heatsoak.recording import SensorMeta
@@ -108,7 +108,9 @@ def test_two_runs_of_one_tool_are_two_recordings() -> None:
 def test_the_finer_of_two_throughputs_stays_and_the_other_adds_what_else_it_saw() -> None:
     rate, warm = throttled()
     coarse = warmth(warm, interval_s=np.full(300, 2.0), write_bw_mb_s=rate[::2])
-    (joined,) = join([coarse, load(rate)])
+    doubts = [Remark("rates are means", True, ("rate",)), Remark("which drive?", True)]
+    (joined,) = join([replace(coarse, remarks=tuple(doubts)), load(rate)])
+    assert [one.text for one in joined.remarks if one.doubt] == ["which drive?"]
     assert joined.samples["write_bw_mb_s"].count() == 600
     assert joined.has_temperatures
     assert any("left out in favour of finer" in remark.text for remark in joined.remarks)

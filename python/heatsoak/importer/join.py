@@ -283,7 +283,11 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
     text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
-    remarks = [*other.remarks, Remark(text)]
+    own = list(other.remarks)
+    if not saw_device:
+        # a doubt about rates that are left out leaves nothing open
+        own = [replace(one, doubt=False) if one.touches == ("rate",) else one for one in own]
+    remarks = [*own, Remark(text)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
