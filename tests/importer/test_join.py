@@ -110,7 +110,7 @@ def test_the_finer_of_two_throughputs_stays_and_the_other_adds_what_else_it_saw(
     coarse = warmth(warm, interval_s=np.full(300, 2.0), write_bw_mb_s=rate[::2])
     doubts = [Remark("rates are means", True, ("rate",)), Remark("which drive?", True)]
     (joined,) = join([replace(coarse, remarks=tuple(doubts)), load(rate)])
-    assert [one.text for one in joined.remarks if one.doubt] == ["which drive?"]
+    assert [one.text for one in joined.remarks if one.doubt] == ["heat.csv: which drive?"]
     assert joined.samples["write_bw_mb_s"].count() == 600
     assert joined.has_temperatures
     assert any("left out in favour of finer" in remark.text for remark in joined.remarks)

@@ -40,7 +40,8 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
     noise explains, for `_MIN_LOSS_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS` of the
     work; where it did not swing regularly, which noise does not; and where noise would not hide
-    such a loss. `stalls` are left out where they are few. `what` is the series in the sentence: ``it``, ``its reads``, ``its writes``.
+    such a loss. `stalls` are left out where they are few. `what` is the series in the sentence:
+    ``it``, ``its reads``, ``its writes``.
     """
     if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
         series = series.without([(stall.begin_s, stall.end_s) for stall in stalls])
