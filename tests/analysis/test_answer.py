@@ -110,6 +110,23 @@ def test_one_log_has_an_answer(
         assert (step.verdict, step.episodes) == ("steady", [])
 
 
+def test_of_several_falls_the_one_whose_cause_is_open_leaves_the_answer_open(
+    tmp_path: Path,
+) -> None:
+    is_saturated = (T_S > 300) & (T_S <= 700)
+    rate = np.where(is_saturated, 1000.0, np.where(T_S > 1200, 1700.0, 2000.0))
+    cpu_pct = np.where(is_saturated, 99.0, 20.0)
+    found = judged(log(tmp_path / "a.csv", write_mb_s=noisy(rate), cpu_pct=cpu_pct))
+    assert [one.cause for one in found.recordings[0].steps[0].episodes] == [
+        "limited-by-host",
+        "unknown",
+    ]
+    opened, besides = found.answer.sentence.split(" Besides, ")
+    assert "fell by 15 %" in opened
+    assert "fell by 50 %" in besides
+    assert besides.endswith("the host asked for less or could not do more.")
+
+
 def test_of_several_recordings_it_is_counted_what_their_no_leaves_open(tmp_path: Path) -> None:
     logs = [
         log(tmp_path / f"{end_c}.csv", **HELD, temp_c=arriving(end_c, hot_s))

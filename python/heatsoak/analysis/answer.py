@@ -136,9 +136,12 @@ def leaves_heat_open(step: StepFindings) -> bool:
         return True
     if step.is_uneven or not step.episodes:
         return step.is_unknown and not step.excludes_heat
-    return any(
-        episode.cause == "unknown" and not episode.excludes_heat for episode in step.episodes
-    )
+    return bool(_open_falls(step))
+
+
+def _open_falls(step: StepFindings) -> list[Episode]:
+    """The falls that heat may have caused, or something else."""
+    return [one for one in step.episodes if one.cause == "unknown" and not one.excludes_heat]
 
 
 def _loss(step: StepFindings) -> float:
@@ -231,11 +234,15 @@ def _cause(episode: Episode) -> str:
 
 def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
     step = max(unknown, key=_loss)
-    worst = max(step.episodes, key=lambda episode: episode.depth_pct, default=None)
-    if worst is not None and step.hot_from_start is None and not step.is_uneven:
+    is_of_falls = step.hot_from_start is None and not step.is_uneven
+    falls = _open_falls(step) if is_of_falls else step.episodes
+    worst = max(falls, key=lambda episode: episode.depth_pct, default=None)
+    if worst is not None and is_of_falls:
+        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
+        known = "" if deepest in falls else f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
         return Answer(
             throttles="cannot-tell",
-            sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.",
+            sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.{known}",
             because=_reasons(worst),
             next=_probe(worst),
         )
