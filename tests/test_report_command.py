@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from command import complaint, heatsoak_here
 from compared import falling, run, steady
@@ -177,6 +178,15 @@ def test_junit_fails_the_steps_that_throttle_and_no_others(pair: Path) -> None:
             assert (case.find("failure") is not None) == throttles
             assert case.get("name") == step["step"]
             assert float(case.get("time", "")) == pytest.approx(step["duration_s"], abs=0.001)
+
+
+def test_junit_passes_no_step_that_heat_may_have_slowed(tmp_path: Path) -> None:
+    run({}, np.repeat([2000.0, 800.0], 1500), temp_c=None).save(tmp_path / "r")
+    assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
+    root = ElementTree.parse(tmp_path / "x.xml").getroot()
+    (skipped,) = root.findall("testsuite/testcase/skipped")
+    assert "fell by about 60 %" in skipped.get("message", "")
+    assert "heat is neither shown nor excluded" in skipped.get("message", "")
 
 
 def test_junit_fails_what_is_slower_than_was_asked_for(pair: Path) -> None:

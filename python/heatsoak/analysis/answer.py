@@ -60,7 +60,8 @@ def _answer_of(recording: RecordingFindings) -> Answer:
         return _not_judged(recording)
     throttled = [step for step in judged if step.throttles]
     if throttled:
-        return _throttles(throttled, judged)
+        seen = [step for step in recording.steps if step.is_long_enough or step.episodes]
+        return _throttles(throttled, len(seen))
     if open_:
         return _cannot_tell(open_)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
@@ -153,7 +154,7 @@ def _heat_loss(step: StepFindings) -> float:
     return max([*by_heat, step.slowed_by_heat_pct or 0.0])
 
 
-def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]) -> Answer:
+def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
     step = max(throttled, key=_heat_loss)
     worst, next_ = _worst_by_heat(step), _ADVICE["thermal"]
     if worst is None:
@@ -162,7 +163,7 @@ def _throttles(throttled: Sequence[StepFindings], judged: Sequence[StepFindings]
         start, next_ = "The drive slows down for a heat that is not there", _FIRMWARE
     else:
         start = "Heat throttles the drive"
-    also = f" ({len(throttled)} of {len(judged)} steps)" if len(throttled) > 1 else ""
+    also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
     because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
     return Answer(throttles="yes", sentence=sentence, because=because, next=next_)

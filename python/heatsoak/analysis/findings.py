@@ -373,6 +373,13 @@ class StepFindings(_Findings):
         return self.why_unknown is None or self.is_uneven
 
     @property
+    def reasons(self) -> list[str]:
+        """Why it has its verdict, where no episode tells it."""
+        if self.why_unknown is None:
+            return self.why
+        return [text for text in (self.hot_from_start, self.why_unknown) if text]
+
+    @property
     def is_unknown(self) -> bool:
         """Whether its throughput was looked at, and nothing tells what slowed it or whether."""
         return self.verdict == "unknown" and (self.is_long_enough or bool(self.episodes))

@@ -239,7 +239,7 @@ def print_answer(answer: Answer, console: Console) -> None:
 def sentence(step: StepFindings) -> str:
     """Return the result of a step in a sentence."""
     if not step.episodes:
-        return step.why_unknown or "; ".join(step.why)
+        return "; ".join(step.reasons)
     parts = []
     for episode in step.episodes:
         fell = VERBS.get(episode.cause, "fell")

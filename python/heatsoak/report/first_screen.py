@@ -136,7 +136,7 @@ def _in_short(step: StepFindings) -> str:
     if not step.episodes:
         if step.slowed_by_heat_pct is not None:
             return f"{step.slowed_by_heat_pct:.0f} % below its full speed from the start"
-        return step.why_unknown or "; ".join(step.why[:1])
+        return "; ".join(step.reasons[:1])
     of_verdict = [one for one in step.episodes if one.cause == step.verdict] or step.episodes
     told = [max(of_verdict, key=_cost)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]

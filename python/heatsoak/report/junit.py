@@ -51,6 +51,8 @@ def _suite(
     properties = ElementTree.SubElement(suite, "properties")
     known = {"drive": meta.drive.get("model") or meta.drive.get("path"), **meta.conditions}
     for name, value in known.items():
+        if value is None:
+            continue
         ElementTree.SubElement(
             properties, "property", name=printable_lines(name), value=printable_lines(str(value))
         )

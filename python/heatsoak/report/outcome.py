@@ -1,13 +1,15 @@
 """What steps and runs come to for build and test servers: pass, fail, or not judged.
 
 A step that throttles fails, that is, one with an episode caused by heat. So does one whose mean is
-below a given limit. A run that failed or was interrupted is an error.
+below a given limit. One of which it is open whether heat slowed it is not judged. A run that failed
+or was interrupted is an error.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from heatsoak.analysis import StepFindings
+from heatsoak.analysis.answer import leaves_heat_open
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.findings import sentence
@@ -46,8 +48,10 @@ def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> Outcome:
         message = f"mean of {mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
         return Outcome("fail", "too-slow", message, said, evidence)
     if step.why_unknown is not None:
-        why = printable_lines(step.why_unknown)
-        return Outcome("not-judged", step.verdict, why, said, evidence)
+        return Outcome("not-judged", step.verdict, said, said, evidence)
+    if leaves_heat_open(step):
+        message = f"{said}; heat is neither shown nor excluded"
+        return Outcome("not-judged", step.verdict, message, said, evidence)
     return Outcome("pass", step.verdict, said, said, evidence)
 
 
