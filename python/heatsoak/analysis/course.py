@@ -61,10 +61,12 @@ class Course:
     @property
     def known(self) -> Likeness | None:
         """The catalog's drive of the same model or its family; None if there is none."""
+        if not (model := self.drive.get("model")):
+            return None
         from heatsoak.catalog import like  # few recordings are held against the catalog
 
         size = self.drive_gb and round(self.drive_gb * GB)
-        found = like(str(self.drive.get("model") or ""), size)
+        found = like(str(model), size)
         return None if found is None or found.kind == "class" else found
 
     @property

@@ -7,7 +7,7 @@ from functools import cache
 from math import isclose, log2
 from typing import Literal
 
-from heatsoak.catalog.loader import drive_ids, load_drive
+from heatsoak.catalog.loader import drive_ids, load_drive, names_of
 from heatsoak.catalog.specs import Drive, Figure, plain
 from heatsoak.units import GB
 
@@ -139,12 +139,12 @@ def _families(of_maker: bool = False) -> dict[_Family, list[str]]:
     """
     known: dict[_Family, list[str]] = {}
     for name in drive_ids():
-        drive = load_drive(name)
+        models, user_bytes = names_of(name)
         in_words = re.sub(r"-(\d{3,4})$", r"-\1gb", name)
-        for text in map(_normal, (drive.model, *drive.also, in_words)):
+        for text in map(_normal, (*models, in_words)):
             for family, named in _readings(_rest(text) if of_maker else text):
                 # any digits could be a capacity, but these are this drive's
-                if len(family) == 1 or isclose(named or 0.0, drive.user_bytes, rel_tol=1e-3):
+                if len(family) == 1 or isclose(named or 0.0, user_bytes, rel_tol=1e-3):
                     known.setdefault(family, []).append(name)
     return {family: list(dict.fromkeys(names)) for family, names in known.items()}
 

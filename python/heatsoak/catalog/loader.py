@@ -104,6 +104,18 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
     return {name: place(name, ()) for name in sorted({*families, *singles})}
 
 
+@cache
+def names_of(drive_id: str) -> tuple[list[str], float]:
+    """Return the models of a drive of the catalog, and its capacity in bytes.
+
+    Its file alone is read, and its base's where that gives the capacity: there are dozens.
+    """
+    tables = own_tables(drive_id)
+    capacity = tables.get("capacity", {}).get("user_bytes")
+    user_bytes = capacity["value"] if capacity else names_of(tables["base"])[1]
+    return [tables["model"], *tables.get("also", ())], float(user_bytes)
+
+
 def read_catalog(name: str) -> dict[str, Any]:
     """Return the tables of one of the catalog's files."""
     return toml_tables((_CATALOG / name).read_text("utf-8"), name)
