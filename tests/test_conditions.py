@@ -14,6 +14,7 @@ from heatsoak.protocol.phrases import label_of, phrase
         ("gpus", "cooling"),
         ("ambientC", "cooling"),
         ("caseFan", "cooling"),
+        ("place", "cooling"),
         ("workload", "load"),
         ("block size", "load"),
         ("firmware_version", "identity"),

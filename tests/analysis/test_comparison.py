@@ -357,7 +357,6 @@ def step(**changes: Any) -> list[dict[str, Any]]:
             {"steps": [{"kind": "precondition", "name": "fill", "rw": "write"}, READ]},
             "only the second was preconditioned beforehand",
         ),
-        ({"temp_c": 52.0}, "it started at 40 C and at 52 C"),
         ({"drive": {"model": "another"}}, "drive is a drive and another"),
         ({"drive": {"serial": "S2"}}, "drive is a drive and a drive S2"),
         ({"drive": {"simulated": True}}, "drive is a drive and a drive (simulated)"),
@@ -429,9 +428,16 @@ def test_a_place_that_is_warm_at_rest_is_no_warm_start_but_one_that_was_cooling_
     assert "still cooling" in refusal(pair((58, 54, 50)))
 
 
-def test_a_warm_start_is_no_difference_where_the_surroundings_are_compared() -> None:
-    recordings = [run({"ambient_c": c}, steady(1000), temp_c=c + 15.0, seed=c) for c in (20, 35)]
-    assert row(compare(recordings, "ambient_c"), "mean_mb_s", 35).baseline_group == 20
+@pytest.mark.parametrize("by", ["ambient_c", "heatsink", "fan", "chassis", "slot", "place"])
+def test_a_warm_start_is_no_difference_where_what_cools_the_drive_is_compared(by: str) -> None:
+    recordings = [run({by: c}, steady(1000), temp_c=c + 15.0, seed=c) for c in (20, 35)]
+    assert row(compare(recordings, by), "mean_mb_s", 35).baseline_group == 20
+
+
+@pytest.mark.parametrize("by", ["firmware", "variant", "queue"])
+def test_a_warm_start_is_a_difference_where_anything_else_is_compared(by: str) -> None:
+    recordings = [run({by: c}, steady(1000), temp_c=c + 15.0, seed=c) for c in (20, 35)]
+    assert "it started at 35 C and at 50 C" in refusal(recordings, by)
 
 
 def test_another_condition_that_always_differs_too_is_refused_but_an_enclosure_goes_along() -> None:

@@ -25,9 +25,10 @@ REPETITIONS = ("run", "repeat", "repetition")
 #: A name with words of several kinds is of the first: ``gpu_load`` is about cooling.
 _KINDS: dict[ConditionKind, frozenset[str]] = {
     "cooling": frozenset({
-        "air", "airflow", "ambient", "bay", "blower", "card", "cards", "chamber", "chassis",
+        "air", "airflow", "ambient", "bay", "blower", "card", "cards", "chamber", "chassis", "cold",
         "cooler", "cooling", "enclosure", "fan", "fans", "gpu", "gpus", "heat", "heater",
-        "heatsink", "heatspreader", "pad", "room", "season", "sink", "slot", "spreader", "vent",
+        "heatsink", "heatspreader", "pad", "place", "room", "season", "sink", "slot", "spreader",
+        "vent", "warm",
     }),
     "identity": frozenset({
         "board", "cpu", "device", "disk", "drive", "driver", "firmware", "fw", "host", "hostname",

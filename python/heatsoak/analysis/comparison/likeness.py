@@ -1,6 +1,5 @@
 """Whether two runs of a step were alike except in what is compared; a sentence per difference."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.protocol import (
     Observation,
     Protocol,
+    kind_of_condition,
 )
 from heatsoak.units import Size, format_block, format_bytes, format_number
 
@@ -17,11 +17,6 @@ from heatsoak.units import Size, format_block, format_bytes, format_number
 TOLERANCE_K = 5.0
 #: A drive is at rest if it cooled by at most this much in this time.
 _REST_K, _REST_S = 1.0, 60.0
-#: Names of conditions that affect the temperature of the drive's surroundings or its start.
-_SURROUNDINGS = re.compile(
-    r"slot|gpu|heat$|heat_|load|ambient|air|temp|warm|cold|start|enclosure|place|case|room|season",
-    re.IGNORECASE,
-)
 
 
 def warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | None:
@@ -34,7 +29,7 @@ def warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | 
     rest = _rests(warm, step)
     if rest is None:
         is_same_place = run.group == other.group
-        if not is_same_place and (by in (DRIVE, MODEL) or _SURROUNDINGS.search(by)):
+        if not is_same_place and (by in (DRIVE, MODEL) or kind_of_condition(by) == "cooling"):
             return None
     elif rest:
         return None

@@ -174,7 +174,7 @@ def _course(name: str, label: str, t_s: Array, values: Array) -> QuantitySeries:
 def _place(recording: Recording) -> str:
     """A place in words, by its conditions about cooling."""
     told = recording.meta.conditions
-    keys = [key for key in told if key == "place" or kind_of_condition(key) == "cooling"]
+    keys = [key for key in told if kind_of_condition(key) == "cooling"]
     # a simulated place is known by what it stands for
     keys = [key for key in keys if key != ENCLOSURE] or keys
     return label_of(told, keys).removeprefix("place ") or "where it was recorded"
