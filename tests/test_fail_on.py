@@ -139,3 +139,14 @@ def test_a_drive_that_was_never_loaded_fails_nothing(tmp_path: Path) -> None:
     make_recording(tmp_path / "r", frame, rw="write", bs="128k")
     assert answers(tmp_path, "r") == ["not-loaded"]
     assert codes(tmp_path, "r") == {"throttle": 0, "unknown": 0, "any": 0}
+
+
+@pytest.mark.slow
+def test_what_follows_a_full_cache_is_not_held_against_what_follows_a_rest(tmp_path: Path) -> None:
+    for name, place in (("bare", "anandtech-bench"), ("finned", "wings-px1")):
+        drive = f"sim:sabrent-rocket-q-1tb@{place}"
+        words = ("run", "why", "--on", drive, "--scale", "0.3", "-o", name)
+        assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    alone = [answers(tmp_path, name)[0] for name in ("bare", "finned")]
+    assert alone == answers(tmp_path, "bare", "finned") == ["no", "no"]
+    assert codes(tmp_path, "bare", "finned")["throttle"] == 0

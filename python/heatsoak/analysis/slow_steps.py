@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import FULL, alike
+from heatsoak.analysis.cause.case import FULL, alike, comparable
 from heatsoak.analysis.cause.evidence.counters import counter_columns
 from heatsoak.analysis.definitions import (
     HELD_WITHIN_K,
@@ -253,7 +253,7 @@ def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWh
 def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     """How much faster another run was, if better cooling may be why."""
     cooling = other_cooling(view, other)
-    if cooling is None or cooling.is_better is False or not alike(view.step, other.step):
+    if cooling is None or cooling.is_better is False or not comparable(view, other):
         return None
     if view.step.writes and _written_before_gb(view) > 1.1 * _written_before_gb(other) + 1:
         # its spare area may be used up further

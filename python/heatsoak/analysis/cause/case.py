@@ -15,6 +15,8 @@ FULL = 0.9
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
 AROUND_S = 180.0
+#: After a rest of so long, a longer one makes no difference.
+_LONG_REST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -139,3 +141,21 @@ def alike(one: object, other: object) -> bool:
     """Return whether two steps have the same load, as far as known."""
     keys = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "reads", "writes")
     return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)
+
+
+def comparable(one: StepView, other: StepView) -> bool:
+    """Return whether what two runs of a drive did may be held against each other.
+
+    They have the same load, and so had what came right before, which may have left a full cache
+    however cool the drive is; and they rested for as long.
+    """
+    if not alike(one.step, other.step):
+        return False
+    before = one.preceded_by, other.preceded_by
+    if before[0] is not None and before[1] is not None:
+        if not comparable(*before):
+            return False
+    elif before[0] is not before[1]:
+        return False
+    shorter_s, longer_s = sorted(view.course.rest_before_s(view.start_s) for view in (one, other))
+    return shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1

@@ -2,7 +2,7 @@
 
 import math
 
-from heatsoak.analysis.cause.case import Case, Finding, alike
+from heatsoak.analysis.cause.case import Case, Finding, alike, comparable
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.view import StepView, other_cooling
 
@@ -23,7 +23,9 @@ def cooling(case: Case) -> Finding | None:
     stayed: str | None = None
     for view in case.siblings:
         other = other_cooling(case.view, view)
-        if other is None or view.drops is None or not _comparable(case.view, view):
+        if other is None or view.drops is None or not comparable(case.view, view):
+            continue
+        if not _as_much_written(case.view, view):
             continue
         here_s = case.drop.onset_s
         if view.drops:
@@ -48,15 +50,11 @@ def cooling(case: Case) -> Finding | None:
     return None
 
 
-def _comparable(one: StepView, other: StepView) -> bool:
-    """Whether both started alike: the same load, after the same amount had been written."""
-    if not alike(one.step, other.step):
-        return False
-    if not one.step.writes:
-        return True
+def _as_much_written(one: StepView, other: StepView) -> bool:
+    """Whether as much had been written before both, if they write."""
     here_gb = one.course.written_before_gb(one.start_s)
     there_gb = other.course.written_before_gb(other.start_s)
-    return abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
+    return not one.step.writes or abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
 
 
 #: The start of a step; a cool drive is slow again soon.
