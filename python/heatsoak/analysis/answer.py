@@ -40,6 +40,7 @@ _ADVICE: dict[Verdict, str] = {
 
 #: How an answer begins that leaves it open.
 CANNOT_TELL = "Cannot tell whether it throttles: "
+_BUT = "Does not throttle, but "
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
@@ -104,7 +105,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
         return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
-    told = worst.answer.sentence.removeprefix(CANNOT_TELL)
+    told = worst.answer.sentence.removeprefix(CANNOT_TELL).removeprefix(_BUT)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(max(throttled, key=_heat_loss))}."
@@ -207,7 +208,7 @@ def _does_not(judged: Sequence[StepFindings]) -> Answer:
     worst = max(step.episodes, key=lambda episode: episode.depth_pct)
     return Answer(
         throttles="no",
-        sentence=f"Does not throttle, but {_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
+        sentence=f"{_BUT}{_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
         because=_reasons(worst),
         next=_ADVICE.get(worst.cause) or _probe(worst),
     )

@@ -82,6 +82,16 @@ class Course:
         ends = [load.end_s for load in self.loads if load.start_s < start_s - 1e-6]
         return max(0.0, start_s - max(ends)) if ends else math.inf
 
+    def since_written_s(self, start_s: float) -> float:
+        """Return how long nothing had been written before `start_s`; infinite on an empty drive."""
+        ends = [
+            load.end_s
+            for load in self.loads
+            if load.written_gb > 0 and load.start_s < start_s - 1e-6
+        ]
+        last_s = max(ends, default=-math.inf)
+        return math.inf if self.was_purged_between(last_s, start_s) else max(start_s - last_s, 0.0)
+
     def was_purged_between(self, first_s: float, last_s: float) -> bool:
         """Return whether a purge ended in this time."""
         return any(first_s < t_s <= last_s + 1e-6 for t_s in self.purges_s)

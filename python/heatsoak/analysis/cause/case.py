@@ -146,16 +146,12 @@ def alike(one: object, other: object) -> bool:
 def comparable(one: StepView, other: StepView) -> bool:
     """Return whether what two runs of a drive did may be held against each other.
 
-    They have the same load, and so had what came right before, which may have left a full cache
-    however cool the drive is; and they rested for as long.
+    They have the same load, and it is as long ago that something was written, which may have left a
+    full cache however cool the drive is; unless they are the same step, before which a drive may be
+    left to cool.
     """
     if not alike(one.step, other.step):
         return False
-    before = one.preceded_by, other.preceded_by
-    if before[0] is not None and before[1] is not None:
-        if not comparable(*before):
-            return False
-    elif before[0] is not before[1]:
-        return False
-    shorter_s, longer_s = sorted(view.course.rest_before_s(view.start_s) for view in (one, other))
-    return shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1
+    shorter_s, longer_s = sorted(view.course.since_written_s(view.start_s) for view in (one, other))
+    is_as_long = shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1
+    return is_as_long or one.step.name == other.step.name
