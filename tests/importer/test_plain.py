@@ -579,3 +579,15 @@ def test_what_was_moved_per_second_is_no_time_of_a_pass() -> None:
     (log,) = _read(f"date,time,wIOPS,rIOPS,w_per_s,r_per_s\n{rows}")
     assert "step" not in log.samples.columns
     assert log.samples["write_bw_mb_s"].to_list() == pytest.approx([40] * 20, abs=0.1)
+
+
+@pytest.mark.parametrize(("other_mb_s", "other_c"), [(1250, 50), (2800, 83), (0, 30)])
+def test_rows_of_several_drives_at_each_time_are_not_taken_for_one(
+    other_mb_s: int, other_c: int
+) -> None:
+    rows = "".join(
+        f"{at},{2800 + 40 * (at % 3)},{50 + at // 20}\n{at},{other_mb_s},{other_c}\n"
+        for at in range(1, 61)
+    )
+    with pytest.raises(UsageError, match=r"60 of 120 rows .* as if of several drives"):
+        _read("time_s,write MB/s,temp_c\n" + rows)

@@ -28,6 +28,8 @@ _HOT_C = 70.0
 #: Rows after a changed header continue the run if they follow within this time.
 _CONTINUES_S = 60.0
 _CONTINUES_INTERVALS = 10.0
+#: With more of its rows at the time of another one, they may be of several drives.
+_MANY_LOST = 0.25
 #: With more of its steps in time going back, a log was not written in the order of time.
 _OFTEN_BACK = 0.25
 
@@ -318,6 +320,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     lost = len(t_s) - samples.height
     remarks = _order(source_name, run)
     remarks += [Remark(f"{source_name}: {text}", doubt, touches) for text, doubt, touches in said]
+    if lost > _MANY_LOST * len(t_s) and _are_of_several(columns, t_s):
+        raise UsageError(
+            f"{source_name}: {lost:,} of {len(t_s):,} rows have the time of another one, as if of "
+            "several drives: --map device=HEADER says which column names them"
+        )
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
@@ -333,6 +340,22 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions=conditions,
         remarks=tuple(remarks),
     )
+
+
+def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
+    """Whether rows of one time differ as drives do, by far more than one drive from row to row."""
+    _, firsts = np.unique(t_s, return_index=True)
+    seconds = firsts[np.diff(firsts, append=len(t_s)) > 1] + 1
+    for name, values in columns.items():
+        if not name.endswith(("bw_mb_s", "iops")) and not name.startswith("temp_c."):
+            continue
+        apart = np.abs(values[seconds] - values[seconds - 1])
+        moved = np.abs(np.diff(values[firsts]))
+        known, usual = apart[np.isfinite(apart)], moved[np.isfinite(moved)]
+        least = 0.05 * float(np.nanmedian(np.abs(values))) if np.isfinite(values).any() else 0.0
+        if len(known) and len(usual) and np.median(known) > 3 * np.median(usual) + least:
+            return True
+    return False
 
 
 def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]]:
