@@ -124,6 +124,9 @@ def test_a_header_means_a_column_of_a_recording(header: str, column: str, scale:
         "Read Activity [%]",
         "Core 0 Thermal Throttling [Yes/No]",
         "Motherboard [°C]",
+        "System Temp",
+        "Peripheral temperature (C)",
+        "Exhaust Temp",
         "board_temp",
         "thermal_zone0_c",
         "nic0_temp_c",
@@ -184,3 +187,23 @@ def test_counters_of_throttling_stay_counters() -> None:
     assert time is not None
     assert not counter.state
     assert time.column.startswith("throttle_time_s.")
+
+
+@pytest.mark.parametrize(
+    ("header", "is_certain"),
+    [
+        ("Probe A Temp", False),
+        ("Temp", True),
+        ("SSD Temp", True),
+        ("Controller Temp [°C]", True),
+        ("Samsung 990 PRO Temp", True),
+        ("Sensor 2 Temp", True),
+    ],
+)
+def test_whose_a_temperature_is_is_in_doubt_where_its_name_does_not_say(
+    header: str, is_certain: bool
+) -> None:
+    found = meaning(header)
+    assert found is not None
+    assert (found.doubt == "") is is_certain
+    assert is_certain or found.touches == ("temperature",)

@@ -115,3 +115,18 @@ def test_background_activity_is_not_a_load_that_fell() -> None:
     assert steps_of(log) == [("writes", 100)]
     throttled = logged(write_bw_mb_s=writes, busy_pct=level((2, 30), (100, 130)))
     assert steps_of(throttled) == [("writes", 130)]
+
+
+@pytest.mark.parametrize(("joined", "is_open"), [((300, 1250), True), ((1500, 1300), False)])
+def test_less_that_is_moved_once_reads_join_writes_leaves_the_answer_open(
+    joined: tuple[int, int], is_open: bool
+) -> None:
+    log = with_stretches(
+        logged(
+            read_bw_mb_s=level((20, 60), (joined[0], 120)),
+            write_bw_mb_s=level((2800, 60), (joined[1], 120)),
+        )
+    )
+    assert [step.name for step in log.steps] == ["writes 1", "load 2"]
+    doubts = [one for one in log.remarks if "began to run together" in one.text]
+    assert [one.touches for one in doubts] == [("rate",)] * is_open

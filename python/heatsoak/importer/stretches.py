@@ -8,6 +8,7 @@ that is busy and moves nothing is stalled, not idle; where a log has the busy sh
 two apart. What `heatsoak watch` recorded is divided in the same way.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -40,6 +41,8 @@ PAUSE_SAMPLES = 3
 MIN_SAMPLES = 3
 #: Reads and writes together between writes alone, or reads, are a disturbance for so long.
 DISTURBED_S = 15.0
+#: Less is moved once reads join writes, or leave, if the medians of so many samples say so.
+_BORDER, _LOST = 20, 0.1
 #: From this share of one direction the other is background.
 ONE_SIDED = 0.9
 
@@ -99,6 +102,7 @@ def with_stretches(log: Log) -> Log:
                 f"and writes took turns: {len(spans)} steps"
             )
         )
+        remarks += _lost_at_borders(spans, kinds, total)
     elif t_s[-1] - t_s[spans[0][1] - 1] > PAUSE_S or t_s[spans[0][0]] - t_s[0] > PAUSE_S:
         remarks.append(Remark("the time in which nothing was moved is in no step"))
     return replace(
@@ -107,6 +111,25 @@ def with_stretches(log: Log) -> Log:
         steps=tuple(steps),
         remarks=(*log.remarks, *remarks),
     )
+
+
+def _lost_at_borders(
+    spans: Sequence[tuple[int, int]], kinds: Array, total: Array
+) -> Iterator[Remark]:
+    """Where less is moved once reads join writes, or leave: what goes on may have fallen."""
+    for number, ((begin, border), (start, end)) in enumerate(pairwise(spans), 1):
+        if start - border >= PAUSE_SAMPLES or 3.0 not in (kinds[border - 1], kinds[start]):
+            continue
+        before = float(np.median(total[max(begin, border - _BORDER) : border]))
+        after = float(np.median(total[start : min(end, start + _BORDER)]))
+        if after < (1 - _LOST) * before:
+            what = "began" if kinds[start] == 3.0 else "ceased"
+            yield Remark(
+                f"from step {number} to step {number + 1}, as reads and writes {what} to run "
+                f"together, {1 - after / before:.0%} less was moved: another load, or a fall",
+                True,
+                ("rate",),
+            )
 
 
 def _is_load(total: Array, busy_pct: Array, least: float) -> bool:

@@ -332,7 +332,7 @@ def _temperature(words: _Words) -> Meaning | None:
     for word, place in PLACES.items():
         if word in tokens or (not word.isascii() and any(word in t for t in tokens)):
             return words.in_unit(f"temp_c.{place}", unit)
-    if words.is_elsewhere:
+    if words.is_elsewhere or (words.has_token("other_temps") and not words.is_drive):
         return _NOTHING
     number = next((t for t in reversed(kept) if t.isdigit() and len(t) < 3), "")
     others = [t for t in kept if not t.isdigit() and not has_any([t], "drive") and t != "sensor"]
@@ -342,7 +342,11 @@ def _temperature(words: _Words) -> Meaning | None:
         column = f"temp_c.sensor{number}"
     else:
         column = f"temp_c.{slug(' '.join(kept))}"
-    return replace(words.in_unit(column, unit), has_unit=words.unit is not None)
+    found = replace(words.in_unit(column, unit), has_unit=words.unit is not None)
+    if others and not words.is_drive and not words.has_token("drive_parts") and not found.doubt:
+        text = f"'{words.name}' is taken for a sensor of the drive, which its name does not say"
+        found = replace(found, doubt=text, touches=("temperature",))
+    return found
 
 
 def _host(words: _Words) -> Meaning | None:
