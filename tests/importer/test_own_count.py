@@ -77,6 +77,22 @@ def test_a_single_reading_is_answered_by_its_own_count(
 
 
 @pytest.mark.parametrize(
+    ("text", "advised"),
+    [
+        (NVME.format(**QUIET | {"warning": "0x8"}), "copy what is on it"),
+        (ATA, "copy what is on it"),
+        (JSON, "copy what is on it"),
+        (NVME_JSON, "cool it better"),
+        (NVME.format(**QUIET), "a log of its throughput"),
+    ],
+)
+def test_a_drive_that_fails_is_to_be_saved_and_a_hot_one_cooled(
+    tmp_path: Path, text: str, advised: str
+) -> None:
+    assert (answer(tmp_path, text).next or "").startswith(advised)
+
+
+@pytest.mark.parametrize(
     ("stamps", "between"),
     [
         (("2026-03-01T10:00:00\n", "2026-03-01T10:20:00\n"), "between its readings (20 min)"),

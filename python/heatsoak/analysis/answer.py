@@ -320,7 +320,7 @@ def _named(step: StepFindings) -> str:
 
 def _fell(episode: Episode, what: str) -> str:
     """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
-    levels = ""
+    levels, verb = "", "fell"
     for before, during, unit in (
         (episode.before_mb_s, episode.during_mb_s, "MB/s"),
         (episode.before_iops, episode.during_iops, "IOPS"),
@@ -328,10 +328,11 @@ def _fell(episode: Episode, what: str) -> str:
     ):
         if before is not None and during is not None:
             levels = f", from {_amount(before)} to {_amount(during)} {unit}"
+            verb = "slowed" if before < during else "fell"
     temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
     swings = " again and again" if episode.oscillates else ""
     return (
-        f"{what} fell{swings} by {episode.depth_text}{levels}, after "
+        f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
         f"{format_duration(episode.onset_s)}{temp}"
     )
 

@@ -27,6 +27,8 @@ _WARNINGS = {
     0x10: "its backup against power cuts failed",
     0x20: "its persistent memory can only be read",
 }
+#: What to do with a drive that fails.
+_SAVE = "copy what is on it to another drive, and replace it"
 
 
 def counted_of(recording: Recording) -> OwnCount | None:
@@ -90,7 +92,10 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     if not parts:
         return None
     text = "; ".join(parts)
-    is_hot = ever or above or (counted.critical_warning or 0) & _TEMPERATURE
+    # NVMe drives are said to fail for any warning, and one of heat is no fault of theirs
+    warning = counted.critical_warning or 0
+    is_failing = warning & ~_TEMPERATURE or (counted.failed and not warning)
+    is_hot = ever or above or warning & _TEMPERATURE
     more = "a log of its throughput and temperature while it works would show when, and how far"
     whys = dict.fromkeys(
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
@@ -99,7 +104,7 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
         throttles="yes" if added or (ever and not is_course) else "cannot-tell",
         sentence=f"{text[0].upper()}{text[1:]}.",
         because=list(whys),
-        next=f"cool it better; {more}" if is_hot else more,
+        next=_SAVE if is_failing else f"cool it better; {more}" if is_hot else more,
     )
 
 
