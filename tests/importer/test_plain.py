@@ -591,3 +591,12 @@ def test_rows_of_several_drives_at_each_time_are_not_taken_for_one(
     )
     with pytest.raises(UsageError, match=r"60 of 120 rows .* as if of several drives"):
         _read("time_s,write MB/s,temp_c\n" + rows)
+
+
+@pytest.mark.parametrize(("link", "is_doubted"), [("SATA 6Gb/s", True), ("PCIe 4.0 x4", False)])
+def test_more_than_the_named_link_carries_is_not_taken_as_it_stands(
+    link: str, is_doubted: bool
+) -> None:
+    (log,) = _read("time_s,interface,write MB/s\n" + _rows(f"{{i}},{link},1800"))
+    doubts = [one for one in log.remarks if "more than SATA carries" in one.text]
+    assert [one.touches for one in doubts] == [("rate", "unit")] * is_doubted

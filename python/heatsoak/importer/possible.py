@@ -1,6 +1,7 @@
 """What no drive, link or queue can do: another unit, several drives, or a counter that wrapped."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -19,6 +20,9 @@ MOST = {
 #: In so small a share of samples they are wrong in these alone; a single one is if it is so many
 #: times what any other sample is, as where a counter wrapped.
 _SPIKES, _FAR = 0.05, 1e3
+
+#: The link that old and new logs name, and what it carries at most.
+_SATA, _SATA_MB_S = re.compile(r"\bsata\b(?!.*express)", re.IGNORECASE), 600.0
 
 
 def possible(log: Log, mapping: Mapping[str, str]) -> Log:
@@ -53,4 +57,21 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
             what += ": its unit is another, or it is of several drives; left out"
         remark = Remark(f"{log.source}: {name} {what}", doubt=True)
         log = replace(log, samples=samples).with_remarks(remark)
-    return log
+    return log.with_remarks(*_beyond_link(log))
+
+
+def _beyond_link(log: Log) -> list[Remark]:
+    """Whether more was moved, most of the time, than the link carries that the log names."""
+    texts = [str(value) for value in (*log.drive.values(), *log.conditions.values())]
+    if not any(_SATA.search(text) for text in texts):
+        return []
+    for name in log.samples.columns:
+        if name.endswith("bw_mb_s"):
+            usual = log.samples[name].drop_nulls().median()
+            if isinstance(usual, float) and usual > _SATA_MB_S:
+                text = (
+                    f"{log.source}: {name} is {usual:,.0f} MB/s, more than SATA carries "
+                    f"({_SATA_MB_S:.0f}): another unit, several drives, or the host's memory"
+                )
+                return [Remark(text, True, ("rate", "unit"))]
+    return []
