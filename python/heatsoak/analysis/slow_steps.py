@@ -255,7 +255,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     cooling = other_cooling(view, other)
     if cooling is None or cooling.is_better is False or not comparable(view, other):
         return None
-    if view.step.writes and _written_before_gb(view) > 1.1 * _written_before_gb(other) + 1:
+    if view.step.writes and view.written_before_gb > 1.1 * other.written_before_gb + 1:
         # its spare area may be used up further
         return None
     if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
@@ -282,7 +282,3 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     else:
         said += ", and no temperature shows whether heat is why"
     return FasterWhenCooled(lost, is_told, said)
-
-
-def _written_before_gb(view: StepView) -> float:
-    return view.course.written_before_gb(view.start_s)

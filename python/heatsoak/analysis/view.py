@@ -137,6 +137,11 @@ class StepView:
         return lasting[-1] if lasting else None
 
     @property
+    def written_before_gb(self) -> float:
+        """How much earlier loads wrote since the last purge, or since the start."""
+        return self.course.written_before_gb(self.start_s)
+
+    @property
     def slowed_by(self) -> "StepView | None":
         """The first of the loads directly before it whose drop lasted; None if there is none."""
         found, before = None, self.preceded_by

@@ -1,8 +1,8 @@
 """What steps and runs come to for build and test servers: pass, fail, or not judged.
 
 A step that throttles fails, that is, one with an episode caused by heat. So does one whose mean is
-below a given limit. One of which it is open whether heat slowed it is not judged. A run that failed
-or was interrupted is an error.
+below a given limit. A step that heat may have slowed is not judged. A run that failed or was
+interrupted is an error.
 """
 
 from dataclasses import dataclass

@@ -52,8 +52,7 @@ def cooling(case: Case) -> Finding | None:
 
 def _as_much_written(one: StepView, other: StepView) -> bool:
     """Whether as much had been written before both, if they write."""
-    here_gb = one.course.written_before_gb(one.start_s)
-    there_gb = other.course.written_before_gb(other.start_s)
+    here_gb, there_gb = one.written_before_gb, other.written_before_gb
     return not one.step.writes or abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
 
 

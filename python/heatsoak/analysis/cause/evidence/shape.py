@@ -299,7 +299,7 @@ def against_capacity(case: Case) -> Finding | None:
     here_gb = case.view.written_gb(drop.onset_s)
     if course.drive_gb is None or here_gb is None or not case.view.step.writes:
         return None
-    written_gb = here_gb + course.written_before_gb(case.view.start_s)
+    written_gb = here_gb + case.view.written_before_gb
     share = written_gb / course.drive_gb
     said = (
         f"{format_number(written_gb)} GB had been written to a drive of "
