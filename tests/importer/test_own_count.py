@@ -26,6 +26,13 @@ SMART overall-health self-assessment test result: FAILED!
 194 Temperature_Celsius     0x0022   100   100   000    Old_age   Always       -       44
 234 Thermal_Throttle        0x0032   100   100   000    Old_age   Always       -       0/17
 """
+INTEL = """Additional Smart Log for NVME device:nvme0 namespace-id:ffffffff
+key                               normalized raw
+program_fail_count              : 100%       0
+timed_workload_media_wear       : 100%       63.999%
+thermal_throttle_status         : 100%       15%, cnt: 210
+host_bytes_written              : 100%       sectors: 4712345
+"""
 JSON = """{"smartctl": {"version": [7, 3]}, "device": {"name": "/dev/nvme0", "protocol": "NVMe"}, \
 "smart_status": {"passed": false}, "power_on_time": {"hours": 31022}, \
 "nvme_smart_health_information_log": {"critical_warning": 4, "temperature": 47, \
@@ -63,6 +70,9 @@ def answer(tmp_path: Path, text: str) -> Answer:
             ["critical warning 0x08: it can only be read"],
         ),
         (ATA, "yes", ["its health is FAILED", "17 transitions in 25,811 h"]),
+        (ATA.replace("0/17", "18/294"), "yes", ["by 18 % when it was read", "294 transitions"]),
+        (INTEL, "yes", ["by 15 % when it was read", "in all 210 transitions"]),
+        (INTEL.replace("15%", "0%"), "yes", ["at some time", "210 transitions"]),
         (JSON, "cannot-tell", ["0x04", "FAILED", "never above its limits in 31,022 h"]),
         (NVME_JSON, "cannot-tell", ["0x02", "180 min (3 h)", "for 7 min in 990 h"]),
     ],

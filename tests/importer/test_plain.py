@@ -593,10 +593,22 @@ def test_rows_of_several_drives_at_each_time_are_not_taken_for_one(
         _read("time_s,write MB/s,temp_c\n" + rows)
 
 
-@pytest.mark.parametrize(("link", "is_doubted"), [("SATA 6Gb/s", True), ("PCIe 4.0 x4", False)])
-def test_more_than_the_named_link_carries_is_not_taken_as_it_stands(
-    link: str, is_doubted: bool
+@pytest.mark.parametrize(
+    ("drive", "mb_s", "doubt"),
+    [
+        ("interface,SATA 6Gb/s", 1800, "more than SATA carries (600)"),
+        ("model,Samsung SSD 870 EVO 1TB", 1800, "more than SATA carries (600)"),
+        ("model,ST16000NM001G-2KK103", 1900, "more than a hard disk moves (600)"),
+        ("interface,PCIe 4.0 x4", 1800, ""),
+        ("model,Samsung SSD 980 PRO 1TB", 6800, ""),
+        ("model,Samsung SSD 9100 PRO 2TB", 24_000, "more than four lanes of PCIe 5.0 carry"),
+    ],
+)
+def test_more_than_such_a_drive_moves_is_not_taken_as_it_stands(
+    drive: str, mb_s: int, doubt: str
 ) -> None:
-    (log,) = _read("time_s,interface,write MB/s\n" + _rows(f"{{i}},{link},1800"))
-    doubts = [one for one in log.remarks if "more than SATA carries" in one.text]
-    assert [one.touches for one in doubts] == [("rate", "unit")] * is_doubted
+    label, _, value = drive.partition(",")
+    (log,) = _read(f"time_s,{label},write MB/s\n" + _rows(f"{{i}},{value},{mb_s}"))
+    doubts = [one for one in log.remarks if ", more than " in one.text]
+    assert [one.touches for one in doubts] == [("rate", "unit")] * bool(doubt)
+    assert all(doubt in one.text for one in doubts)

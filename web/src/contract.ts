@@ -364,6 +364,7 @@ export interface Answer {
  *     power_on_h: for how long it was ever switched on; None if not logged, as the others.
  *     critical_warning: the bits of NVMe's health log.
  *     failed: whether its own judgement of its health is FAILED.
+ *     throttled_pct: by how much it throttled itself at the last reading.
  */
 export interface OwnCount {
   totals: {
@@ -377,6 +378,7 @@ export interface OwnCount {
   power_on_h: number | null;
   critical_warning: number | null;
   failed: boolean | null;
+  throttled_pct?: number | null;
 }
 /**
  * The time in which a log shows the drive, but no load that could be judged.

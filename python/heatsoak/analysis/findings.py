@@ -492,6 +492,7 @@ class OwnCount(_Findings):
         power_on_h: for how long it was ever switched on; None if not logged, as the others.
         critical_warning: the bits of NVMe's health log.
         failed: whether its own judgement of its health is FAILED.
+        throttled_pct: by how much it throttled itself at the last reading.
     """
 
     totals: dict[str, float]
@@ -501,6 +502,7 @@ class OwnCount(_Findings):
     power_on_h: float | None
     critical_warning: int | None
     failed: bool | None
+    throttled_pct: float | None = None
 
 
 class RecordingFindings(_Findings):

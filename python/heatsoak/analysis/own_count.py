@@ -17,6 +17,7 @@ _FULL = 2.0**32 - 1
 _COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
 #: What NVMe's two steps of thermal management are called.
 _STEPS = {"tmt1": "light ", "tmt2": "strong "}
+_HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
 _TEMPERATURE = 0x02
 #: What the bits of an NVMe drive's critical warning say.
 _WARNINGS = {
@@ -35,7 +36,7 @@ def counted_of(recording: Recording) -> OwnCount | None:
     """Return what a log tells of a drive's own count and health; None where it tells neither."""
     meta = recording.meta
     said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
-    health = {key: said.get(key) for key in ("power_on_h", "critical_warning", "failed")}
+    health = {key: said.get(key) for key in _HEALTH}
     columns = throttle_columns(meta.columns)
     if not meta.protocol.is_observed or not (columns or any(health.values())):
         return None
@@ -66,12 +67,15 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     is_course = recording.unloaded is not None or any(
         step.why_unknown != NO_THROUGHPUT for step in recording.steps
     )
-    if is_course and not (added or _alarm(counted)):
+    if is_course and not (added or counted.throttled_pct or _alarm(counted)):
         return None
     alarm, above = _alarm(counted), _above_limits(counted.totals)
     life, between = _life(counted), _between(counted)
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
+    elif counted.throttled_pct:
+        parts = [f"yes, by {counted.throttled_pct:.0f} % when it was read, by its own word"]
+        parts += [f"in all {_told(ever)}{life}"] if ever else []
     elif ever:
         parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]
         is_one = counted.readings == 1
@@ -100,8 +104,9 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     whys = dict.fromkeys(
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
     )
+    is_shown = added or counted.throttled_pct or (ever and not is_course)
     return Answer(
-        throttles="yes" if added or (ever and not is_course) else "cannot-tell",
+        throttles="yes" if is_shown else "cannot-tell",
         sentence=f"{text[0].upper()}{text[1:]}.",
         because=list(whys),
         next=_SAVE if is_failing else f"cool it better; {more}" if is_hot else more,

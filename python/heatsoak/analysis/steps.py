@@ -13,8 +13,10 @@ from heatsoak.analysis.definitions import (
     HELD_WITHIN_K,
     MAX_STEADY_FALL_S,
     MAX_STEADY_LOSS,
+    MIN_RISE_K,
     MIN_THROTTLING_C,
     NO_THROUGHPUT,
+    USUALLY_THROTTLING_C,
 )
 from heatsoak.analysis.falls import Drop, find_drops, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
@@ -105,6 +107,9 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
         return True
     if case.onset_c is None or not shows_heat(case.view):
         return False
+    slid_c = case.view.temp.between(case.drop.onset_s, case.drop.onset_s + case.drop.fall_s)
+    if max(slid_c, default=0.0) >= max(USUALLY_THROTTLING_C, case.onset_c + MIN_RISE_K):
+        return False  # it slid on while it became as hot as drives throttle at
     return case.onset_c < MIN_THROTTLING_C or is_unlikely
 
 

@@ -128,8 +128,10 @@ def stamp_in(text: str) -> str | None:
 
 #: Counters, by the columns of their rates.
 COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
-#: Hours of use, the bits of the critical warning, and 0 or 1.
-HEALTH = ("power_on_h", "critical_warning", "failed")
+#: Hours of use, the bits of the critical warning, 0 or 1, and how far it throttles at that moment.
+HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
+#: Both in one: ``15/210`` and ``15%, cnt: 210``.
+_THROTTLED = re.compile(r"\b(\d{1,3})(?:/|%, cnt: {0,4})(\d{1,9})\s*$")
 #: What is printed where there is no value.
 _NOTHING = re.compile(r"\s*[0<-]")
 
@@ -234,7 +236,7 @@ class Readings:
             return
         current, self._current = self._current, None
         values = current.values
-        if values.keys() - HEALTH or values.get("failed") or values.get("critical_warning"):
+        if values.keys() - HEALTH or any(values.get(name) for name in HEALTH[1:]):
             self.source.keep(READING_BYTES + VALUE_BYTES * len(values))
             self.all.append(current)
             self.ascribe(current.device)
@@ -327,6 +329,8 @@ class Readings:
             self.threshold(to, degrees_c(value, "K" if "kelvin" in field.kind else self.bare_unit))
         elif field.kind == "identity":
             self._identified(to, value)
+        elif field.kind == "throttled":
+            self.throttled(str(value))
         elif field.kind == "health":
             self.value(to, _health(value, is_word=to == "failed"), starts=starts)
         elif field.tells_heat_or_load:
@@ -359,6 +363,14 @@ class Readings:
             return
         if is_possible_temp(value) if name.startswith("temp_c.") else value >= 0:
             self.current.values[name] = value
+
+    def throttled(self, text: str) -> bool:
+        """Take how far a drive throttles and how often it did; return whether `text` says so."""
+        if (found := _THROTTLED.search(text[-100:])) is None:
+            return False
+        self.value("throttled_pct", float(found[1]), starts=False)
+        self.value("throttle_count.drive", float(found[2]), starts=False)
+        return True
 
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""

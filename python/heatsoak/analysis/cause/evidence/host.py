@@ -213,7 +213,9 @@ AT_ONCE_S, AT_ONCE_SAMPLES = 2.0, 2.0
 
 def asked(case: Case) -> Finding | None:
     """Whether the load changed, judged by I/O sizes, queues, idling and pauses."""
-    return _sizes(case) or _in_flight(case) or _idling(case) or _watched(case)
+    return (
+        _sizes(case) or _in_flight(case) or _idling(case) or _latency_alone(case) or _watched(case)
+    )
 
 
 def _sizes(case: Case) -> Finding | None:
@@ -319,6 +321,17 @@ def _idling(case: Case) -> Finding | None:
             f"then {during:.0f} %): it did what it was asked to do",
         )
     return None
+
+
+def _latency_alone(case: Case) -> Finding | None:
+    """Nothing but latencies of a load whose queue nobody tells."""
+    if case.view.throughput.unit != "lat_us" or getattr(case.view.step, "iodepth", None):
+        return None
+    return Finding(
+        "demand",
+        "latency-alone",
+        "only latencies were logged, which a deeper queue raises too: throughput would tell",
+    )
 
 
 def _watched(case: Case) -> Finding | None:

@@ -114,10 +114,8 @@ class Tables:
             if number == 194 or not has_other:
                 readings.value("temp_c.drive", value, starts=not self.has_headers)
         elif "thermal_throttl" in lower:
-            second = re.match(r"\d{1,9}/(\d{1,9})$", raw)
-            if second is not None or lower.endswith("cnt"):
-                count = float(second[1]) if second else value
-                readings.value("throttle_count.drive", count, starts=False)
+            if not readings.throttled(raw) and lower.endswith("cnt"):
+                readings.value("throttle_count.drive", value, starts=False)
         elif number == 9 and "hour" in lower:
             readings.value("power_on_h", value, starts=False)
         elif value is not None and not self._is_precise:
