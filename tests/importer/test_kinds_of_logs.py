@@ -138,7 +138,7 @@ def _kinds() -> Iterator[tuple[str, str, str | bytes, set[str], str]]:
     idle = _table("write_mb_s,busy_pct", lambda t: f"{3 * _scatter(t):.2f},2")
     yield "D", "few MB/s while idle", idle, {"not-loaded"}, "busy 2 %"
     # units
-    yield "E", "bytes for MB", _writes(_steady(4.9e8)), {"cannot-tell"}, "throughput"
+    yield "E", "bytes for MB", _writes(_steady(4.9e8)), {"cannot-tell"}, "which no drive can do"
     guessed = _table("reads,writes", lambda t: f"0,{_fell(26_000, 52_000)(t) * _scatter(t):.0f}")
     yield "E", "writes alone", guessed, {"cannot-tell"}, fell
     pcp = _table("disk.dev.write_bytes", lambda t: f"{_fell(2e5, 5e5)(t) * _scatter(t):.0f}")

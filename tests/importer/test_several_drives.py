@@ -139,3 +139,19 @@ def test_the_same_file_twice_counts_once(tmp_path: Path) -> None:
     (only,) = import_files([tmp_path])
     assert any("the same as" in event.text for event in only.events)
     (only,) = import_files([tmp_path / "a.csv", tmp_path / "a.csv"])
+
+
+@pytest.mark.parametrize("heads", [("{} write MB/s", "{} temp C"), ("write_mb_s.{}", "temp_c {}")])
+def test_columns_that_name_a_drive_are_of_that_drive(
+    tmp_path: Path, heads: tuple[str, str]
+) -> None:
+    names = [head.format(name) for head in heads for name in ("nvme0n1", "nvme1n1")]
+    # their temperatures come in the other order
+    names[2:] = reversed(names[2:])
+    rows = [f"2026-03-01 10:00:{t:02d},1503,90,35,{60 + t}" for t in SECONDS]
+    found = read(tmp_path, "\n".join([",".join(["time", *names]), *rows]))
+    assert mb_s(found) == {"nvme0n1": 1503, "nvme1n1": 90}
+    assert [one.samples()["temp_c.composite"].drop_nulls()[5] > 50 for one in found] == [
+        True,
+        False,
+    ]

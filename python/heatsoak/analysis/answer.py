@@ -41,6 +41,8 @@ _ADVICE: dict[Verdict, str] = {
 #: How an answer begins that leaves it open.
 CANNOT_TELL = "Cannot tell whether it throttles: "
 _BUT = "Does not throttle, but "
+#: So long a burst would show throttling, were it logged often enough.
+_LONG_BURST_S = 600.0
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
@@ -290,13 +292,17 @@ def _not_judged(recording: RecordingFindings) -> Answer:
         unloaded = recording.unloaded
         if unloaded is not None and unloaded.longest_burst_s is not None:
             longest = format_duration(unloaded.longest_burst_s)
+            is_long = unloaded.longest_burst_s >= _LONG_BURST_S
+            too = "in samples too far apart" if is_long else "too short"
             return Answer(
                 throttles="cannot-tell",
                 sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
-                f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, too short to "
+                f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, {too} to "
                 "show it.",
                 because=unloaded.reasons[:MAX_REASONS],
-                next="log a load of minutes: `heatsoak run quick`",
+                next="log every second"
+                if is_long
+                else "log a load of minutes: `heatsoak run quick`",
             )
         return Answer(
             throttles="not-loaded",

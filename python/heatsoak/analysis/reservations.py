@@ -1,6 +1,7 @@
 """What a reservation takes back: verdicts and answers that it could turn round."""
 
 from heatsoak.analysis.answer import CANNOT_TELL, MAX_REASONS, leaves_heat_open
+from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, RecordingFindings, Reservation, StepFindings
 from heatsoak.recording import Recording, Touched
 
@@ -12,6 +13,9 @@ _TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
 _TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
 #: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
 _TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
+_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
+#: What of a log leaves it without throughput.
+_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
 
 
 def reservations_of(recording: Recording) -> list[Reservation]:
@@ -36,6 +40,10 @@ def take_back(found: RecordingFindings) -> None:
             found.steps[index] = _unknown(step, standing)
         turned |= own
     read = found.answer
+    if NO_THROUGHPUT in read.sentence and (unread := _standing(found, _UNREAD)):
+        # it was logged, and could not be taken as it stands
+        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
+        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
     if read.throttles in ("yes", "cannot-tell"):
         turned = _CHANGED
     if standing := _standing(found, turned):

@@ -48,6 +48,11 @@ def _monitor_name(path: str, name: str) -> str:
 
 #: AIDA64's names of what a disk does.
 _DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
+#: The kernel's name of a drive before or behind what is told of it: ``nvme0n1 write MB/s``.
+_KERNEL = r"(nvme\d{1,3}n\d{1,3}|[shv]d[a-z]{1,2}|mmcblk\d{1,2})"
+_OF_KERNEL = re.compile(
+    rf"^(?:/dev/)?{_KERNEL}[\s_.:/-]+(?=\S)|(?<=\S)[\s_.:/(\[-]+{_KERNEL}[)\]]?$"
+)
 #: A disk by its number and its letters, or by a letter alone, in any language.
 DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
 VOLUME = re.compile(r"^[A-Z]:$")
@@ -96,6 +101,8 @@ def device_and_name(header: str) -> tuple[str, str]:
     if (collectl := _COLLECTL.match(header)) is not None:
         return collectl.group(2) or "", _COLLECTL_NAMES.get((collectl[1], collectl[3]), "")
     match = _PDH.match(header)
+    if match is None and (named := _OF_KERNEL.search(header)) is not None:
+        return named[1] or named[2], _OF_KERNEL.sub("", header)
     if match is None:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
