@@ -71,6 +71,7 @@ def answer(tmp_path: Path, text: str) -> Answer:
         ),
         (ATA, "yes", ["its health is FAILED", "17 transitions in 25,811 h"]),
         (ATA.replace("0/17", "18/294"), "yes", ["by 18 % when it was read", "294 transitions"]),
+        (ATA.replace("0/17", "180/294"), "yes", ["at some time", "294 transitions"]),
         (INTEL, "yes", ["by 15 % when it was read", "in all 210 transitions"]),
         (INTEL.replace("15%", "0%"), "yes", ["at some time", "210 transitions"]),
         (JSON, "cannot-tell", ["0x04", "FAILED", "never above its limits in 31,022 h"]),

@@ -368,7 +368,8 @@ class Readings:
         """Take how far a drive throttles and how often it did; return whether `text` says so."""
         if (found := _THROTTLED.search(text[-100:])) is None:
             return False
-        self.value("throttled_pct", float(found[1]), starts=False)
+        if float(found[1]) <= 100:  # others than Intel may put something else there
+            self.value("throttled_pct", float(found[1]), starts=False)
         self.value("throttle_count.drive", float(found[2]), starts=False)
         return True
 
