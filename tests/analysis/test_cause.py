@@ -149,3 +149,14 @@ def test_writes_in_an_order_that_is_not_known_are_taken_for_no_heat_too_soon() -
     reads = rules.shares([("load", "reads"), *hot])
     writes = rules.shares([("load", "writes"), *hot])
     assert writes["thermal"] < 0.75 < reads["thermal"]
+
+
+@pytest.mark.parametrize("against", [("stated-limit", "far-below"), ("demand", "latency-alone")])
+def test_heat_against_the_odds_takes_the_drives_word_or_another_cooling(
+    against: tuple[str, str],
+) -> None:
+    hot = {("onset-temperature", "hot"), ("temperature-course", "held")}
+    assert table("weights").can_name("thermal", hot)
+    assert not table("weights").can_name("thermal", {*hot, against})
+    for word in (("thermal-counters", "rose"), ("conditions", "moved")):
+        assert table("weights").can_name("thermal", {*hot, against, word})

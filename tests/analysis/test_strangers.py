@@ -247,3 +247,34 @@ def test_a_sensor_that_measures_nothing_proves_no_heat(placeholder: str, tmp_pat
     log = tmp_path / "log.csv"
     log.write_text("time_s,read MB/s,temp C\n" + rows)
     assert named(analyze(open_all([log]))) == {"unknown"}
+
+
+def _table(path: Path, head: str, rows: Array) -> Findings:
+    file = path / "log.csv"
+    lines = [",".join(f"{value:.2f}" for value in row) for row in rows]
+    file.write_text("\n".join([head, *lines, ""]))
+    return analyze(open_all([file]))
+
+
+def test_latencies_alone_of_an_untold_load_prove_no_heat(tmp_path: Path) -> None:
+    t_s, rng = seconds(180), np.random.default_rng(3)
+    temp_c = np.minimum(46 + 0.6 * t_s, 82)
+    lat_us = np.where(t_s < 60, 45, 110) * (1 + rng.normal(0, 0.02, 180))
+    rows = np.column_stack([t_s, lat_us, temp_c])
+    found = _table(tmp_path, "time_s,write_lat_us,temp_c", rows)
+    assert found.answer.throttles == "cannot-tell"
+    # the same of throughput is shown
+    rows[:, 1] = 1e5 / lat_us
+    assert _table(tmp_path, "time_s,write_mb_s,temp_c", rows).answer.throttles == "yes"
+
+
+def test_a_slide_that_becomes_hot_is_not_said_to_be_without_heat(tmp_path: Path) -> None:
+    t_s, rng = 10 * seconds(360), np.random.default_rng(3)
+    share = t_s / t_s[-1]
+    mb_s = 2800 - 1100 * np.clip(share - 0.05, 0, None) / 0.95
+    mb_s *= 1 + rng.normal(0, 0.015, 360)
+    for hottest_c, throttles in ((82, "cannot-tell"), (62, "no")):
+        temp_c = 55 + (hottest_c - 55) * share
+        rows = np.column_stack([t_s, mb_s, temp_c])
+        found = _table(tmp_path, "time_s,write_mb_s,temp_c", rows)
+        assert found.answer.throttles == throttles, found.answer
