@@ -183,3 +183,15 @@ def test_it_is_answered_as_a_careful_person_would(
     answer = analyze(import_files([file])).answer
     assert answer.throttles in throttles
     assert words in answer.sentence
+
+
+def test_no_throughput_is_said_of_a_log_without_any_whatever_else_is_uncertain(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "log.csv"
+    rows = [f"{_clock(t)},{50 + t // 30}" for t in range(COUNT)]
+    rows[40:44] = ["2026-13-45 99:99,torn"] * 4
+    file.write_text("\n".join(["time,temp_c", *rows, ""]))
+    found = analyze(import_files([file]))
+    assert found.recordings[0].reservations
+    assert "no throughput was logged" in found.answer.sentence

@@ -14,7 +14,7 @@ _TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
 #: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
 _TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
 _SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
-#: What of a log leaves it without throughput.
+#: What a doubt touches about rates that were logged, and could not be taken as they stand.
 _UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
 
 
@@ -40,8 +40,8 @@ def take_back(found: RecordingFindings) -> None:
             found.steps[index] = _unknown(step, standing)
         turned |= own
     read = found.answer
-    if NO_THROUGHPUT in read.sentence and (unread := _standing(found, _UNREAD)):
-        # it was logged, and could not be taken as it stands
+    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    if NO_THROUGHPUT in read.sentence and unread:
         told = read.sentence.replace(NO_THROUGHPUT, unread[0])
         found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
     if read.throttles in ("yes", "cannot-tell"):

@@ -39,7 +39,8 @@ _MAX_NAMED = 8
 _DISCARDS_MB_S = 20.0
 
 _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
-_DISK = re.compile(
+#: What kernels call a drive, or a part of one.
+DISK = re.compile(
     r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
     r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
     r"(?:p?\d+)?"
@@ -354,7 +355,7 @@ class Devices:
 
 def is_disk(name: str) -> bool:
     """Return whether a name is one that a kernel gives a drive, or a part of one."""
-    return _DISK.fullmatch(name) is not None
+    return DISK.fullmatch(name) is not None
 
 
 def is_array(name: str) -> bool:

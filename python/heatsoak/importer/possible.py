@@ -12,7 +12,10 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.tables.derived import MAX_IOPS, MAX_MB_S, unit_key
 from heatsoak.importer.tables.headers import meaning
+from heatsoak.recording import UNREAD, Touched
 
+#: What a doubt touches about rates that cannot be taken as they stand.
+NOT_TAKEN: tuple[Touched, ...] = ("rate", "unit")
 #: The most that is possible, by what a column's name ends in.
 MOST = {
     "bw_mb_s": MAX_MB_S, "iops": MAX_IOPS, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
@@ -77,7 +80,8 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
                     )
             samples = log.samples.drop(name)
             what += ": its unit is another, or it is of several drives; left out"
-        remark = Remark(f"{log.source}: {name} {what}", doubt=True)
+        touches = NOT_TAKEN if name.endswith(("bw_mb_s", "iops")) else UNREAD
+        remark = Remark(f"{log.source}: {name} {what}", True, touches)
         log = replace(log, samples=samples).with_remarks(remark)
     return log.with_remarks(*_beyond_link(log))
 
@@ -94,5 +98,5 @@ def _beyond_link(log: Log) -> list[Remark]:
                     f"{log.source}: {name} is {usual:,.0f} MB/s, more than {what} "
                     f"({most:,.0f}): another unit, several drives, or the host's memory"
                 )
-                return [Remark(text, True, ("rate", "unit"))]
+                return [Remark(text, True, NOT_TAKEN)]
     return []

@@ -6,6 +6,7 @@ a machine, an object and its instance, AIDA64's columns their disk.
 
 import re
 
+from heatsoak.importer.block_devices import DISK
 from heatsoak.importer.tables.layout import Layout, ungarbled
 from heatsoak.importer.tables.words import names_drive
 
@@ -48,10 +49,9 @@ def _monitor_name(path: str, name: str) -> str:
 
 #: AIDA64's names of what a disk does.
 _DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
-#: The kernel's name of a drive before or behind what is told of it: ``nvme0n1 write MB/s``.
-_KERNEL = r"(nvme\d{1,3}n\d{1,3}|[shv]d[a-z]{1,2}|mmcblk\d{1,2})"
-_OF_KERNEL = re.compile(
-    rf"^(?:/dev/)?{_KERNEL}[\s_.:/-]+(?=\S)|(?<=\S)[\s_.:/(\[-]+{_KERNEL}[)\]]?$"
+#: A drive before or behind what is told of it: ``nvme0n1 write MB/s``.
+_OF_DISK = re.compile(
+    rf"^(?:/dev/)?({DISK.pattern})[\s_.:/-]+(?=\S)|(?<=\S)[\s_.:/(\[-]+({DISK.pattern})[)\]]?$"
 )
 #: A disk by its number and its letters, or by a letter alone, in any language.
 DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
@@ -101,8 +101,8 @@ def device_and_name(header: str) -> tuple[str, str]:
     if (collectl := _COLLECTL.match(header)) is not None:
         return collectl.group(2) or "", _COLLECTL_NAMES.get((collectl[1], collectl[3]), "")
     match = _PDH.match(header)
-    if match is None and (named := _OF_KERNEL.search(header)) is not None:
-        return named[1] or named[2], _OF_KERNEL.sub("", header)
+    if match is None and (named := _OF_DISK.search(header)) is not None:
+        return named[1] or named[2], _OF_DISK.sub("", header)
     if match is None:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
