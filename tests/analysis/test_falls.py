@@ -947,3 +947,19 @@ def test_any_series_has_an_answer(of: Series) -> None:
     good = np.isfinite(of.t_s)
     measured = Series(of.t_s[good], of.interval_s[good], of.values[good], "mb_s")
     obeys(find_drops(of), measured)
+
+
+def test_short_falls_to_a_noisy_level_are_found() -> None:
+    # as of a served drive whose rate was cut after 7 s and given back after 14
+    interval_s = np.full(82, 0.26)
+    t_s = np.cumsum(interval_s)
+    is_cut = (t_s > 7.2) & (t_s < 14.2)
+    depths = []
+    for seed in range(60):
+        noise = np.random.default_rng(seed).normal(0, np.where(is_cut, 0.08, 0.03))
+        values = np.where(is_cut, 16.0, 40.0) * (1 + noise)
+        drops = find_drops(Series(t_s, interval_s, values, "mb_s"))
+        assert drops, seed
+        depths.append(max(one.depth for one in drops))
+    # a dip just before it may be taken for its begin
+    assert np.mean(np.abs(np.array(depths) - 0.6) < 0.06) > 0.9

@@ -27,6 +27,8 @@ _LOST, _BACK = (
     float(np.log((share + STANDSTILL) / (1 + STANDSTILL))) for share in (1 - MIN_DROP, RECOVERED)
 )
 _SECOND = -float(np.log1p(-SECOND_FALL))
+#: A dip that loses less is one that a low level scatters by, and no stall.
+_SHALLOW = float(np.log1p(-0.25))
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,22 @@ class _Walk:
         stall = self._bins.count(STALL_S)
         lasting += [part for part in parts if part.end - part.start > stall]
         for row in _adjoining(part for part in parts if part.end - part.start <= stall):
-            # brief ones in a row are a quick change
-            if row[-1].end - row[0].start > stall:
+            # brief ones in a row are a quick change, or a level that scatters
+            if self._length(row) > stall:
                 lasting += row
         return sorted(lasting, key=lambda piece: piece.start)
+
+    def _length(self, row: list[Piece]) -> int:
+        """How many bins some adjoining pieces last, with the shallow dips beside them.
+
+        Where throughput swings, what looks like a dip may be a low of that.
+        """
+        count = row[-1].end - row[0].start
+        for start, end in [] if self._swings else self._stalls:
+            is_beside = end == row[0].start or start == row[-1].end
+            if is_beside and np.min(self._seen[start:end] - self._curve[start:end]) > _SHALLOW:
+                count += end - start
+        return count
 
     def _falls(self) -> Iterator[Fall]:
         """The falls from the usual level, those that only brief recoveries part as one."""
