@@ -58,7 +58,7 @@ def test_the_page_is_as_light_as_the_system_until_it_is_switched(
         opened.tab.reload()
         opened.wait_drawn()
         opened.requests.pop()
-        return background(opened) == palette()[other]["paper"]
+        return bool(background(opened) == palette()[other]["paper"])
 
     # a busy browser may reload the page before it has stored the choice
     opened.until(is_kept)
