@@ -1,6 +1,9 @@
 """What other drives of a machine do in the same log is named where it explains a fall."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -136,3 +139,26 @@ def test_a_drive_with_little_load_is_left_out_and_its_traffic_stays(tmp_path: Pa
     moved = one.samples()["other_drives_mb_s"].drop_nulls()
     assert moved.mean() == pytest.approx(10, rel=0.02)
     assert "run" not in one.meta.conditions
+
+
+def test_a_log_is_read_alike_by_every_process(tmp_path: Path) -> None:
+    """Sums of many drives are added up in the log's order, not in that of a process's hashes."""
+    log = tmp_path / "iostat.txt"
+    log.write_text(
+        _iostat(lambda _: {f"sd{c}": (0.1, 100.3 / n) for n, c in enumerate("abcdefgh", 1)})
+    )
+    read = (
+        "import sys; from pathlib import Path; from heatsoak.importer import import_files; "
+        "print([r.samples().write_csv() for r in import_files([Path(sys.argv[1])])])"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", read, log],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "0123"
+    ]
+    assert told[0]
+    assert told.count(told[0]) == len(told)

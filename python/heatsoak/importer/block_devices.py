@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
-from heatsoak.importer.frames import Array, build
+from heatsoak.importer.frames import RATES, Array, build
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.possible import MOST
@@ -210,7 +210,7 @@ class Devices:
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if name not in self.groups and not is_part(name, self.rows)]
-        disks = {name for name in whole if not self._is_layer(name)}
+        disks = dict.fromkeys(name for name in whole if not self._is_layer(name))
         drives = [name for name in disks or whole if loads[name] > 0]
         if options.device is not None:
             named = self._named(options.device)
@@ -409,9 +409,7 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
 
 def _moves(columns: Mapping[str, Any]) -> bool:
     return any(
-        np.nan_to_num(values).any()
-        for name, values in columns.items()
-        if name.endswith(("bw_mb_s", "iops"))
+        np.nan_to_num(values).any() for name, values in columns.items() if name.endswith(RATES)
     )
 
 

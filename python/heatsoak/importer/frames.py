@@ -21,6 +21,12 @@ _MAX_MEAN_S = 3600.0
 RATES = ("bw_mb_s", "iops")
 
 
+def usual_of(seconds: Array) -> float:
+    """Return the median of times between rows, of those above 0; 0 where there are none."""
+    positive = seconds[seconds > 0]
+    return float(np.median(positive)) if len(positive) else 0.0
+
+
 def intervals(t_s: Array) -> Array:
     """Return the time each sample covers: since the one before, in a gap the usual interval.
 
@@ -29,17 +35,14 @@ def intervals(t_s: Array) -> Array:
     if len(t_s) < 2:
         return np.zeros(len(t_s))
     between = np.diff(t_s)
-    positive = between[between > 0]
-    usual = float(np.median(positive)) if len(positive) else 0.0
+    usual = usual_of(between)
     between = np.where(between > _MAX_INTERVALS * usual, usual, between)
     return np.concatenate([[usual], between])
 
 
 def are_far_apart(seconds: Array) -> NDArray[np.bool_]:
     """Whether readings of a counter lie so far apart that a mean between them is no rate."""
-    known = seconds[seconds > 0]
-    usual = float(np.median(known)) if len(known) else 0.0
-    return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * usual, _MAX_MEAN_S))
+    return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * usual_of(seconds), _MAX_MEAN_S))
 
 
 def rates(counter: Array, t_s: Array) -> Array:
@@ -57,14 +60,21 @@ def rates(counter: Array, t_s: Array) -> Array:
         return np.where(valid, moved / seconds, np.nan)
 
 
+def ways_of(quantity: str) -> tuple[str, str, str]:
+    """Return the columns of a quantity: of reads, of writes, and of both together."""
+    return f"read_{quantity}", f"write_{quantity}", quantity
+
+
+def moved(samples: pl.DataFrame, quantity: str = "bw_mb_s") -> Array:
+    """Return what was read and written in each sample; 0 where it is not known."""
+    names = [name for name in ways_of(quantity) if name in samples.columns]
+    return samples.select(pl.sum_horizontal(pl.lit(0.0), *names)).to_series().to_numpy()
+
+
 def rated(samples: pl.DataFrame) -> pl.DataFrame:
     """Return the samples that have a throughput."""
-    names = [
-        name
-        for quantity in RATES
-        for name in (f"read_{quantity}", f"write_{quantity}", quantity)
-        if name in samples.columns
-    ]
+    every = [name for quantity in RATES for name in ways_of(quantity)]
+    names = [name for name in every if name in samples.columns]
     return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 

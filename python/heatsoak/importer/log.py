@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import RATES
+from heatsoak.importer.frames import RATES, ways_of
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import UNREAD, SensorMeta, Touched
 
@@ -104,7 +104,7 @@ class Log:
         return any(
             name in self.samples.columns and self.samples[name].count() > 0
             for quantity in quantities
-            for name in (f"read_{quantity}", f"write_{quantity}", quantity)
+            for name in ways_of(quantity)
         )
 
     @property

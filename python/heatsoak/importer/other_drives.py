@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.frames import Array, rated
+from heatsoak.importer.frames import Array, moved, rated
 from heatsoak.importer.log import Log
 from heatsoak.recording.columns import schema_of
 
@@ -20,20 +20,18 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
     `drives` are whole drives, taken or not, on the same clock. Beside an array or a partition it is
     what its own drives moved beyond it, as when an array is rebuilt.
     """
-    moved = [_moved(log) for log in drives if log.has_any("bw_mb_s")]
-    return [_beside(log, moved) if log.has_any("bw_mb_s") else log for log in logs]
+    others = [_in_all(log) for log in drives if log.has_any("bw_mb_s")]
+    return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
 
 
 def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
     """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
     seen = rated(log.samples)
-    names = [n for n in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s") if n in seen.columns]
-    mb_s = seen.select(pl.sum_horizontal(pl.col(names).fill_null(0.0))).to_series().to_numpy()
     ends_s = seen["t_s"].to_numpy() + (log.start_unix_s or 0.0)
-    return seen, ends_s - seen["interval_s"].fill_null(0.0).to_numpy(), ends_s, mb_s
+    return seen, ends_s - seen["interval_s"].fill_null(0.0).to_numpy(), ends_s, moved(seen)
 
 
-def _moved(log: Log) -> tuple[Array, Array]:
+def _in_all(log: Log) -> tuple[Array, Array]:
     """The MB that a drive had moved by the begin and by the end of each sample; none in gaps."""
     _, begins_s, ends_s, mb_s = _spans(log)
     moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
@@ -41,9 +39,9 @@ def _moved(log: Log) -> tuple[Array, Array]:
     return moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])
 
 
-def _beside(log: Log, moved: Iterable[tuple[Array, Array]]) -> Log:
+def _beside(log: Log, drives: Iterable[tuple[Array, Array]]) -> Log:
     seen, begins_s, ends_s, own_mb_s = _spans(log)
-    all_mb = sum(np.interp(ends_s, *each) - np.interp(begins_s, *each) for each in moved)
+    all_mb = sum(np.interp(ends_s, *each) - np.interp(begins_s, *each) for each in drives)
     with np.errstate(divide="ignore", invalid="ignore"):
         others = all_mb / (ends_s - begins_s) - own_mb_s
     others = np.where(others < 1e-3 * own_mb_s, 0.0, others)  # sums are rounded

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.importer.frames import RATES
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.tables.derived import MAX_IOPS, MAX_MB_S, unit_key
 from heatsoak.importer.tables.headers import meaning
@@ -80,7 +81,7 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
                     )
             samples = log.samples.drop(name)
             what += ": its unit is another, or it is of several drives; left out"
-        touches = NOT_TAKEN if name.endswith(("bw_mb_s", "iops")) else UNREAD
+        touches = NOT_TAKEN if name.endswith(RATES) else UNREAD
         remark = Remark(f"{log.source}: {name} {what}", True, touches)
         log = replace(log, samples=samples).with_remarks(remark)
     return log.with_remarks(*_beyond_link(log))

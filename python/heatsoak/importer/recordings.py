@@ -14,7 +14,7 @@ import polars as pl
 
 import heatsoak
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import RATES, rated
+from heatsoak.importer.frames import RATES, moved, rated, usual_of
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
@@ -120,8 +120,8 @@ def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
     did = []
     for direction in ("read", "write"):
         names = [f"{direction}_bw_mb_s", f"{direction}_iops"]
-        moved = [(pl.col(name) > 0).any() for name in names if name in samples.columns]
-        did.append(pl.any_horizontal(pl.lit(False), *moved).alias(direction))
+        active = [(pl.col(name) > 0).any() for name in names if name in samples.columns]
+        did.append(pl.any_horizontal(pl.lit(False), *active).alias(direction))
     found = samples.group_by("step").agg(did)
     return {step: (read, written) for step, read, written in found.iter_rows()}
 
@@ -131,7 +131,7 @@ def _contradicts_itself(log: Log) -> bool:
     sums = {
         name: float(log.samples[name].sum()) for name in log.samples.columns if name.endswith(RATES)
     }
-    moved = [
+    did_move = [
         any(amount > 0 for name, amount in sums.items() if name.endswith(rate))
         for rate in RATES
         if log.has_any(rate)
@@ -145,7 +145,7 @@ def _contradicts_itself(log: Log) -> bool:
             for way, count in ios.items()
         )
     )
-    return (is_half or not all(moved)) and not any(step.idle for step in log.steps)
+    return (is_half or not all(did_move)) and not any(step.idle for step in log.steps)
 
 
 def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
@@ -208,7 +208,7 @@ def with_gaps(log: Log) -> Log:
     between = np.diff(t_s)
     if not (between > 0).any() or log.is_in_order_only:
         return log
-    is_wide = between > max(_GAP_INTERVALS * float(np.median(between[between > 0])), _GAP_S)
+    is_wide = between > max(_GAP_INTERVALS * usual_of(between), _GAP_S)
     if "step" in seen.columns:
         # between steps nothing need have been logged
         is_wide &= (seen["step"] == seen["step"].shift()).fill_null(True).to_numpy()[1:]
@@ -219,11 +219,10 @@ def with_gaps(log: Log) -> Log:
     more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
-    in_bytes = [name for name in seen.columns if name.endswith("bw_mb_s")]
-    if in_bytes and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
+    if log.has_any("bw_mb_s") and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
         # what was idle before and after was not loaded for so short a time
-        moved = seen.select(pl.sum_horizontal(in_bytes)).to_series().to_numpy()
-        hides_fall &= bool((np.maximum(moved[wide], moved[wide + 1]) > _IDLE_MB_S).any())
+        mb_s = moved(seen)
+        hides_fall &= bool((np.maximum(mb_s[wide], mb_s[wide + 1]) > _IDLE_MB_S).any())
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
     return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
 

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.counter_rates import Said, rates_of
-from heatsoak.importer.frames import Array, build, entered_and_held, intervals, stretches
+from heatsoak.importer.frames import (
+    RATES,
+    Array,
+    build,
+    entered_and_held,
+    intervals,
+    stretches,
+    usual_of,
+)
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
@@ -97,17 +105,6 @@ class _Run:
     unit_mb: float | None = None
     was_sorted: bool = False
     was_set_back: bool = False
-
-    @property
-    def usual_s(self) -> float:
-        """The usual interval between rows."""
-        return _usual_s(self.t_s)
-
-
-def _usual_s(t_s: Array) -> float:
-    between = np.diff(t_s)
-    between = between[between > 0]
-    return float(np.median(between)) if len(between) else 0.0
 
 
 def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[Log]:
@@ -213,7 +210,7 @@ def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
     rows may be out of order, or ahead by more than a recording lasts, as from 1970.
     """
     between = np.diff(t_s)
-    was_set = (between < -2.0 * _usual_s(t_s)) | (between > LONGEST_S)
+    was_set = (between < -2.0 * usual_of(between)) | (between > LONGEST_S)
     ends = set((np.flatnonzero(was_set) + 1).tolist())
     ends |= {int(np.searchsorted(indices, mark)) for mark in marks}
     bounds = sorted({0, len(t_s), *(end for end in ends if 0 < end < len(t_s))})
@@ -230,7 +227,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     begin = rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
-    counts = may_count and 0 <= t_s[0] <= 10 * _usual_s(t_s)
+    counts = may_count and 0 <= t_s[0] <= 10 * usual_of(np.diff(t_s))
     first_s = 0.0 if counts else float(t_s[0])
     return _Run(
         t_s - first_s,
@@ -253,7 +250,8 @@ def _follows(before: _Run, run: _Run) -> bool:
     if before.start_unix_s is None or run.start_unix_s is None:
         return False
     gap_s = run.start_unix_s + run.t_s[0] - (before.start_unix_s + before.t_s[-1])
-    return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * before.usual_s))
+    usual_s = usual_of(np.diff(before.t_s))
+    return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * usual_s))
 
 
 def _append(before: _Run, run: _Run) -> None:
@@ -290,7 +288,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if run.steps is None and (run.has_passes or len(t_s) == 1):
         run, columns = _of_passes(run, columns)
         t_s = run.t_s
-    has_rates = any(name.endswith(("bw_mb_s", "iops")) for name in columns)
+    has_rates = any(name.endswith(RATES) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
         if t_s[0] < 0.5 * columns["interval_s"][0] and _worked_at_first(columns):
@@ -347,7 +345,7 @@ def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
     _, firsts = np.unique(t_s, return_index=True)
     seconds = firsts[np.diff(firsts, append=len(t_s)) > 1] + 1
     for name, values in columns.items():
-        if not name.endswith(("bw_mb_s", "iops")) and not name.startswith("temp_c."):
+        if not name.endswith(RATES) and not name.startswith("temp_c."):
             continue
         apart = np.abs(values[seconds] - values[seconds - 1])
         moved = np.abs(np.diff(values[firsts]))
@@ -369,7 +367,7 @@ def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]
     split = {name: np.repeat(values, 2) for name, values in columns.items()}
     for name, values in split.items():
         if (way := name.split("_")[0]) in ways:
-            nothing = 0.0 if name.endswith(("bw_mb_s", "iops")) else np.nan
+            nothing = 0.0 if name.endswith(RATES) else np.nan
             values[second == (way == ways[0])] = nothing
     split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
     return replace(
@@ -416,9 +414,7 @@ def _of_totals(
 
 def _worked_at_first(columns: Mapping[str, Any]) -> bool:
     """Whether the first row tells of work, which was then done before its time."""
-    return any(
-        values[0] > 0 for name, values in columns.items() if name.endswith(("bw_mb_s", "iops"))
-    )
+    return any(values[0] > 0 for name, values in columns.items() if name.endswith(RATES))
 
 
 # --- steps ---
@@ -455,7 +451,7 @@ def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
 
     A drive that is busy and moves nothing is stalled.
     """
-    names = [name for name in columns if name.endswith(("bw_mb_s", "iops"))]
+    names = [name for name in columns if name.endswith(RATES)]
     known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
     if not known or any(bool((values > 0).any()) for values in known):
         return True
@@ -473,7 +469,7 @@ def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) ->
         ]
         known = [values for values in rates if np.isfinite(values).any()]
         did[direction] = not known or any(bool((values > 0).any()) for values in known)
-    if not any(name.endswith(("bw_mb_s", "iops")) for name in columns):
+    if not any(name.endswith(RATES) for name in columns):
         return None
     fields: dict[str, Any] = {}
     if label:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import RATES, Array, rated
+from heatsoak.importer.frames import RATES, Array, moved, rated, ways_of
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
@@ -143,12 +143,8 @@ def _may_be_loaded(seen: pl.DataFrame, busy_pct: Array) -> list[Remark]:
     """Whether it may have been busy with what little it moved, as a hard disk is with small I/O."""
     if np.isfinite(busy_pct).any():
         return []
-    usual = [
-        float(np.median(seen.select(pl.sum_horizontal(names)).to_series().to_numpy())) / least
-        for quantity, least in (("bw_mb_s", WORK_MB_S), ("iops", WORK_IOPS))
-        if (names := [name for name in seen.columns if name.endswith(quantity)])
-    ]
-    if max(usual) < 1:
+    usual = {name: float(np.median(moved(seen, name))) for name in RATES}
+    if usual["bw_mb_s"] < WORK_MB_S and usual["iops"] < WORK_IOPS:
         return []
     text = "it moved little, but all the time, and how busy it was is not logged"
     return [Remark(text, True, ("rate",))]
@@ -157,7 +153,7 @@ def _may_be_loaded(seen: pl.DataFrame, busy_pct: Array) -> list[Remark]:
 def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     """Reads, writes, and all together, in bytes where they were logged, else in I/Os."""
     for quantity in RATES:
-        names = (f"read_{quantity}", f"write_{quantity}", quantity)
+        names = ways_of(quantity)
         if any(name in seen.columns for name in names):
             reads, writes, both = (
                 np.nan_to_num(seen[name].to_numpy().astype(float))

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array
+from heatsoak.importer.frames import Array, usual_of
 from heatsoak.importer.log import Clock
 
 _DAY_S = 86400.0
@@ -134,7 +134,7 @@ def _through_nights_of_change(seconds: Array) -> tuple[Array, str]:
     """
     known = np.flatnonzero(np.isfinite(seconds))
     between = np.diff(seconds[known])
-    usual = float(np.median(between[between > 0])) if (between > 0).any() else 0.0
+    usual = usual_of(between)
     if not 0 < usual <= _MOST_BETWEEN_S:
         return seconds, ""
     before = seconds[known[:-1]]

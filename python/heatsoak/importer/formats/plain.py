@@ -18,7 +18,7 @@ from heatsoak.importer.formats.plain_columns import (
     ReadColumn,
     example_of,
 )
-from heatsoak.importer.frames import Array, rates
+from heatsoak.importer.frames import Array, rates, usual_of
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.runs import Indices, Rows, Texts, counts_among, grouped, logs_of
@@ -319,11 +319,10 @@ class _Table:
         if times.doubt:
             self._columns.doubts.setdefault(times.doubt, ("time",))
         remark_unread(self._source, section, times.t_s)
-        between = np.diff(np.unique(times.t_s[np.isfinite(times.t_s)]))
-        if len(between) and float(np.median(between)) > _MAX_INTERVAL_S:
+        usual_s = usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
+        if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {format_number(float(np.median(between)) / 3600)} h apart: "
-                "not a log of a drive"
+                f"its rows are {format_number(usual_s / 3600)} h apart: not a log of a drive"
             )
         return times
 
@@ -346,11 +345,9 @@ class _Table:
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
         """Plain numbers without a unit: whole ones that go up in hundreds are milliseconds."""
         first = next(iter(words), "")
-        between = np.diff(times.t_s[np.isfinite(times.t_s)])
-        between = between[between > 0]
-        if ":" in first or len(between) == 0:
+        usual = usual_of(np.diff(times.t_s[np.isfinite(times.t_s)]))
+        if ":" in first or not usual:
             return times
-        usual = float(np.median(between))
         is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)
         self._columns.doubts.setdefault(
             f"'{header}' has no unit: read as {'milliseconds' if is_ms else 'seconds'}", ("time",)

@@ -12,6 +12,7 @@ from typing import Any
 
 from heatsoak.importer import sysstat_columns
 from heatsoak.importer.fields import FIELDS, plain
+from heatsoak.importer.frames import RATES
 from heatsoak.importer.tables.units import Unit, UnitKind, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     PLACES,
@@ -70,7 +71,7 @@ class Meaning:
     @property
     def is_rate(self) -> bool:
         """Whether it is bytes or I/Os a second."""
-        return self.column.endswith(("bw_mb_s", "iops"))
+        return self.column.endswith(RATES)
 
 
 #: sysstat's names that mean the same in any table: those of rates, with a direction.

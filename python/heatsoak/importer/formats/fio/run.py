@@ -23,6 +23,7 @@ from heatsoak.importer.formats.fio.log import (
     remarks_on,
 )
 from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
+from heatsoak.importer.frames import RATES, moved
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
 from heatsoak.recording import schema_of
@@ -193,7 +194,7 @@ def _of_step(frame: pl.DataFrame, name: str, start_s: float, own: pl.DataFrame) 
     if "step" not in frame.columns:
         frame = frame.with_columns(pl.lit(name).alias("step"))
     frame = frame.with_columns(pl.col("t_s") + start_s)
-    rated = any(column.endswith(("bw_mb_s", "iops")) for column in frame.columns)
+    rated = any(column.endswith(RATES) for column in frame.columns)
     missing = [column for column in own.columns if column not in frame.columns]
     if not missing or (rated and own.height < _SERIES):
         return frame
@@ -232,9 +233,7 @@ def _have_its_bytes(logs: Sequence[Log], report: Log) -> bool:
 
 
 def _bytes(samples: pl.DataFrame) -> float:
-    names = [name for name in samples.columns if name.endswith("bw_mb_s")]
-    rates = samples.select(pl.sum_horizontal(names) * pl.col("interval_s"))
-    return float(rates.to_series().sum()) * 1e6
+    return float(np.nansum(moved(samples) * samples["interval_s"].to_numpy())) * 1e6
 
 
 def _step_of(log: Log, report: Log) -> str | None:

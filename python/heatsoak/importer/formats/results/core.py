@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak.importer.frames import build
+from heatsoak.importer.frames import build, moved
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -301,14 +301,14 @@ def _are_of_one_run(one: Log, other: Log) -> bool:
     spans = [_spans(log, shared[0]) if shared else [] for log in (one, other)]
     if any(len(own) != len(one.steps) for own in spans):
         return False
-    for (_, lasted_s, usual_s, moved), (_, its_s, its_usual_s, its_moved) in zip(
+    for (_, lasted_s, usual_s, amount), (_, its_s, its_usual_s, its_amount) in zip(
         *spans, strict=True
     ):
         usual_s = max(usual_s, its_usual_s)  # a series may lack its last interval
         share = max(_SAME_BYTES, usual_s / lasted_s)
         if abs(lasted_s - its_s) > same_s + usual_s * is_named_alike:
             return False
-        if abs(moved - its_moved) > share * max(moved, its_moved):
+        if abs(amount - its_amount) > share * max(amount, its_amount):
             return False
     return True
 
@@ -317,16 +317,15 @@ def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
     """Return when each step began, how long it and its longest interval were, what was moved."""
     if not {"step", "interval_s"} <= set(log.samples.columns):
         return []
-    rates = [name for name in log.samples.columns if name.endswith(quantity)]
     found = []
     for own in log.samples.partition_by("step", maintain_order=True):
         interval_s = own["interval_s"].fill_null(0.0).to_numpy()
         begin_s = own["t_s"][0] - interval_s[0]
         usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
-        moved = own.select(pl.sum_horizontal(rates)).to_series().fill_null(0.0).to_numpy()
         lasted_s = own["t_s"][-1] - begin_s
         if lasted_s > 0:
-            found.append((float(begin_s), lasted_s, usual_s, float((moved * interval_s).sum())))
+            amount = float((moved(own, quantity) * interval_s).sum())
+            found.append((float(begin_s), lasted_s, usual_s, amount))
     return found
 
 
