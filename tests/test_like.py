@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.catalog import Drive, Likeness, drive_ids, like, load_drive, parse_drive
+from heatsoak.catalog import (
+    Drive,
+    Likeness,
+    drive_ids,
+    like,
+    load_drive,
+    named_bytes,
+    parse_drive,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +97,14 @@ def test_what_a_drive_says_of_its_size_counts_where_its_name_has_none() -> None:
     assert liked("Sabrent Rocket Q").size_bytes is None
     assert liked("Sabrent Rocket Q", 10**12).kind == "model"
     assert liked("Sabrent Rocket Q", 4 * 10**12).kind == "family"
+
+
+@pytest.mark.parametrize(
+    ("model", "size_bytes"),
+    [("EXAMPLE SSD 1TB", 1e12), ("Some 980 PRO 500 GB", 5e11), ("WDS500G3B0C", None), ("X", None)],
+)
+def test_a_model_may_tell_its_capacity_in_a_word(model: str, size_bytes: float | None) -> None:
+    assert named_bytes(model) == size_bytes
 
 
 def test_a_family_of_several_capacities_leaves_the_size_open(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def demand(case: Case) -> str | None:
         (partial(fallen, busy_pct=changing(99.0, 40.0)), "idler"),
         (partial(fallen, busy_pct=changing(30.0, 15.0)), "never-busy"),
         (partial(fallen, busy_pct=changing(99.0, 99.0)), "as-many"),
+        (partial(fallen, rates=np.where((T_S > 120) & (T_S <= 150), 0.0, 2000.0),
+                 busy_pct=np.where((T_S > 120) & (T_S <= 150), 0.0, 99.0)), "stood-still"),
         # I/Os of another size are another load, and what comes after a pause may be
         (partial(fallen, read_iops=changing(2000e6 / 131072, 1000e6 / 4096)), "other-load"),
         (partial(fallen, rates=np.where((T_S > 120) & (T_S <= 122), 0.0, DROP)), "after-a-pause"),
@@ -74,7 +76,7 @@ def test_it_is_told_whether_as_much_was_asked_for(
 ) -> None:
     case = make()
     assert demand(case) == expected
-    if expected in ("idler", "never-busy", "other-load"):
+    if expected in ("fewer", "idler", "never-busy", "other-load", "stood-still"):
         assert weigh(case).cause == "limited-by-host"
 
 
@@ -87,6 +89,23 @@ def test_by_littles_law_fewer_ios_in_flight_were_fewer_asked_for(step: Any, low:
     for latency, expected in ((as_soon, "fewer"), (later, "as-many")):
         columns = {"read_iops": rates * 1e6 / 131072, "read_lat_us": latency * FLICKER}
         assert demand(fallen(step, rates, **columns)) == expected
+
+
+def test_more_in_flight_than_a_load_has_are_latencies_of_something_else() -> None:
+    columns = {"read_iops": DROP * 1e6 / 131072, "read_lat_us": 6000.0 * FLICKER}
+    assert demand(fallen(LOGGED, DROP, **columns)) == "fewer"
+    assert demand(fallen(RUN, DROP, **columns)) is None  # 92, where 32 were asked for
+
+
+@pytest.mark.parametrize(("onset_c", "cause"), [(50.0, "limited-by-host"), (78.0, "unknown")])
+def test_what_a_hot_drive_does_after_next_to_nothing_may_be_its_governors(
+    onset_c: float, cause: str
+) -> None:
+    rates = np.where((T_S > 120) & (T_S <= 122), 0.0, DROP)
+    temps = np.minimum(onset_c - 20 + T_S / 6, onset_c)
+    case = fallen(rates=rates, temp_c__composite=temps)
+    assert demand(case) == "after-a-pause"
+    assert weigh(case).cause == cause
 
 
 def test_the_same_drop_is_heat_for_a_benchmark_and_open_for_a_logger() -> None:

@@ -183,6 +183,9 @@ TABLE: list[Row] = [
       for size_gb, purged, expected in [
           (500.0, True, "less-than-the-drive"), (500.0, False, None), (150.0, True, "at-the-brim"),
           (80.0, True, "past-the-drive"), (100.0, False, "past-the-drive")]),
+    *(("cache", f"of a drive of {size_gb:.0f} GB", expected,
+       lambda size_gb=size_gb: seen(drive(size_gb)))
+      for size_gb, expected in [(500.0, None), (150.0, "too-small")]),
     ("written", "a fill before counts", "past-the-drive", lambda: seen(drive(500, FILL))),
     ("written", "what was purged does not", "less-than-the-drive",
      lambda: seen(drive(500, FILL, purges_s=(-50.0,)))),

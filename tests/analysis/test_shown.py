@@ -223,3 +223,63 @@ def test_no_answer_of_a_sample_log_is_firmer_than_its_steps(directory: str) -> N
             continue
         for one in found:
             assert_no_answer_is_firmer_than_its_steps(one)
+
+
+WARMING_C = 40 + 42 * (1 - np.exp(-np.arange(600) / 120))
+
+
+def judged(tmp_path: Path, rates: Array, temps_c: Array, **columns: Array) -> RecordingFindings:
+    """The findings of sequential writes, or of reads for `rw`, with a sample a second."""
+    noise = np.random.default_rng(1).normal(1, 0.01, len(rates))
+    samples = pl.DataFrame(
+        {
+            "t_s": np.arange(1.0, len(rates) + 1),
+            "step": "load",
+            "interval_s": 1.0,
+            "read_bw_mb_s": rates * noise,
+            "temp_c.composite": np.round(temps_c),
+            **columns,
+        }
+    )
+    made = make_recording(tmp_path / "made", samples, rw="read", bs="128k")
+    (found,) = analyze([made]).recordings
+    return found
+
+
+SHAPES: dict[str, Array] = {
+    "held its speed": np.full(600, 1000.0),
+    "fell while it was cool": np.where(np.arange(600) < 30, 3000.0, 1000.0),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_the_drive_counts_is_throttling_and_no_more_is_said(
+    tmp_path: Path, shape: str
+) -> None:
+    count = np.maximum(np.arange(600) - 400, 0) // 20 * 1.0
+    found = judged(tmp_path, SHAPES[shape], WARMING_C, **{"throttle_count.tmt1": count})
+    said = found.answer.sentence
+    assert found.answer.throttles == "yes"
+    assert said.startswith("Heat throttles the drive, by its own count: tmt1 by 9 in 'load'")
+    assert "never ran at full speed" not in said
+    assert ("fell by 67 %" in said) == (shape == "fell while it was cool")
+    silent = judged(tmp_path / "silent", SHAPES[shape], WARMING_C)
+    assert silent.answer.throttles != "yes"
+
+
+def test_a_pause_in_which_the_drive_idles_is_no_fall_by_heat(tmp_path: Path) -> None:
+    is_paused = (np.arange(600) >= 300) & (np.arange(600) < 320)
+    rates, busy_pct = np.where(is_paused, 0.0, 1800.0), np.where(is_paused, 0.0, 98.0)
+    found = judged(tmp_path, rates, WARMING_C, busy_pct=busy_pct)
+    assert found.answer.throttles == "no"
+    assert [one.cause for step in found.steps for one in step.episodes] == ["limited-by-host"]
+    stalled = judged(tmp_path / "busy", rates, WARMING_C, busy_pct=np.full(600, 98.0))
+    assert "limited-by-host" not in [one.cause for s in stalled.steps for one in s.episodes]
+
+
+def test_a_small_fall_of_a_warm_drive_is_not_put_down_to_heat(tmp_path: Path) -> None:
+    """Any drive that does a little less at 63 C stays about as warm."""
+    rates = np.where(np.arange(600) < 300, 4480.0, 4150.0)
+    temps_c = 39 + 25 * (1 - np.exp(-np.arange(600) / 100))
+    found = judged(tmp_path, rates, temps_c, busy_pct=np.full(600, 96.0))
+    assert found.answer.throttles == "cannot-tell"

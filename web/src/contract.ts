@@ -129,6 +129,8 @@ export interface RecordingFindings {
  *         cooling; None if no other run shows that.
  *     slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
  *         cooling or earlier, where heat may be why; None if nothing shows that.
+ *     counted: by how much the drive's own counters of throttling rose, where nothing else shows
+ *         that it throttled; None if they did not.
  *     why: the reasons for a verdict without an episode.
  *     why_unknown: why its throughput could not be judged, or what was not read for certain and
  *         could turn the verdict round; None if neither.
@@ -154,6 +156,7 @@ export interface StepFindings {
   consistency: Consistency | null;
   why?: string[];
   why_unknown?: string | null;
+  counted?: string | null;
   slowed_by_heat_pct?: number | null;
   slower_than_elsewhere_pct?: number | null;
   is_uneven?: boolean;
@@ -193,6 +196,8 @@ export interface StepFindings {
  *     recovered: whether throughput recovered before the step's end.
  *     excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
  *         to the load, even where the cause is unknown.
+ *     shows_heat: whether anything was seen that heat alone does; a probability without it comes
+ *         of what little else explains the fall.
  *     sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
  *         slows down for a heat that is not there.
  */
@@ -224,6 +229,7 @@ export interface Episode {
   duty?: number | null;
   oscillates: boolean;
   excludes_heat?: boolean;
+  shows_heat?: boolean;
   sensor_locked_up?: boolean;
   period_s: number | null;
   recovered: boolean;

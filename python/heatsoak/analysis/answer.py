@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from heatsoak.analysis.definitions import MIN_THROTTLING_C
 from heatsoak.analysis.findings import (
     Answer,
     Episode,
@@ -110,7 +109,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     told = worst.answer.sentence.removeprefix(CANNOT_TELL).removeprefix(_BUT)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
-        told = f"{_what_heat_did(max(throttled, key=_heat_loss))}."
+        told = f"{_what_heat_did(_worst(throttled))}."
     sentence = f"{start}. {where[:1].upper()}{where[1:]}: {told}"
     return worst.answer.model_copy(update={"sentence": sentence})
 
@@ -158,9 +157,11 @@ def _heat_loss(step: StepFindings) -> float:
 
 
 def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
-    step = max(throttled, key=_heat_loss)
+    step = _worst(throttled)
     worst, next_ = _worst_by_heat(step), _ADVICE["thermal"]
-    if worst is None:
+    if step.counted is not None:
+        start = "Heat throttles the drive, by its own count"
+    elif worst is None:
         start = "Heat slows the drive from the start"
     elif worst.sensor_locked_up:
         start, next_ = "The drive slows down for a heat that is not there", _FIRMWARE
@@ -169,7 +170,15 @@ def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
     also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
     because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
+    if step.counted is not None and step.episodes:
+        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
+        sentence += f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
     return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
+
+
+def _worst(throttled: Sequence[StepFindings]) -> StepFindings:
+    """The step that heat cost most; what only the drive's counters tell comes last."""
+    return max(throttled, key=lambda step: (_heat_loss(step), step.counted is None))
 
 
 def _worst_by_heat(step: StepFindings) -> Episode | None:
@@ -178,9 +187,11 @@ def _worst_by_heat(step: StepFindings) -> Episode | None:
 
 
 def _what_heat_did(step: StepFindings) -> str:
-    """How heat slowed a step: its deepest fall, or that it was slow from the start."""
+    """How heat slowed a step: its deepest fall, what it counted, or that it was always slow."""
     worst = _worst_by_heat(step)
     named = _named(step)
+    if step.counted is not None:
+        return f"{step.counted} in {named}, and what that cost cannot be told from its speed"
     return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
 
 
@@ -271,9 +282,7 @@ def _open_cause(episode: Episode) -> str:
     """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
     shares = episode.likelihoods
     heat = shares.get("thermal", 0.0)
-    # without a temperature nothing shows heat, however little else explains it
-    was_hot = (episode.temp_c_at_onset or 0.0) >= MIN_THROTTLING_C
-    if heat < 0.5 or not was_hot:
+    if heat < 0.5 or not episode.shows_heat:
         return "Cannot tell whether heat or something else slows the drive"
     return f"Probably heat ({heat:.0%}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
 

@@ -52,11 +52,16 @@ class Course:
 
     @property
     def drive_gb(self) -> float | None:
-        """The size of the whole drive; None if the target was a part of one, or if it is
-        unknown."""
-        size = self.drive.get("size_bytes")
-        is_whole = self.drive.get("kind") not in ("file", "nbd")
-        return float(size) / 1e9 if size and is_whole else None
+        """The size of the whole drive; None if the target was a part of one, or if neither the
+        recording nor the drive's model tells it."""
+        if self.drive.get("kind") in ("file", "nbd"):
+            return None
+        size, model = self.drive.get("size_bytes"), self.drive.get("model")
+        if not size and model:
+            from heatsoak.catalog import named_bytes  # as below
+
+            size = named_bytes(str(model))
+        return float(size) / 1e9 if size else None
 
     @property
     def known(self) -> Likeness | None:

@@ -174,6 +174,8 @@ class Episode(_Findings):
         recovered: whether throughput recovered before the step's end.
         excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
             to the load, even where the cause is unknown.
+        shows_heat: whether anything was seen that heat alone does; a probability without it comes
+            of what little else explains the fall.
         sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
             slows down for a heat that is not there.
     """
@@ -201,6 +203,7 @@ class Episode(_Findings):
     duty: float | None = None
     oscillates: bool
     excludes_heat: bool = False
+    shows_heat: bool = False
     sensor_locked_up: bool = False
     period_s: float | None
     recovered: bool
@@ -331,6 +334,8 @@ class StepFindings(_Findings):
             cooling; None if no other run shows that.
         slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
             cooling or earlier, where heat may be why; None if nothing shows that.
+        counted: by how much the drive's own counters of throttling rose, where nothing else shows
+            that it throttled; None if they did not.
         why: the reasons for a verdict without an episode.
         why_unknown: why its throughput could not be judged, or what was not read for certain and
             could turn the verdict round; None if neither.
@@ -354,6 +359,7 @@ class StepFindings(_Findings):
     consistency: Consistency | None
     why: list[str] = []
     why_unknown: str | None = None
+    counted: str | None = None
     slowed_by_heat_pct: float | None = None
     slower_than_elsewhere_pct: float | None = None
     is_uneven: bool = False
@@ -386,9 +392,10 @@ class StepFindings(_Findings):
 
     @property
     def throttles(self) -> bool:
-        """Whether heat slowed it, in an episode or from the start."""
+        """Whether heat slowed it, in an episode or from the start, or the drive counted it."""
         return (
             self.verdict == "thermal"
+            or self.counted is not None
             or self.slowed_by_heat_pct is not None
             or any(episode.cause == "thermal" for episode in self.episodes)
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.cause.case import FULL, alike, comparable
-from heatsoak.analysis.cause.evidence.counters import counter_columns
+from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.definitions import (
     HELD_WITHIN_K,
     MIN_RISE_K,
@@ -121,7 +121,7 @@ def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
     lost = None if before is None else 1 - view.level / before
     if lost is not None and lost <= 1 - RECOVERED:
         return None
-    return SlowStart(origin, drop, before, lost, _is_held(view, origin), _is_counted(view))
+    return SlowStart(origin, drop, before, lost, _is_held(view, origin), bool(risen(view)))
 
 
 def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
@@ -145,16 +145,11 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
     return float(np.median(here_c)) >= float(np.median(late_c)) - HELD_WITHIN_K
 
 
-def _is_counted(view: StepView) -> bool:
-    tracks = (view.track(name).values for name in counter_columns(view))
-    return any(len(values) > 1 and values[-1] > values[0] for values in tracks)
-
-
 def never_throttled(view: StepView) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
     if shows_heat(view) and float(np.max(view.temp.values)) < MIN_THROTTLING_C:
         return True
-    return bool(throttle_statuses(view.columns("throttle_"))) and not _is_counted(view)
+    return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
 
 
 def shows_heat(view: StepView) -> bool:
@@ -214,13 +209,6 @@ def _is_full_speed(view: StepView, others: Sequence[StepView], cool_c: float) ->
         if is_cool and alike(other.step, view.step) and view.level >= FULL * other.level:
             return True
     return False
-
-
-def counted_text(view: StepView) -> str | None:
-    """Return that the drive counted throttling in a step; None if it counted none."""
-    if not _is_counted(view):
-        return None
-    return "the drive's own throttling counters rose, however little of its speed that cost"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.cause import Case, Judgement, weigh
+from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.definitions import (
@@ -25,7 +26,6 @@ from heatsoak.analysis.series import throughput
 from heatsoak.analysis.slow_steps import (
     SlowStart,
     begun_slow,
-    counted_text,
     faster_when_cooled,
     hot_from_the_start,
     limited_by_link,
@@ -34,6 +34,7 @@ from heatsoak.analysis.slow_steps import (
     slow_start,
 )
 from heatsoak.analysis.view import StepView
+from heatsoak.protocol.phrases import listed
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
@@ -93,6 +94,7 @@ def episode_of(case: Case, judgement: Judgement) -> Episode:
         written_gb_at_onset=view.written_gb(drop.onset_s),
         temp_c_at_onset=case.onset_c,
         excludes_heat=_excludes_heat(case, judgement),
+        shows_heat=judgement.shows_heat,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
 
@@ -107,9 +109,13 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
         return True
     if case.onset_c is None or not shows_heat(case.view):
         return False
-    slid_c = case.view.temp.between(case.drop.onset_s, case.drop.onset_s + case.drop.fall_s)
-    if max(slid_c, default=0.0) >= max(USUALLY_THROTTLING_C, case.onset_c + MIN_RISE_K):
-        return False  # it slid on while it became as hot as drives throttle at
+    drop = case.drop
+    fell_s = case.length_s if drop.oscillates else drop.fall_s
+    fell_c = case.view.temp.between(drop.onset_s, drop.onset_s + fell_s)
+    if max(fell_c, default=0.0) >= max(USUALLY_THROTTLING_C, case.onset_c + MIN_RISE_K):
+        return False  # it fell on, or again, while it became as hot as drives throttle at
+    if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
+        return False
     return case.onset_c < MIN_THROTTLING_C or is_unlikely
 
 
@@ -169,20 +175,20 @@ def step_findings(
     found = None if bound or waited or slow else faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
     is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
-    own = None if episodes or slow else counted_text(view)
+    counted = None if is_heat or slow else listed(risen(view)) or None
     uneven = None
-    if view.drops is not None and not (is_heat or own or slow):
+    if view.drops is not None and not (is_heat or counted or slow):
         uneven = _uneven(view, judged)
     hot = None
-    if not (bound or waited or slow or is_heat or own):
+    if not (bound or waited or slow or is_heat or counted):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = hot_from_the_start(view, [*fill, *others, *siblings])
     # heat may be why, but no temperature tells
-    is_settled = cooled or episodes or hot or uneven or own or view.drops is None
+    is_settled = cooled or episodes or hot or uneven or counted or view.drops is None
     untold = None if is_settled else found
     missing = slow[1].lost if slow else untold.lost_share if untold else None
     whys = (
-        own,
+        counted and f"the drive's own throttling counters rose: {counted}",
         bound,
         waited,
         slow and slow[1].reason(slow[2]),
@@ -194,7 +200,7 @@ def step_findings(
     verdict: Verdict = _costliest(judged)
     if view.drops is None or uneven or untold or (hot and not judged):
         verdict = "unknown"
-    if own:
+    if counted and not judged:
         verdict = "thermal"
     elif waited and uneven:
         verdict, uneven = "limited-by-host", None
@@ -220,6 +226,7 @@ def step_findings(
         excludes_heat=never_throttled(view),
         begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
+        counted=counted,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),

@@ -7,7 +7,7 @@ Wherever an id is accepted, so is the path of a user's own file in the same form
 """
 
 from heatsoak.catalog.left_out import left_out
-from heatsoak.catalog.like import Likeness, like
+from heatsoak.catalog.like import Likeness, like, named_bytes
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
@@ -63,6 +63,7 @@ __all__ = [
     "load_enclosure",
     "load_trace",
     "modern_figures",
+    "named_bytes",
     "parse_drive",
     "parse_enclosures",
     "published",

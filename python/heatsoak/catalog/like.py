@@ -96,6 +96,11 @@ def like(model: str, size_bytes: int | None = None) -> Likeness | None:
     return _of_class(text, size)
 
 
+def named_bytes(model: str) -> float | None:
+    """Return the capacity that a model's name tells in a word of its own: that of ``X 1TB``."""
+    return _capacity(_normal(model))
+
+
 def _of_family(
     text: str, found: list[str], size_bytes: float | None, named: float | None
 ) -> Likeness:
@@ -167,11 +172,11 @@ def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
     for form, pattern, unit in _IN_PART_NUMBERS:
         for found in pattern.finditer(text):
             yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit
-    words, named = [], None
-    for word in text.split():
-        if capacity := _CAPACITY.fullmatch(word):
-            named = float(capacity[1]) * (GB if capacity[2] == "g" else TB)
-        else:
-            words.append(word)
-    if words:
-        yield (" ".join(words),), named
+    if words := [word for word in text.split() if not _CAPACITY.fullmatch(word)]:
+        yield (" ".join(words),), _capacity(text)
+
+
+def _capacity(text: str) -> float | None:
+    """The capacity in bytes that a word of a name tells."""
+    found = [match for word in text.split() if (match := _CAPACITY.fullmatch(word))]
+    return float(found[-1][1]) * (GB if found[-1][2] == "g" else TB) if found else None

@@ -94,7 +94,8 @@ def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> lis
 
 
 def _row_of(label: str, step: StepFindings) -> _Row:
-    told = [one for one in step.episodes if one.cause == "thermal" or not step.throttles]
+    is_open = not step.throttles or step.counted is not None
+    told = [one for one in step.episodes if one.cause == "thermal" or is_open]
     loss = max([*(one.depth_pct for one in told), step.slowed_by_heat_pct or 0.0])
     kind = 0 if step.throttles else 3 if step.verdict == "steady" else 2 if not loss else 1
     return _Row(
@@ -144,7 +145,8 @@ def _in_short(step: StepFindings) -> str:
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
     more = [f"{others} more fall{'s' if others > 1 else ''}"] if others else []
-    return "; ".join([*map(_fell, told), *more])
+    counted = [f"the drive counted throttling, {step.counted}"] if step.counted else []
+    return "; ".join([*counted, *map(_fell, told), *more])
 
 
 def _fell(episode: Episode) -> str:

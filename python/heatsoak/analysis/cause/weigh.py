@@ -172,6 +172,8 @@ class Judgement:
         confidence: its probability, 0 if none is named.
         evidence: sentences, each with the cause that it is for or against.
         shares: the probability of each cause, and of any that is not in the table.
+        findings: what was seen.
+        shows_heat: whether something was seen that naming heat takes.
     """
 
     cause: Verdict
@@ -179,6 +181,7 @@ class Judgement:
     evidence: list[str]
     shares: dict[str, float]
     findings: list[Finding]
+    shows_heat: bool
 
 
 def weigh(case: Case) -> Judgement:
@@ -188,11 +191,12 @@ def weigh(case: Case) -> Judgement:
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
+    shows_heat = rules.can_name("thermal", seen)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
         evidence = _sentences(findings, first, None, shares, rules)
         confidence = rules.confidence(first, shares[first], seen)
-        return Judgement(first, confidence, evidence, shares, findings)
+        return Judgement(first, confidence, evidence, shares, findings, shows_heat)
     evidence = _sentences(findings, first, second, shares, rules)
     if len(case.view.temp.values) == 0:
         distrusted = sorted(case.view.course.distrusted)
@@ -206,7 +210,7 @@ def weigh(case: Case) -> Judgement:
             "cooling, would settle it"
         )
     evidence.append(f"open: {_probe(first, second, rules)}")
-    return Judgement("unknown", 0.0, evidence, shares, findings)
+    return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
 
 
 def _sentences(

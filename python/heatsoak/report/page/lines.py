@@ -236,6 +236,8 @@ def summary(steps: Sequence[StepFindings]) -> str:
     of = f" in {len(fallen)} of {judged} runs," if judged > 1 else ""
     left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
     if not fallen and (slow := [step for step in steps if step.throttles]):
+        if slow[0].counted:
+            return f"Throttles by its own count: {slow[0].counted}.{left}"
         return f"Throttles from the start: {'; '.join(slow[0].why)}.{left}"
     if not fallen:
         bound = sum(step.verdict == "limited-by-host" for step in steps)

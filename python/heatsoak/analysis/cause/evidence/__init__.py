@@ -44,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     shape.reads_beside,
     shape.depth_beside_reads,
     shape.against_capacity,
+    shape.too_much_for_a_cache,
     known.cache,
     shape.repeats,
     repeats.again,

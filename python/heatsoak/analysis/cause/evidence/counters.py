@@ -137,12 +137,16 @@ def counter_columns(view: StepView) -> list[str]:
 
 def counted(case: Case) -> list[str]:
     """Return how much each of the drive's throttling counters rose in the drop."""
+    # the drive counts before any loss is visible
+    return risen(case.view, case.drop.begin_s - SLACK_S, case.drop.end_s + SLACK_S)
+
+
+def risen(view: StepView, start_s: float = 0.0, end_s: float = np.inf) -> list[str]:
+    """Return how much each of the drive's throttling counters rose between two times of a step."""
     moved = []
-    for name in counter_columns(case.view):
-        track = case.view.track(name)
-        # the drive counts before any loss is visible
-        before = track.at(case.drop.begin_s - SLACK_S)
-        after = track.at(case.drop.end_s + SLACK_S)
+    for name in counter_columns(view):
+        track = view.track(name)
+        before, after = track.at(start_s), track.at(end_s)
         if before is not None and after is not None and after > before:
             stage = name.partition(".")[2]
             stage = f"stage {stage}" if stage.isdecimal() else stage

@@ -197,6 +197,8 @@ OTHER_SIZE = 1.5
 #: above most of it, below the second hardly any. With as many I/Os in flight, a slower drive
 #: answers later.
 MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
+#: Means of intervals may tell so many times the I/Os in flight that there are.
+_MOST_IN_FLIGHT = 1.3
 #: A smaller loss cannot be divided between fewer I/Os and later answers.
 MIN_DEPTH = 0.1
 #: In shorter drops the I/Os in flight are not counted.
@@ -252,6 +254,8 @@ def _in_flight(case: Case) -> Finding | None:
         # I/Os that hung complete late, after the drop
         return None
     before, during = (_queue(case, *span) for span in _spans(case))
+    if before > _MOST_IN_FLIGHT * _asked_at_once(case):
+        return None  # the latencies are of something else
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
     if not (before > 0 and during > 0 and rates[0] > 0 and rates[1] > 0):
         return None
@@ -270,6 +274,13 @@ def _in_flight(case: Case) -> Finding | None:
     if share <= MAX_UNEXPLAINED:
         return Finding("demand", "as-many", f"the load asked for as much as before: {said}")
     return None
+
+
+def _asked_at_once(case: Case) -> float:
+    """How many I/Os the load keeps in flight at most; infinite where that is not known."""
+    step = case.view.step
+    depth, jobs = getattr(step, "iodepth", None), getattr(step, "numjobs", None)
+    return math.inf if depth is None else float(depth * (jobs or 1))
 
 
 def _queue(case: Case, start_s: float, end_s: float) -> float:
@@ -300,6 +311,8 @@ def _idling(case: Case) -> Finding | None:
     if min(len(each) for each in shares) == 0:
         return None
     before, during = (float(np.median(each)) for each in shares)
+    if before >= BUSY_PCT and (waited := _stood_still(case)) is not None:
+        return waited
     if min(before, during) >= BUSY_PCT:
         return Finding(
             "demand",
@@ -321,6 +334,23 @@ def _idling(case: Case) -> Finding | None:
             f"then {during:.0f} %): it did what it was asked to do",
         )
     return None
+
+
+def _stood_still(case: Case) -> Finding | None:
+    """Whether all that was lost was lost in times without work: else it was as fast as before."""
+    series, drop, busy = case.view.throughput, case.drop, case.view.track("busy_pct")
+    inside = (series.t_s > drop.onset_s) & (series.t_s <= drop.end_s)
+    rates, each_s = series.values[inside], series.interval_s[inside]
+    shares = np.interp(series.t_s[inside], busy.t_s, busy.values)
+    idle = (rates <= NOTHING * drop.before) & (shares < HARDLY_BUSY_PCT)
+    lost = np.maximum(drop.before - rates, 0.0) * each_s
+    if not idle.any() or float(lost[idle].sum()) < MIN_EXPLAINED * float(lost.sum()):
+        return None
+    return Finding(
+        "demand",
+        "stood-still",
+        f"it stood still for {float(each_s[idle].sum()):.0f} s, and was asked for nothing then",
+    )
 
 
 def _latency_alone(case: Case) -> Finding | None:

@@ -317,6 +317,22 @@ def against_capacity(case: Case) -> Finding | None:
     )
 
 
+#: Flash that holds three bits or four in a cell holds at most a third of them with one in each; and
+#: so much, in GB, where a drive's size is not known, as no drive for sale caches.
+MOST_CACHED, MOST_CACHED_GB = 0.4, 3000.0
+
+
+def too_much_for_a_cache(case: Case) -> Finding | None:
+    """Whether it had written more at full speed than a cache holds."""
+    here_gb, drive_gb = case.view.written_gb(case.drop.onset_s), case.view.course.drive_gb
+    most_gb = MOST_CACHED_GB if drive_gb is None else MOST_CACHED * drive_gb
+    if here_gb is None or here_gb <= most_gb or case.index > 0 or not case.view.step.writes:
+        return None
+    of = "" if drive_gb is None else f" of {format_number(drive_gb)} GB"
+    text = f"it had written {format_number(here_gb)} GB at full speed: no cache of a drive{of}"
+    return Finding("cache", "too-small", f"{text} holds as much")
+
+
 def repeats(case: Case) -> Finding | None:
     """Whether falls of the same load repeat after the same bytes, or after the same time."""
     here_gb = case.view.written_gb(case.drop.onset_s)
