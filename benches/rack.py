@@ -20,6 +20,9 @@ SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
 #: What the one slow drive lacks.
 SLOWER = 0.1
 SLOW = "0-5"
+#: What a hot slot leaves of the speed of the one model that throttles in it.
+HOT = ("1", "2")
+LEFT = 0.75
 DESIGNS = [(is_crossed, runs) for is_crossed in (True, False) for runs in (3, 1)]
 
 
@@ -44,18 +47,24 @@ def make(
     drive_sd: float = DRIVE_SD,
     run_sd: float = RUN_SD,
     slower: float = 0.0,
+    is_hot: bool = False,
 ) -> Made:
-    """Draw a rack; `slower` is what the drive `SLOW` lacks besides."""
+    """Draw a rack; `slower` is what the drive `SLOW` lacks besides.
+
+    Where it `is_hot`, drives of one model throttle in one slot, and those of others do not.
+    """
     of_slots = rng.normal(0, SLOT_SD, SLOTS)
     of_slots -= of_slots.mean()
     drives = {f"{m}-{d}": rng.normal(0, drive_sd) for m in range(MODELS) for d in range(DRIVES)}
     rows = []
     for number, (drive, own) in enumerate(drives.items()):
         less = np.log1p(-slower) if drive == SLOW else 0.0
+        model = drive.split("-")[0]
         for slot in range(SLOTS) if is_crossed else [number % SLOTS]:
+            hot = np.log(LEFT) if is_hot and (model, str(slot)) == HOT else 0.0
             for _ in range(runs):
-                value = 8 + of_slots[slot] + own + less + rng.normal(0, run_sd)
-                rows.append((value, drive.split("-")[0], drive, str(slot)))
+                value = 8 + of_slots[slot] + own + less + hot + rng.normal(0, run_sd)
+                rows.append((value, model, drive, str(slot)))
     values, models, names, slots = map(list, zip(*rows, strict=True))
     seen = Observations(values, models, names, {"slot": slots}, MEASURES[0].resolution)
     return Made(seen, {str(i): one for i, one in enumerate(of_slots)}, drives)
@@ -91,6 +100,19 @@ def named(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple
     return slow / racks, other / racks
 
 
+def hot_slots(racks: int) -> None:
+    """Print how often drives are named where one slot slows one model."""
+    print(f"a slot slows one model by {1 - LEFT:.0%}; drives 1 %, runs 0.7 %")
+    print(f"{'':24}{'false':>8}{'found':>8}{'false beside':>14}")
+    for is_crossed, runs in DESIGNS:
+        rng = np.random.default_rng(2)
+        design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": 0.01, "run_sd": 0.007}
+        none = named(rng, racks, **design, is_hot=True)
+        one = named(rng, racks, **design, is_hot=True, slower=SLOWER)
+        name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
+        print(f"{name:24}{100 * sum(none):8.1f}{100 * one[0]:8.1f}{100 * one[1]:14.1f}")
+
+
 def main() -> None:
     racks = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     rng = np.random.default_rng(1)
@@ -113,6 +135,7 @@ def main() -> None:
                     f"{100 * one:{w}.1f}" for one, w in zip(figures, (8, 8, 8, 8, 14), strict=True)
                 )
             )
+    hot_slots(racks)
 
 
 if __name__ == "__main__":

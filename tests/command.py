@@ -1,12 +1,14 @@
 """The command line as a user has it: a process, its output and its exit code."""
 
+import asyncio
 import gc
 import io
 import re
 import signal
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -55,12 +57,23 @@ def _without_progress(errors: str) -> str:
     return re.sub(r"^.*, \d+%; .* left\n", "", errors, flags=re.MULTILINE)
 
 
+@contextmanager
+def _no_event_loop() -> Iterator[None]:
+    """As in a process of its own: the browser of other tests leaves a loop in this thread."""
+    running = asyncio.events._get_running_loop()
+    asyncio.events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio.events._set_running_loop(running)
+
+
 def code_of(*words: str, cwd: Path) -> int:
     """Run ``heatsoak`` in this process, on its own streams, and return the exit code."""
     handlers = {number: signal.getsignal(number) for number in ENDING}
     code: str | int | None = None
     try:
-        with chdir(cwd), patch.object(sys, "argv", ["heatsoak", *words]):
+        with chdir(cwd), patch.object(sys, "argv", ["heatsoak", *words]), _no_event_loop():
             main()
     except SystemExit as end:
         code = end.code

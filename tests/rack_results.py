@@ -34,6 +34,7 @@ def make_rack(
     falls_to: Mapping[str, float] | None = None,
     models: Sequence[str] = ("Samsung 990 PRO",),
     visits: int = 1,
+    temp_c: float | None = 40.0,
     seed: int = 1,
 ) -> Path:
     """Record a drive for each slot of each host; S01 is in the first slot of the first host.
@@ -55,6 +56,7 @@ def make_rack(
                 {"write": speed(mb_s, (falls_to or {}).get(serial))},
                 steps=[STEP],
                 seed=1000 * seed + 10 * number + visit,
+                temp_c=temp_c,
                 drive={"serial": serial, "model": models[number % len(models)]},
             )
             made.save(directory / host / serial / str(visit))

@@ -42,6 +42,19 @@ def test_outliers_are_seldom_named_where_there_are_none(
     assert false <= 0.1
 
 
+@pytest.mark.parametrize("is_crossed", [True, False])
+@pytest.mark.parametrize("runs", [3, 1])
+def test_a_slot_that_slows_one_model_condemns_no_drive(
+    bench: ModuleType, is_crossed: bool, runs: int
+) -> None:
+    spread = {"drive_sd": 0.01, "run_sd": 0.007}
+    design = {"is_crossed": is_crossed, "runs": runs, "is_hot": True, **spread}
+    assert sum(bench.named(np.random.default_rng(7), RACKS, **design)) <= 0.1
+    slow, other = bench.named(np.random.default_rng(8), RACKS, **design, slower=bench.SLOWER)
+    assert slow >= 0.9
+    assert other <= 0.1
+
+
 def test_a_slow_drive_is_found(bench: ModuleType) -> None:
     design = {"is_crossed": True, "runs": 3, "drive_sd": 0.01, "slower": bench.SLOWER}
     slow, other = bench.named(np.random.default_rng(6), RACKS, **design)

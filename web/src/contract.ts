@@ -1128,6 +1128,8 @@ export interface RackPoint {
  * A drive in the list of who passes.
  *
  * Attributes:
+ *     verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
+ *         nobody can tell whether heat does.
  *     is_unlike: whether it is unlike others of its model, for better or worse.
  *     line: throughput over the first step that is compared, in MB/s at equal distances.
  */
@@ -1136,7 +1138,7 @@ export interface RackDriveLine {
   model: string;
   firmware: string;
   where: string;
-  passes: boolean;
+  verdict: "passes" | "throttles" | "open" | "fails";
   is_unlike: boolean;
   why: string[];
   line: number[];

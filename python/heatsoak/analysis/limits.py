@@ -34,6 +34,8 @@ def why_failed(
 
 def what_happened(step: StepFindings) -> str:
     """Return what a step that falls or is slow does, to follow its name."""
+    if step.counted is not None:
+        return f"throttles by its own count ({step.counted})"
     if not step.episodes:
         return "throttles from the start" if step.throttles else "may have throttled"
     heat = [episode for episode in step.episodes if episode.cause == "thermal"]

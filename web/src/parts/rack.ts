@@ -109,6 +109,14 @@ function effectsOf(app: App, metric: RackMetric | undefined): Node[] {
   ];
 }
 
+/** What is said of a drive, by its verdict. */
+const PASSES: Record<RackDriveLine["verdict"], string> = {
+  passes: "yes",
+  open: `${MARKS.open} open`,
+  throttles: `${MARKS.throttles} throttles`,
+  fails: `${MARKS.fails} no`,
+};
+
 /** Who passes, as a table with a line of throughput for each drive. */
 function list({ drives }: RackSection): HTMLElement {
   const highest = Math.max(1, ...drives.flatMap(({ line }) => line));
@@ -118,7 +126,7 @@ function list({ drives }: RackSection): HTMLElement {
     header,
     drives.map((one) => [
       one.drive,
-      h("span", { class: one.passes ? "yes" : "no" }, one.passes ? "yes" : `${MARKS.fails} no`),
+      h("span", { class: one.verdict === "passes" ? "yes" : "no" }, PASSES[one.verdict]),
       one.why.join("; "),
       h("span", { class: "unbroken" }, cut(one.where, 60)),
       h("span", { class: "unbroken" }, cut(one.model, 40)),
@@ -163,12 +171,12 @@ function sparkline({ drive, line }: RackDriveLine, highest: number): Node {
 }
 
 function rows({ rows: hosts, columns, metrics, drives, tiles }: RackSection): string[] {
-  const header = ["row", "column", "drive", "model", "passes", "why"];
+  const header = ["row", "column", "drive", "model", "verdict", "why"];
   return csv(
     [...header, ...metrics.map(({ label, unit }) => `${label} (${unitSign(unit)})`)],
     tiles.map(({ row, column, drive, values }) => {
-      const { drive: name, model, passes, why } = drives[drive] as RackDriveLine;
-      const told = [hosts[row], columns[column], name, model, passes ? "yes" : "no"];
+      const { drive: name, model, verdict, why } = drives[drive] as RackDriveLine;
+      const told = [hosts[row], columns[column], name, model, verdict];
       return [...told, why.join("; "), ...values];
     }),
   );

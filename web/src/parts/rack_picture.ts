@@ -12,14 +12,16 @@ const ALIKE = 0.02;
 const PALE = 0.1;
 
 /** Marks of drives, for those that do not see colours too. */
-export const MARKS = { fails: "✗", unlike: "≠", passes: "" } as const;
+export const MARKS = { fails: "✗", throttles: "▲", open: "?", unlike: "≠", passes: "" } as const;
 
-function stateOf({ passes, is_unlike }: RackDriveLine): keyof typeof MARKS {
-  return !passes ? "fails" : is_unlike ? "unlike" : "passes";
+function stateOf({ verdict, is_unlike }: RackDriveLine): keyof typeof MARKS {
+  return verdict === "passes" && is_unlike ? "unlike" : verdict;
 }
 
 const STATES = {
   fails: "does not pass",
+  throttles: "slowed by heat",
+  open: "perhaps slowed by heat",
   unlike: "passes, but is unlike others of its model",
   passes: "passes",
 } as const;
@@ -169,6 +171,8 @@ function legend(): HTMLElement {
     { class: "map-legend" },
     h("span", {}, "A stronger colour is worse."),
     h("span", {}, `${MARKS.fails} does not pass`),
+    h("span", {}, `${MARKS.throttles} slowed by heat`),
+    h("span", {}, `${MARKS.open} perhaps slowed by heat`),
     h("span", {}, `${MARKS.unlike} unlike others of its model, but not worse`),
     h("span", {}, "– nothing measured"),
   );

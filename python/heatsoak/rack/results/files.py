@@ -75,6 +75,10 @@ def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
             yield row | {"step": step} | values
 
 
+#: What JUnit calls why a drive does not pass.
+_WHY_NOT = {"fails": "does-not-pass", "throttles": "throttles", "open": "unknown"}
+
+
 def _write_junit(found: RackReport, path: Path) -> None:
     """A case for each drive: a failure if a limit does not hold or it is worse than others of its
     model, an error if a test of it came to nothing."""
@@ -82,7 +86,7 @@ def _write_junit(found: RackReport, path: Path) -> None:
     protocols = printable_lines(", ".join(found.protocols))
     suite = ElementTree.SubElement(root, "testsuite", name=protocols)
     unfinished = {one.drive for one in found.tests if one.state != "finished"}
-    counts = {"tests": 0, "failures": 0, "errors": 0}
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for drive in found.drives:
         names = {"classname": drive.where or "rack", "name": drive.drive}
         shown = {key: printable_lines(name) for key, name in names.items()}
@@ -90,10 +94,10 @@ def _write_junit(found: RackReport, path: Path) -> None:
         counts["tests"] += 1
         if not drive.passes:
             is_error = drive.drive in unfinished
-            text = "\n".join(drive.why)
-            kind = "unfinished" if is_error else "does-not-pass"
-            add_child(case, "error" if is_error else "failure", kind, drive.why[0], text)
-            counts["errors" if is_error else "failures"] += 1
+            tag = "error" if is_error else "skipped" if drive.verdict == "open" else "failure"
+            kind = "unfinished" if is_error else _WHY_NOT[drive.verdict]
+            add_child(case, tag, kind, drive.why[0], "\n".join(drive.why))
+            counts["skipped" if tag == "skipped" else f"{tag}s"] += 1
     for key, value in counts.items():
         suite.set(key, str(value))
         root.set(key, str(value))

@@ -132,11 +132,13 @@ class RackTestResult(BaseModel):
 
 
 class RackDrive(BaseModel):
-    """A drive, and whether it passes: all its tests finished and kept the limits, and it is not
-    worse than others of its model.
+    """A drive, and whether it passes: all its tests finished and kept the limits, it is not worse
+    than others of its model, and it was not slowed by heat, as far as can be told.
 
     Attributes:
         where: its host and places.
+        verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
+            nobody can tell whether heat does.
         explained: what its place and what the drive itself did to its speed, if it does not pass
             and that can be told.
     """
@@ -147,6 +149,7 @@ class RackDrive(BaseModel):
     firmware: str | None
     where: str
     tests: int
+    verdict: Literal["passes", "throttles", "open", "fails"]
     passes: bool
     why: list[str]
     explained: str | None

@@ -32,6 +32,24 @@ class Observations:
         """Return those of one drive."""
         return self._kept([one == drive for one in self.drives])
 
+    def by_model(self) -> "Observations":
+        """Return those with each model's places apart: a place may slow one model alone."""
+        named = {
+            label: [f"{model} in {place}" for model, place in zip(self.models, column, strict=True)]
+            for label, column in self.places.items()
+        }
+        return replace(self, places=named)
+
+    @property
+    def fewest_in_a_place(self) -> int:
+        """How many drives of one model there are, in the place with the fewest of them."""
+        by_place = [
+            drives
+            for label in self.by_model().places.values()
+            for drives in _grouped(label, self.drives).values()
+        ]
+        return min(map(len, by_place), default=len(set(self.drives)))
+
     def _kept(self, kept: Sequence[bool]) -> "Observations":
         return replace(
             self,
@@ -40,6 +58,13 @@ class Observations:
             drives=list(compress(self.drives, kept)),
             places={name: list(compress(of, kept)) for name, of in self.places.items()},
         )
+
+
+def _grouped(keys: Sequence[str], values: Sequence[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for key, value in zip(keys, values, strict=True):
+        found.setdefault(key, set()).add(value)
+    return found
 
 
 def dummies(column: Sequence[str], levels: Sequence[str]) -> Array:

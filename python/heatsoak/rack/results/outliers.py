@@ -24,6 +24,10 @@ from heatsoak.rack.results.findings import RackOutlier
 MIN_DRIVES = 4
 #: One in so many drives that are more than needed to tell models and places may be set aside.
 _ONE_IN = 3
+#: With so many drives of a model in each place, what a place does to it is told without others.
+_ENOUGH_IN_A_PLACE = 3
+#: A drive is off by itself where it is by this share of what the model of the rack says.
+_MOST_OF_IT = 0.5
 
 _WORDS = {
     "mean_mb_s": ("slower", "faster"),
@@ -41,13 +45,17 @@ def set_aside(found: Sequence[Compared]) -> list[Compared]:
 
 
 def _without_unlike(one: Compared, looked_at: int) -> Compared:
-    seen = one.seen
+    seen, fit = one.seen, one.fit
+    has_models = len(set(seen.models)) > 1
+    if is_rich := has_models and seen.fewest_in_a_place >= _ENOUGH_IN_A_PLACE:
+        seen = seen.by_model()
+        fit = Fit(seen)
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     count = Counter(model_of.values())
     may_go = {model: (n - 1) // 2 for model, n in count.items() if n >= MIN_DRIVES}
     tried: list[tuple[str, float]] = []
-    fit, unlike = one.fit, 0
-    while fit.knows_drives and len(tried) < one.fit.drive_df // _ONE_IN:
+    most, unlike = fit.drive_df // _ONE_IN, 0
+    while fit.knows_drives and len(tried) < most:
         gone = [drive for drive, _ in tried]
         left = [drive for drive in model_of if drive not in gone and may_go.get(model_of[drive])]
         drive = fit.most_unlike(left)
@@ -68,14 +76,26 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     named = dict(tried[:unlike])
     if not named:
         return one
-    aside = replace(one, fit=Fit(seen.without(named)), unlike=named)
+    aside = replace(one, fit=Fit(one.seen.without(named)), unlike=named)
     # a spread of next to nothing makes much of next to nothing
     far = {
         drive: probability
         for drive, probability in named.items()
-        if abs(deviation(aside, drive).value) >= one.measure.smallest
+        if abs(off := deviation(aside, drive).value) >= one.measure.smallest
+        and (is_rich or not has_models or _is_off_in_its_place(one, drive, off))
     }
-    return replace(one, fit=Fit(seen.without(far)), unlike=far) if far else one
+    return replace(one, fit=Fit(one.seen.without(far)), unlike=far) if far else one
+
+
+def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
+    """Whether a drive is as far from others of its model in its own places, or nearly so.
+
+    Else a place that slows one model alone would condemn its drives there. Where there is no other,
+    nobody can tell.
+    """
+    seen = one.seen.by_model()
+    shift = Fit(seen.without([drive])).shift(seen.only(drive))
+    return shift is not None and float(shift.middle[0]) / off >= _MOST_OF_IT
 
 
 def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutlier]:

@@ -80,7 +80,7 @@ def _section(found: RackReport, rack: Results) -> RackSection:
                 model=one.model or "",
                 firmware=one.firmware or "",
                 where=one.where,
-                passes=one.passes,
+                verdict=one.verdict,
                 is_unlike=one.drive in unlike,
                 why=one.told,
                 line=lines[one.drive],

@@ -22,6 +22,16 @@ from heatsoak.rack.results.reading import Results, Tested
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
 
+Verdict = Literal["passes", "throttles", "open", "fails"]
+#: Of drives, the worst first.
+_ORDER: tuple[Verdict, ...] = ("fails", "throttles", "open", "passes")
+
+#: What is said of one drive, and of several, that heat slowed, or may have.
+_DO: tuple[tuple[Verdict, str, str], ...] = (
+    ("throttles", "throttles", "throttle"),
+    ("open", "is open", "are open"),
+)
+
 #: States of tests that `heatsoak rack run` knows besides the plain ones.
 _STATES = {
     "absent": "was not started",
@@ -61,12 +71,12 @@ def report(
         _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike, measures)
         for drive in sorted(of_drive, key=lambda one: natural(f"{place_of[one]} {one}"))
     ]
-    drives.sort(key=lambda one: one.passes)
+    drives.sort(key=lambda one: _ORDER.index(one.verdict))
     asked = forbidden is not None or fail_below_mb_s is not None
     all_finished = all(test.is_finished for test in tests)
     worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
     return RackReport(
-        sentence=_sentence(drives),
+        sentence=_sentence(drives, tests, labels),
         told=[one.sentence for one in measures if one.measure in _FIRST],
         run=rack.run,
         protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
@@ -117,6 +127,9 @@ def _drive(
     # how deep a fall is has been said with the fall
     rest = [one for one in worse if not (falls and one.measure == "depth_pct")]
     why = [*unfinished, *limits, *falls, *_worse(rest)]
+    verdict: Verdict = "fails" if why else "passes"
+    if not why:
+        verdict, why = _by_heat(of)
     return RackDrive(
         drive=drive,
         serial=next((one.serial for one in of if one.serial), None),
@@ -124,10 +137,22 @@ def _drive(
         firmware=next((one.firmware for one in of if one.firmware), None),
         where=place,
         tests=len(of),
-        passes=not why,
+        verdict=verdict,
+        passes=verdict == "passes",
         why=list(dict.fromkeys(why)),
         explained=_explained(drive, measures) if why else None,
     )
+
+
+def _by_heat(of: Sequence[Tested]) -> tuple[Verdict, list[str]]:
+    """Whether heat slowed a drive, or may have, and in which steps."""
+    steps = [step for test in of if test.findings for step in test.findings.steps]
+    if slowed := [step for step in steps if step.throttles]:
+        return "throttles", [f"{step.step} {what_happened(step)}" for step in slowed]
+    answers = [test.findings.answer for test in of if test.findings]
+    if open_ := [one.sentence for one in answers if one.throttles == "cannot-tell"]:
+        return "open", list(dict.fromkeys(text.rstrip(".") for text in open_))
+    return "passes", []
 
 
 def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
@@ -182,20 +207,46 @@ def _test(test: Tested, broken: Sequence[str]) -> RackTestResult:
     )
 
 
-def _sentence(drives: Sequence[RackDrive]) -> str:
-    failed = [one for one in drives if not one.passes]
-    passed = len(drives) - len(failed)
-    if not failed:
+def _sentence(drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequence[str]) -> str:
+    groups = {verdict: [one for one in drives if one.verdict == verdict] for verdict in _ORDER}
+    passed, failed = len(groups["passes"]), groups["fails"]
+    if passed == len(drives):
         return {1: "The drive passes.", 2: "Both drives pass."}.get(
             len(drives), f"All {len(drives)} drives pass."
         )
+    begin = f"{passed or 'None'} of {len(drives)} drives {'pass' if passed != 1 else 'passes'}"
     if len(drives) == 1:
-        begin = "The drive does not pass"
-    else:
-        begin = f"{passed or 'None'} of {len(drives)} drives {'pass' if passed != 1 else 'passes'}"
+        begin = {"throttles": "The drive throttles", "open": "The drive may throttle"}.get(
+            drives[0].verdict, "The drive does not pass"
+        )
+        return f"{begin}: {named(drives[0])}: {drives[0].why[0]}."
     said = [f"{named(one)}: {one.why[0]}" for one in failed[:_MOST_NAMED]]
-    more = len(failed) - _MOST_NAMED
-    return "; ".join([begin, *said, *([f"and {more} more"] if more > 0 else [])]) + "."
+    if (more := len(failed) - _MOST_NAMED) > 0:
+        said.append(f"and {more} more")
+    for verdict, one_does, several_do in _DO:
+        if group := groups[verdict]:
+            which = _which({one.drive for one in group}, drives, tests, labels)
+            said.append(f"{len(group)} {one_does if len(group) == 1 else several_do} ({which})")
+    return "; ".join([begin, *said]) + "."
+
+
+def _which(
+    those: set[str], drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequence[str]
+) -> str:
+    """What drives have in common that not all have; else their names."""
+    own = [test for test in tests if test.drive in those]
+    common = []
+    for label in ("", *labels):
+        of = {test.labels.get(label) if label else test.model for test in own}
+        every = {test.labels.get(label) if label else test.model for test in tests}
+        if len(those) > 1 and len(of) == 1 < len(every) and None not in of:
+            (value,) = of
+            common.append(f"in {plain(label)} {value}" if label else str(value))
+    if common:
+        return ", ".join(common)
+    names = [named(one) for one in drives if one.drive in those]
+    more = len(names) - _MOST_NAMED
+    return listed([*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
 
 
 def named(drive: RackDrive) -> str:

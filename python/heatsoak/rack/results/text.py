@@ -5,6 +5,14 @@ from rich.table import Table
 from heatsoak.output import Console, Text, lines
 from heatsoak.rack.results.findings import RackReport
 
+#: By a drive's verdict: a word, and its style.
+_PASSES = {
+    "passes": ("yes", "green"),
+    "open": ("open", "yellow"),
+    "throttles": ("throttles", "bold red"),
+    "fails": ("no", "bold red"),
+}
+
 
 def print_rack(found: RackReport, console: Console) -> None:
     """Print the answer, what differs between places and drives, and a row for each drive."""
@@ -17,7 +25,7 @@ def print_rack(found: RackReport, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     table.add_column("Why not", overflow="fold", ratio=1)
     for one in found.drives:
-        passes = Text("yes", style="green") if one.passes else Text("no", style="bold red")
+        passes = Text(*_PASSES[one.verdict])
         table.add_row(
             Text(one.drive),
             Text(one.model or ""),

@@ -488,6 +488,8 @@ class RackDriveLine(_Strict):
     """A drive in the list of who passes.
 
     Attributes:
+        verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
+            nobody can tell whether heat does.
         is_unlike: whether it is unlike others of its model, for better or worse.
         line: throughput over the first step that is compared, in MB/s at equal distances.
     """
@@ -496,7 +498,7 @@ class RackDriveLine(_Strict):
     model: str
     firmware: str
     where: str
-    passes: bool
+    verdict: Literal["passes", "throttles", "open", "fails"]
     is_unlike: bool
     why: list[str]
     line: list[float]
