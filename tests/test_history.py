@@ -411,3 +411,15 @@ def test_firmware_that_was_not_recorded_is_no_change(tmp_path: Path) -> None:
     (series,) = history(drives_of(tmp_path, [rows])).series
     (change,) = series.changes
     assert (change.before, change.after) == ("1B", "2B")
+
+
+def test_clocks_that_were_never_set_make_no_history(tmp_path: Path) -> None:
+    rates = noisy(1)
+    rates[:3] *= 3
+    dates = BEGAN_UNIX_S + 10 * DAY_S * np.arange(len(rates))
+    dates[:3] = [0.0, 300.0, 4e9]
+    found = history(drives_of(tmp_path, [summaries("S1", rates, started_unix_s=dates)]))
+    assert found.left_out.wrongly_dated == 3
+    (series,) = found.series
+    assert series.verdict in ("same", "cannot-tell")
+    assert series.first.year == 2025

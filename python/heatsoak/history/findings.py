@@ -82,9 +82,14 @@ class Series(BaseModel):
 
 
 class LeftOut(BaseModel):
-    """How many steps are not compared, and why: each is counted once."""
+    """How many steps are not compared, and why: each is counted once.
+
+    Attributes:
+        wrongly_dated: before 2000, or in the future.
+    """
 
     without_date: int
+    wrongly_dated: int
     not_comparable: int
     without_rate: int
 

@@ -3,6 +3,7 @@
 import datetime
 import glob
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,15 +50,19 @@ chosen AS (
     CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
     hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
     CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
-    is_comparable AND started_unix_s IS NOT NULL AND (rate > 0) IS TRUE AS is_compared
+    started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s AS is_dated,
+    is_comparable AND is_dated IS TRUE AND (rate > 0) IS TRUE AS is_compared
   FROM whole
 )
 """
+#: A clock that was never set says 1970, or when a board was made; no drive that is compared is from
+#: before 2000. Zones and clocks that are a little fast put a date ahead by up to a day.
+_OLDEST_UNIX_S, _AHEAD_S = 946_684_800.0, 86_400.0
 _LEFT_OUT = """
 SELECT count(*) FILTER (started_unix_s IS NULL) AS without_date,
-  count(*) FILTER (started_unix_s IS NOT NULL AND NOT is_comparable) AS not_comparable,
-  count(*) FILTER (started_unix_s IS NOT NULL AND is_comparable AND NOT is_compared)
-    AS without_rate
+  count(*) FILTER (is_dated = FALSE) AS wrongly_dated,
+  count(*) FILTER (is_dated AND NOT is_comparable) AS not_comparable,
+  count(*) FILTER (is_dated AND is_comparable AND NOT is_compared) AS without_rate
 FROM chosen
 """
 _SERIES = """
@@ -137,7 +142,13 @@ def chosen_from(
             since_unix_s = midnight.timestamp()
         # a name may look like a pattern
         name = {"index": glob.escape(str(index.absolute()))}
-        asked = {**name, **wanted, "since_unix_s": since_unix_s}
+        asked = {
+            **name,
+            **wanted,
+            "since_unix_s": since_unix_s,
+            "oldest_unix_s": _OLDEST_UNIX_S,
+            "newest_unix_s": time.time() + _AHEAD_S,
+        }
         left_out = LeftOut(**_rows(database, _CHOSEN + _LEFT_OUT, asked)[0])
         about = _rows(database, _CHOSEN + _SERIES, asked)
         if not about and not any(left_out.model_dump().values()):

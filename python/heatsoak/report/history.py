@@ -27,6 +27,7 @@ def print_history(found: "History", console: Console) -> None:
     left = found.left_out
     for count, why in (
         (left.without_date, "have no date"),
+        (left.wrongly_dated, "are dated before 2000 or in the future: their clock was not set"),
         (left.not_comparable, "were cut short, or nobody controlled their load"),
         (left.without_rate, "have no rate"),
     ):
