@@ -283,3 +283,29 @@ def test_a_small_fall_of_a_warm_drive_is_not_put_down_to_heat(tmp_path: Path) ->
     temps_c = 39 + 25 * (1 - np.exp(-np.arange(600) / 100))
     found = judged(tmp_path, rates, temps_c, busy_pct=np.full(600, 96.0))
     assert found.answer.throttles == "cannot-tell"
+
+
+def test_a_temperature_that_moved_in_another_step_shows_that_this_one_was_cool(
+    tmp_path: Path,
+) -> None:
+    """A short load hardly warms a drive: whether its sensor is alive, the whole log tells."""
+    second = np.arange(1.0, 401)
+    step = np.where(second <= 300, "long", "short")
+    temps_c = np.where(second <= 300, 35 + 10 * (1 - np.exp(-second / 60)), 40.0)
+    rates = np.where(second <= 300, 2000.0, np.where(second <= 350, 2000.0, 900.0))
+    noise = np.random.default_rng(1).normal(1, 0.01, len(second))
+    samples = pl.DataFrame(
+        {
+            "t_s": second,
+            "step": step,
+            "interval_s": 1.0,
+            "read_bw_mb_s": rates * noise,
+            "temp_c.composite": temps_c,
+        }
+    )
+    made = make_recording(tmp_path / "both", samples, rw="read", bs="128k")
+    (found,) = analyze([made]).recordings
+    assert found.answer.throttles == "no"
+    short = samples.filter(pl.col("step") == "short").with_columns(pl.col("t_s") - 300)
+    (alone,) = analyze([make_recording(tmp_path / "one", short, rw="read", bs="128k")]).recordings
+    assert alone.answer.throttles == "cannot-tell"

@@ -145,16 +145,20 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
     return float(np.median(here_c)) >= float(np.median(late_c)) - HELD_WITHIN_K
 
 
-def never_throttled(view: StepView) -> bool:
+def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    if shows_heat(view) and float(np.max(view.temp.values)) < MIN_THROTTLING_C:
+    if temperature_moves(view, others) and float(np.max(view.temp.values)) < MIN_THROTTLING_C:
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
 
 
-def shows_heat(view: StepView) -> bool:
-    """Whether the temperature answers to the load: a governor follows none that stands still."""
-    return len(view.temp.values) > 0 and bool(np.ptp(view.temp.values) >= MIN_RISE_K)
+def temperature_moves(view: StepView, others: Sequence[StepView]) -> bool:
+    """Whether the temperature of a step is one that moves, in it or in others of the recording.
+
+    A governor follows none that stands still.
+    """
+    values = [one.temp.values for one in (view, *others)]
+    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= MIN_RISE_K)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:

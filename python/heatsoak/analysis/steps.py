@@ -30,8 +30,8 @@ from heatsoak.analysis.slow_steps import (
     hot_from_the_start,
     limited_by_link,
     never_throttled,
-    shows_heat,
     slow_start,
+    temperature_moves,
 )
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol.phrases import listed
@@ -104,10 +104,12 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
 
     That takes the drive's own word, or a temperature that shows the heat.
     """
+    if judgement.cause == "thermal":
+        return False
     is_unlikely = judgement.shares["thermal"] < _EXCLUDED
     if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
         return True
-    if case.onset_c is None or not shows_heat(case.view):
+    if case.onset_c is None or not temperature_moves(case.view, case.others):
         return False
     drop = case.drop
     fell_s = case.length_s if drop.oscillates else drop.fall_s
@@ -223,7 +225,7 @@ def step_findings(
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
         hot_from_start=hot,
-        excludes_heat=never_throttled(view),
+        excludes_heat=never_throttled(view, others),
         begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
         counted=counted,
