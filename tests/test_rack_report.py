@@ -242,7 +242,7 @@ def test_a_protocol_run_on_simulated_drives_is_judged(
     assert done.returncode == 0, done.stderr
     # three seconds are too short to show throttling
     assert done.stdout.startswith("None of 8 drives pass; D2 (host h1, slot 2): ")
-    assert "7 are open" in done.stdout.split("\n")[0]
+    assert "7 are open: D1 (host h1, slot 1), " in done.stdout.split("\n")[0]
     assert "between slots" in done.stdout
     assert (tmp_path / "rack.html").stat().st_size < 1_500_000
     found = json.loads(

@@ -131,14 +131,16 @@ class RackTestResult(BaseModel):
     values: dict[str, dict[str, float]]
 
 
+#: Whether a drive passes; ``throttles`` and ``open`` where only heat, or a doubt of it, is why not.
+DriveVerdict = Literal["passes", "throttles", "open", "fails"]
+
+
 class RackDrive(BaseModel):
     """A drive, and whether it passes: all its tests finished and kept the limits, it is not worse
     than others of its model, and it was not slowed by heat, as far as can be told.
 
     Attributes:
         where: its host and places.
-        verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
-            nobody can tell whether heat does.
         explained: what its place and what the drive itself did to its speed, if it does not pass
             and that can be told.
     """
@@ -149,7 +151,7 @@ class RackDrive(BaseModel):
     firmware: str | None
     where: str
     tests: int
-    verdict: Literal["passes", "throttles", "open", "fails"]
+    verdict: DriveVerdict
     passes: bool
     why: list[str]
     explained: str | None

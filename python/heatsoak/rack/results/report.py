@@ -8,6 +8,7 @@ from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
 from heatsoak.rack.results.findings import (
+    DriveVerdict,
     RackDrive,
     RackMeasure,
     RackOutlier,
@@ -22,12 +23,11 @@ from heatsoak.rack.results.reading import Results, Tested
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
 
-Verdict = Literal["passes", "throttles", "open", "fails"]
 #: Of drives, the worst first.
-_ORDER: tuple[Verdict, ...] = ("fails", "throttles", "open", "passes")
+_ORDER: tuple[DriveVerdict, ...] = ("fails", "throttles", "open", "passes")
 
 #: What is said of one drive, and of several, that heat slowed, or may have.
-_DO: tuple[tuple[Verdict, str, str], ...] = (
+_DO: tuple[tuple[DriveVerdict, str, str], ...] = (
     ("throttles", "throttles", "throttle"),
     ("open", "is open", "are open"),
 )
@@ -127,7 +127,7 @@ def _drive(
     # how deep a fall is has been said with the fall
     rest = [one for one in worse if not (falls and one.measure == "depth_pct")]
     why = [*unfinished, *limits, *falls, *_worse(rest)]
-    verdict: Verdict = "fails" if why else "passes"
+    verdict: DriveVerdict = "fails" if why else "passes"
     if not why:
         verdict, why = _by_heat(of)
     return RackDrive(
@@ -144,7 +144,7 @@ def _drive(
     )
 
 
-def _by_heat(of: Sequence[Tested]) -> tuple[Verdict, list[str]]:
+def _by_heat(of: Sequence[Tested]) -> tuple[DriveVerdict, list[str]]:
     """Whether heat slowed a drive, or may have, and in which steps."""
     steps = [step for test in of if test.findings for step in test.findings.steps]
     if slowed := [step for step in steps if step.throttles]:
@@ -226,7 +226,7 @@ def _sentence(drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequ
     for verdict, one_does, several_do in _DO:
         if group := groups[verdict]:
             which = _which({one.drive for one in group}, drives, tests, labels)
-            said.append(f"{len(group)} {one_does if len(group) == 1 else several_do} ({which})")
+            said.append(f"{len(group)} {one_does if len(group) == 1 else several_do}{which}")
     return "; ".join([begin, *said]) + "."
 
 
@@ -243,10 +243,10 @@ def _which(
             (value,) = of
             common.append(f"in {plain(label)} {value}" if label else str(value))
     if common:
-        return ", ".join(common)
+        return f" ({', '.join(common)})"
     names = [named(one) for one in drives if one.drive in those]
     more = len(names) - _MOST_NAMED
-    return listed([*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    return f": {listed([*names[:_MOST_NAMED], *([f'{more} more'] if more > 0 else [])])}"
 
 
 def named(drive: RackDrive) -> str:
