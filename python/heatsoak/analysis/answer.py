@@ -191,7 +191,7 @@ def _what_heat_did(step: StepFindings) -> str:
     worst = _worst_by_heat(step)
     named = _named(step)
     if step.counted is not None:
-        return f"{step.counted} in {named}, and what that cost cannot be told from its speed"
+        return f"{step.counted} in {named}; how much speed that cost cannot be told"
     return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
 
 

@@ -41,8 +41,8 @@ class Observations:
         return replace(self, places=named)
 
     @property
-    def fewest_in_a_place(self) -> int:
-        """How many drives of one model there are, in the place with the fewest of them."""
+    def min_drives_per_place(self) -> int:
+        """The smallest number of drives of one model in any place."""
         by_place = [
             drives
             for label in self.by_model().places.values()

@@ -24,10 +24,10 @@ from heatsoak.rack.results.findings import RackOutlier
 MIN_DRIVES = 4
 #: One in so many drives that are more than needed to tell models and places may be set aside.
 _ONE_IN = 3
-#: With so many drives of a model in each place, what a place does to it is told without others.
-_ENOUGH_IN_A_PLACE = 3
-#: A drive is off by itself where it is by this share of what the model of the rack says.
-_MOST_OF_IT = 0.5
+#: With at least this many drives of each model in each place, places are fitted for each model.
+_MIN_DRIVES_PER_PLACE = 3
+#: An outlier deviates within its own places by at least this share of its overall deviation.
+_MIN_SHARE_IN_PLACE = 0.5
 
 _WORDS = {
     "mean_mb_s": ("slower", "faster"),
@@ -47,7 +47,7 @@ def set_aside(found: Sequence[Compared]) -> list[Compared]:
 def _without_unlike(one: Compared, looked_at: int) -> Compared:
     seen, fit = one.seen, one.fit
     has_models = len(set(seen.models)) > 1
-    if is_rich := has_models and seen.fewest_in_a_place >= _ENOUGH_IN_A_PLACE:
+    if is_by_model := has_models and seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE:
         seen = seen.by_model()
         fit = Fit(seen)
     model_of = dict(zip(seen.drives, seen.models, strict=True))
@@ -82,20 +82,20 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         drive: probability
         for drive, probability in named.items()
         if abs(off := deviation(aside, drive).value) >= one.measure.smallest
-        and (is_rich or not has_models or _is_off_in_its_place(one, drive, off))
+        and (is_by_model or not has_models or _is_off_in_its_place(one, drive, off))
     }
     return replace(one, fit=Fit(one.seen.without(far)), unlike=far) if far else one
 
 
 def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
-    """Whether a drive is as far from others of its model in its own places, or nearly so.
+    """Whether a drive deviates from other drives of its model in the same places, too.
 
-    Else a place that slows one model alone would condemn its drives there. Where there is no other,
-    nobody can tell.
+    If not, the place slows that model, and no drive is to blame. Without another drive of the model
+    there, it cannot be told.
     """
     seen = one.seen.by_model()
     shift = Fit(seen.without([drive])).shift(seen.only(drive))
-    return shift is not None and float(shift.middle[0]) / off >= _MOST_OF_IT
+    return shift is not None and float(shift.middle[0]) / off >= _MIN_SHARE_IN_PLACE
 
 
 def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutlier]:

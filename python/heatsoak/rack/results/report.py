@@ -150,8 +150,10 @@ def _by_heat(of: Sequence[Tested]) -> tuple[DriveVerdict, list[str]]:
     if slowed := [step for step in steps if step.throttles]:
         return "throttles", [f"{step.step} {what_happened(step)}" for step in slowed]
     answers = [test.findings.answer for test in of if test.findings]
-    if open_ := [one.sentence for one in answers if one.throttles == "cannot-tell"]:
-        return "open", list(dict.fromkeys(text.rstrip(".") for text in open_))
+    # a drive that was never loaded does not pass either
+    if open_ := [one for one in answers if one.throttles != "no"]:
+        verdict: DriveVerdict = "throttles" if any(a.throttles == "yes" for a in open_) else "open"
+        return verdict, list(dict.fromkeys(one.sentence.rstrip(".") for one in open_))
     return "passes", []
 
 

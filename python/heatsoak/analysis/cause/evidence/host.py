@@ -197,7 +197,7 @@ OTHER_SIZE = 1.5
 #: above most of it, below the second hardly any. With as many I/Os in flight, a slower drive
 #: answers later.
 MIN_EXPLAINED, MAX_UNEXPLAINED = 0.7, 0.3
-#: Means of intervals may tell so many times the I/Os in flight that there are.
+#: Computed from means, the I/Os in flight may exceed the queue depth by up to this factor.
 _MOST_IN_FLIGHT = 1.3
 #: A smaller loss cannot be divided between fewer I/Os and later answers.
 MIN_DEPTH = 0.1
