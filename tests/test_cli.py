@@ -118,6 +118,10 @@ def loaded_by(*words: str) -> set[str]:
         (("trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
         (("trace", "stats", "n" * 300), "File name too long"),
         (("demo", "--format", "xml"), "Invalid value for '--format'"),
+        (
+            ("analyze", "x", "--fail-on", "sometimes"),
+            "Invalid value for '--fail-on': 'sometimes' is not one of",
+        ),
     ],
 )
 def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(

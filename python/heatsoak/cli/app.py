@@ -78,7 +78,8 @@ def _run() -> int:
         code = error.exit_code
     except typer.exceptions.TyperException as error:
         # the parser's own errors: which argument is wrong, and what it should be
-        announce(getattr(error, "format_message", error.__str__)())
+        said = getattr(error, "format_message", error.__str__)()
+        announce(said.replace(": Value error, ", ": "))
         code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         announce("interrupted")
