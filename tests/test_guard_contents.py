@@ -9,7 +9,7 @@ import pytest
 from at_terminal import at_terminal
 from command import complaint, heatsoak, heatsoak_here
 from drive_contents import NAMED, UNNAMED, Fill, all_of, by_chance
-from guarded import Drive, MakeDrive, drives_in, needs_loop, run
+from guarded import Drive, MakeDrive, another_process, drives_in, needs_loop, run
 from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import BlockTarget
@@ -58,6 +58,21 @@ def test_what_has_none_is_written_only_by_who_says_that_it_is_not_empty(
         assert refused.value.answer == drive.id
     data = check(drive.node, f"{drive.id}:NOT-EMPTY")
     assert data is not None
+
+
+def test_who_looks_at_drives_keeps_nobody_from_one(make_drive: MakeDrive) -> None:
+    drive = filled(make_drive, UNNAMED["TIFF"])
+    looking = """
+from threading import Thread
+from heatsoak.target.inventory import inventory
+def look():
+    while True: inventory()
+for _ in range(3): Thread(target=look, daemon=True).start()
+"""
+    with another_process(looking):
+        for attempt in (check, claim) * 20:
+            with pytest.raises(NotEmptyError):
+                attempt(drive.node, drive.id)
 
 
 def ours(drive: Drive) -> None:

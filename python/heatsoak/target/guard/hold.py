@@ -23,7 +23,7 @@ from heatsoak.target.guard.users import mounts, swaps, writers
 #: How long to wait for udev, which locks a drive while it examines it.
 _LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 #: How long to wait for a program that briefly opens a drive exclusively.
-_OPEN_WAITS_S = (0.0, 0.1, 0.3)
+_OPEN_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass
@@ -115,7 +115,7 @@ def claim(
 
 
 def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
-    """Open a drive exclusively, waiting for programs that open it briefly, like ``drives``."""
+    """Open a drive exclusively, waiting for programs that open it briefly, like :func:`_read`."""
     for wait_s in _OPEN_WAITS_S:
         time.sleep(wait_s)
         try:
@@ -181,21 +181,25 @@ def _read(
 ) -> tuple[list[str], Data | None]:
     """Return the reasons in the drive's contents not to write to it, and the data that it holds.
 
-    Opens it for reading. A drive that is in use is not read for data.
+    Opens it for reading. A drive that is in use is not read for data. Whether others hold or lock
+    it is found by doing so for a moment: ``heatsoak drives`` keeps no run from starting.
     """
     try:
-        if exclusively:
-            fd = _open_alone(device, os.O_RDONLY)
-        else:
-            fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         return [_cannot_open(error)], None
     try:
         if exclusively:
-            _lock(fd, fcntl.LOCK_SH)
+            alone = _open_alone(device, os.O_RDONLY)
+            try:
+                _lock(alone, fcntl.LOCK_SH)
+            finally:
+                os.close(alone)
         same_drive(fd, info, roots)
         reasons = content(fd, info.size_bytes)
         return reasons, None if reasons or not exclusively else _data(fd, info)
+    except OSError as error:
+        return [_cannot_open(error)], None
     except Doubt as doubt:
         return [str(doubt)], None
     finally:
