@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from heatsoak.analysis.series import Array
 from heatsoak.history import history
 from heatsoak.history.summaries import SCHEMA
-from heatsoak.history.trend import DAYS_A_YEAR, Array, Fit
+from heatsoak.history.trend import DAYS_A_YEAR, Fit
 
 YEARS_S = 5 * 365.25 * 86400
 BEGAN_UNIX_S = 1.6e9

@@ -22,11 +22,13 @@ class HistoryChange(BaseModel):
 
     Attributes:
         date: the first day (UTC) after it.
+        kind: what changed; ``sudden`` is the rate itself, for a reason that was not recorded.
+        before, after: its names; of a sudden change, the last day before and the first day after.
         effect: what it did to the rate; None where that cannot be told from other changes.
     """
 
     date: datetime.date
-    kind: Literal["firmware", "place", "host"]
+    kind: Literal["firmware", "place", "host", "sudden"]
     before: str
     after: str
     effect: Interval | None
@@ -44,10 +46,12 @@ class Series(BaseModel):
         change: the drive's own, from the first day to the last: ageing and firmware, without
             places and hosts; None with too few days. If firmware and place changed together it is
             the ageing alone.
-        per_year: the ageing alone: runs in one place with one firmware are compared.
+        per_year: the ageing alone: runs in one place with one firmware are compared, and what
+            changed suddenly is left out.
         level_change: as `change`, for the rate before the first episode.
-        since: the firmware that accounts for most of the change; None if that is gradual.
-        changes: the first time of each other firmware, place and host.
+        since: the firmware or the sudden change that accounts for most of the change; None if
+            that is gradual.
+        changes: the first time of each other firmware, place and host, and sudden changes.
         used_pct: what the drive says of its life, last; `throttle_count` and `throttle_s` are how
             far its own counters rose from the first run to the last.
         text: the answer for this series, in a sentence.
@@ -85,7 +89,8 @@ class LeftOut(BaseModel):
     """How many steps are not compared, and why: each is counted once.
 
     Attributes:
-        wrongly_dated: before 2000, or in the future.
+        wrongly_dated: before 2000, in the future, or when the drive had written less, or more, than
+            it tells.
     """
 
     without_date: int

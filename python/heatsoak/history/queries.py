@@ -4,19 +4,21 @@ import datetime
 import glob
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError, UsageError, suggestion
 from heatsoak.history.findings import LeftOut
-from heatsoak.history.trend import Array
 from heatsoak.protocol.phrases import listed
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ chosen AS (
     CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
     hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
     CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
-    started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s AS is_dated,
+    started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
+      AND NOT list_contains($out_of_order, path) AS is_dated,
     is_comparable AND is_dated IS TRUE AND (rate > 0) IS TRUE AS is_compared
   FROM whole
 )
@@ -85,6 +88,11 @@ FROM chosen WHERE is_compared GROUP BY ALL ORDER BY series, day, min(started_uni
 """
 _SETTINGS = "SELECT setting, any_value(place), any_value(host) FROM chosen GROUP BY setting"
 _VERSIONS = "SELECT version, any_value(firmware) FROM chosen GROUP BY version"
+_WRITTEN = """
+SELECT drive, path, started_unix_s, written_gb FROM read_parquet($index)
+WHERE written_gb IS NOT NULL AND started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
+GROUP BY ALL ORDER BY drive, started_unix_s, path
+"""
 _COUNT = "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)"
 _KNOWN = """
 SELECT DISTINCT drive, model, step, workload FROM read_parquet($index) WHERE step IS NOT NULL
@@ -142,12 +150,14 @@ def chosen_from(
             since_unix_s = midnight.timestamp()
         # a name may look like a pattern
         name = {"index": glob.escape(str(index.absolute()))}
+        years = {"oldest_unix_s": _OLDEST_UNIX_S, "newest_unix_s": time.time() + _AHEAD_S}
+        written = _rows(database, _WRITTEN, name | years)
         asked = {
             **name,
             **wanted,
+            **years,
             "since_unix_s": since_unix_s,
-            "oldest_unix_s": _OLDEST_UNIX_S,
-            "newest_unix_s": time.time() + _AHEAD_S,
+            "out_of_order": _out_of_order(written),
         }
         left_out = LeftOut(**_rows(database, _CHOSEN + _LEFT_OUT, asked)[0])
         about = _rows(database, _CHOSEN + _SERIES, asked)
@@ -233,6 +243,31 @@ def _some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     shown = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     return f"{'is' if len(names) == 1 else 'are'} {listed(shown)}"
+
+
+def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The recordings whose date contradicts how much their drive had written by then.
+
+    `written` are those of each drive by date. As few as possible are in the wrong: all that are not
+    in the longest sequence in which a drive wrote more and more.
+    """
+    wrong = []
+    for _, of_drive in groupby(written, key=itemgetter("drive")):
+        rows = list(of_drive)
+        lowest: list[float] = []  # the least that a sequence of each length ends with
+        lengths = []
+        for row in rows:
+            length = bisect_right(lowest, row["written_gb"])
+            lowest[length : length + 1] = [row["written_gb"]]
+            lengths.append(length)
+        wanted = len(lowest) - 1
+        most = math.inf
+        for row, length in zip(reversed(rows), reversed(lengths), strict=True):
+            if length == wanted and row["written_gb"] <= most:
+                wanted, most = wanted - 1, row["written_gb"]
+            else:
+                wrong.append(row["path"])
+    return wrong
 
 
 def _days(database: "DuckDBPyConnection", asked: Mapping[str, Any]) -> Iterator[Days]:

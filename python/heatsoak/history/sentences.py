@@ -50,6 +50,8 @@ def text_of(series: Series, *, is_whole: bool) -> str:
 
 def _why(series: Series) -> str:
     if (since := series.since) is not None:
+        if since.kind == "sudden":
+            return f"; suddenly, since {since.date}, for a reason that was not recorded"
         return f"; since firmware {said(since.after)} ({since.date})"
     year, level = series.per_year, series.level_change
     if year is not None and (year.high_pct < 0 or year.low_pct > 0):

@@ -1,20 +1,30 @@
 """How a rate changed over the days, apart from what else changed meanwhile.
 
 The logarithm of a day's rate is taken as a sum: of its setting (place and host), of its firmware,
-and of a slope over time. So ageing is what is left when runs in the same setting with the same
-firmware are compared. It is fitted with Huber's weights, so that single bad days count little:
-P. J. Huber, Robust Statistics, 1981, chapter 7, whose (6.7) gives the variance. Intervals are
-Student's, wider by the residuals' correlation from one day to the next.
+of levels that changed suddenly, of a slope over time, and of the season. So ageing is what is left
+when runs in the same setting with the same firmware are compared. Single bad days count little:
+days are moved to Huber's limits around a first fit (P. J. Huber, Robust Statistics, 1981, chapter
+7; its (6.7) gives the variance).
+
+Days are alike, each the day before it: a first-order autoregression. How much so, and how strong a
+season is, nobody knows from a few dozen days; given both, every change follows Student's law. So
+changes are averaged over both numbers, by their restricted likelihood, as `Mixture` does it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.ndimage import median_filter
+from scipy.special import stdtr
 
-Array = NDArray[np.float64]
+from heatsoak.analysis.comparison.mixture import Mixture
+from heatsoak.analysis.series import Array
+
 Numbers = NDArray[np.int64]
 
 #: Huber's constant: 95 % as efficient as least squares where noise is normal.
@@ -22,9 +32,21 @@ _HUBER = 1.345
 #: The median distance of normal noise from its middle, in standard deviations.
 _MAD = 0.6745
 _ROUNDS = 50
+#: Days around each, whose median says whether it is bad, or at another level.
+_NEIGHBOURS = 11
 #: Fewer days beyond the unknowns tell no noise: intervals would say nothing.
 MIN_SPARE_DAYS = 3
 DAYS_A_YEAR = 365.25
+#: How alike neighbouring days may be, each as likely beforehand.
+_ALIKE = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.88, 0.94)
+#: The standard deviation of a season, in those of the days' noise, each as likely beforehand.
+_SEASONS = (0.0, 0.5, 1.0, 2.0)
+#: A level changed suddenly if so many days before and after it say so, beyond this chance: of all
+#: days that it could have been.
+MIN_DAYS_OF_LEVEL = 5
+_SUDDEN_BY_CHANCE = 0.003
+#: More sudden changes of one series are looked for by nobody.
+_MOST_SUDDEN = 3
 
 
 @dataclass(frozen=True)
@@ -47,50 +69,61 @@ class Fit:
 
     `days` are ascending, `logs` the logarithms of the rates on them, `settings` and `firmwares`
     what they were measured in, as numbers from 0 in the order of their first days; all of one
-    length.
+    length. `sudden` are the first days (their indices) of levels that changed suddenly.
     """
 
-    def __init__(self, days: Array, logs: Array, settings: Numbers, firmwares: Numbers) -> None:
-        self._days = days
+    def __init__(
+        self,
+        days: Array,
+        logs: Array,
+        settings: Numbers,
+        firmwares: Numbers,
+        sudden: Sequence[int] = (),
+    ) -> None:
+        self._days, self._logs = days, logs
+        self._settings, self._firmwares = settings, firmwares
+        self.sudden = list(sudden)
         self._first_firmware = 1 + int(settings.max())
+        self._first_sudden = self._first_firmware + int(firmwares.max())
         self._ends = int(firmwares[0]), int(firmwares[-1])
-        width = self._first_firmware + int(firmwares.max())
-        design = np.zeros((len(days), width + 1))
+        self._width = self._first_sudden + len(self.sudden) + 1
+        design = np.zeros((len(days), self._width))
         design[np.arange(len(days)), settings] = 1.0
         updated = np.flatnonzero(firmwares)  # the first is what the others are compared with
         design[updated, self._first_firmware + firmwares[updated] - 1] = 1.0
+        for number, first in enumerate(self.sudden):
+            design[first:, self._first_sudden + number] = 1.0
         # years from the middle, so that the columns are of one size
         design[:, -1] = (days - days.mean()) / DAYS_A_YEAR
-        self._width = width + 1
         axes, sizes, rows = np.linalg.svd(design, full_matrices=False)
         rank = int((sizes > sizes[0] * max(design.shape) * np.finfo(float).eps).sum())
-        self._told = rows[:rank]
+        self._told, self._axes = rows[:rank], axes[:, :rank]
+        self._to_axes = self._told / sizes[:rank, None]
         self._spare = len(days) - rank
-        if self._spare >= MIN_SPARE_DAYS:
-            along, variance = _fitted(axes[:, :rank], logs)
-            back = self._told.T / sizes[:rank]
-            self._coefficients, self._covariance = back @ along, variance * back @ back.T
 
     @property
     def is_known(self) -> bool:
         """Whether there are enough days to tell changes from noise."""
         return self._spare >= MIN_SPARE_DAYS
 
+    @cached_property
+    def _solved(self) -> "_Solved":
+        return _Solved(self._axes, self._logs, _season(self._days))
+
     def slope(self) -> Change | None:
         """Return the change in a year, in one setting with one firmware; None if not known."""
         return self._change(self._slope(1.0))
 
     def own(self) -> Change | None:
-        """Return the drive's own change from the first to the last day: slope and firmware.
+        """Return the drive's own change from the first to the last day, of whatever kind.
 
         None if it cannot be told from a change of setting.
         """
-        years = (self._days[-1] - self._days[0]) / DAYS_A_YEAR
-        return self._change(self._slope(years) + self._firmware(*self._ends))
+        return self._change(self._aged() + self._firmware(*self._ends))
 
     def aged(self) -> Change | None:
-        """Return the change from the first to the last day by the slope alone."""
-        return self._change(self._slope((self._days[-1] - self._days[0]) / DAYS_A_YEAR))
+        """Return the same without what its firmware did."""
+        return self._change(self._aged())
 
     def of_setting(self, before: int, after: int) -> Change | None:
         """Return what another setting changed; None if it cannot be told from other changes."""
@@ -102,11 +135,45 @@ class Fit:
         """Return what another firmware changed; None if it cannot be told from other changes."""
         return self._change(self._firmware(before, after))
 
+    def of_sudden(self, number: int) -> Change | None:
+        """Return how far a level changed suddenly."""
+        weights = np.zeros(self._width)
+        weights[self._first_sudden + number] = 1.0
+        return self._change(weights)
+
+    def with_sudden(self) -> "Fit":
+        """Return the fit with the sudden changes that the days show, beyond chance."""
+        found = self
+        while found._spare > MIN_SPARE_DAYS and len(found.sudden) < _MOST_SUDDEN:
+            solved = _Solved(found._axes, found._logs, _season(found._days), has_levels=True)
+            chance, first = solved.most_sudden(found._candidates())
+            if chance >= _SUDDEN_BY_CHANCE:
+                break
+            sudden = sorted([*found.sudden, first])
+            more = Fit(self._days, self._logs, self._settings, self._firmwares, sudden)
+            # some bad days together are no level
+            changes = [more.of_sudden(number) for number in range(len(sudden))]
+            if any(one is None or one.p >= _SUDDEN_BY_CHANCE for one in changes):
+                break
+            found = more
+        return found
+
+    def _candidates(self) -> Numbers:
+        """Where another level may begin: days enough on each side, in the levels as they are."""
+        bounds = [0, *self.sudden, len(self._days)]
+        near = np.abs(np.arange(len(self._days))[:, None] - bounds).min(axis=1)
+        return np.flatnonzero(near >= MIN_DAYS_OF_LEVEL)
+
     def _firmware(self, before: int, after: int) -> Array:
         weights = np.zeros(self._width)
         for firmware, sign in ((before, -1.0), (after, 1.0)):
             if firmware > 0:
                 weights[self._first_firmware + firmware - 1] += sign
+        return weights
+
+    def _aged(self) -> Array:
+        weights = self._slope(float(self._days[-1] - self._days[0]) / DAYS_A_YEAR)
+        weights[self._first_sudden : -1] = 1.0
         return weights
 
     def _slope(self, years: float) -> Array:
@@ -122,17 +189,140 @@ class Fit:
         missing = weights - self._told.T @ (self._told @ weights)
         if np.abs(missing).max() > np.sqrt(np.finfo(float).eps) * np.abs(weights).max():
             return None
-        value = float(weights @ self._coefficients)
-        error = float(np.sqrt(max(0.0, weights @ self._covariance @ weights)))
-        reach = error * float(stdtrit(self._spare, 0.975))
-        p = 2 * float(stdtr(self._spare, -abs(value) / error)) if error > 0 else float(value == 0)
-        return Change(value, value - reach, value + reach, p)
+        found = self._solved.sum_of(self._to_axes @ weights)
+        low, high = (float(found.quantile(share)[0]) for share in (0.025, 0.975))
+        below = float(found.below(np.zeros(1))[0])
+        return Change(float(found.middle[0]), low, high, 2 * min(below, 1 - below))
 
 
-def _fitted(axes: Array, logs: Array) -> tuple[Array, float]:
-    """Iteratively reweighted least squares along orthonormal `axes` (n, k).
+def _season(days: Array) -> Array:
+    """A year's wave, sine and cosine, of variance 1."""
+    phase = 2 * np.pi * days / DAYS_A_YEAR
+    return math.sqrt(2) * np.column_stack([np.cos(phase), np.sin(phase)])
 
-    Returns the k coefficients, and the variance that each has.
+
+class _Solved:
+    """The unknowns along orthonormal `axes` (n, k), for each likeness of days and each season."""
+
+    def __init__(
+        self, axes: Array, logs: Array, season: Array, *, has_levels: bool = False
+    ) -> None:
+        count, unknowns = axes.shape
+        moved, self._wider, smallest = _robust(axes, logs, has_levels=has_levels)
+        self._df = count - unknowns
+        self._least = self._df * smallest**2
+        self._columns = np.column_stack([axes, season, moved])
+        self._unknowns = unknowns
+        self._cases = list(product(_ALIKE, _SEASONS))
+        self._parts = [self._solve(*case) for case in self._cases]
+        self._weight = _shares([part.log_likelihood for part in self._parts])
+
+    def _whitened(self, alike: float) -> Array:
+        """The columns as those of independent noise of variance 1."""
+        columns = self._columns
+        fresh = columns.copy()
+        fresh[1:] -= alike * columns[:-1]
+        fresh[1:] /= math.sqrt(1 - alike**2)
+        return fresh
+
+    def _solve(self, alike: float, season: float) -> "_Part":
+        white = self._whitened(alike)
+        gram = white.T @ white
+        n, last = self._unknowns, gram.shape[0] - 1
+        if season > 0:
+            inner = gram[n:last, n:last] + np.eye(last - n) / season**2
+            gram = gram - gram[:, n:last] @ np.linalg.solve(inner, gram[n:last])
+            swing = np.linalg.slogdet(inner * season**2)[1]
+        else:
+            swing = 0.0
+        told = gram[:n, :n]
+        inverse: Array = np.asarray(np.linalg.inv(told), float)
+        at = inverse @ gram[:n, last]
+        left = max(float(gram[last, last] - at @ gram[:n, last]), 0.0) + self._least
+        noise = (len(white) - 1) * math.log(1 - alike**2) + swing + np.linalg.slogdet(told)[1]
+        log_likelihood = -0.5 * float(noise + self._df * math.log(left))
+        return _Part(white, at, inverse, left, log_likelihood)
+
+    def sum_of(self, weights: Array) -> Mixture:
+        """Return the sum of the unknowns with these weights."""
+        at = np.asarray([part.at @ weights for part in self._parts])
+        scale = [
+            math.sqrt(max(float(weights @ part.inverse @ weights), 0.0) * part.left / self._df)
+            for part in self._parts
+        ]
+        return self._mixture(at, np.asarray(scale))
+
+    def _mixture(self, at: Array, scale: Array) -> Mixture:
+        wide = np.maximum(self._wider * scale, 1e-12)
+        return Mixture(at[None, :], wide[None, :], self._weight, self._df)
+
+    def most_sudden(self, candidates: Numbers) -> tuple[float, int]:
+        """Return how likely the clearest sudden change is by chance, and the day it begins with."""
+        if len(candidates) == 0:
+            return 1.0, 0
+        found = [
+            self._steps(part, alike, season, candidates)
+            for part, (alike, season) in zip(self._parts, self._cases, strict=True)
+        ]
+        likely, chance = np.asarray(found).swapaxes(0, 1)
+        shares = np.exp(likely - likely.max(axis=0))
+        chances = (chance * shares).sum(axis=0) / shares.sum(axis=0)
+        best = int(np.argmin(chances))
+        return float(chances[best]) * len(candidates), int(candidates[best])
+
+    def _steps(
+        self, part: "_Part", alike: float, season: float, candidates: Numbers
+    ) -> tuple[Array, Array]:
+        """The likelihood of a step at each candidate, and how likely one as large is by chance."""
+        n, last = self._unknowns, part.white.shape[1] - 1
+        root = math.sqrt(1 - alike**2)
+        after = np.cumsum(part.white[::-1], axis=0)[::-1] * (1 - alike) / root
+        # the step itself, whitened, is 1 / root at its day and (1 - alike) / root from then on
+        with_all = after[candidates] + part.white[candidates] * (1 - (1 - alike)) / root
+        size = (1 + (len(part.white) - 1 - candidates) * (1 - alike) ** 2) / root**2
+        along, right = with_all[:, :n], with_all[:, last]
+        if season > 0:
+            waves = part.white[:, n:last]
+            inner = np.linalg.inv(waves.T @ waves + np.eye(last - n) / season**2)
+            by_wave = with_all[:, n:last] @ inner
+            size = size - (by_wave * with_all[:, n:last]).sum(axis=1)
+            right = right - by_wave @ (waves.T @ part.white[:, last])
+            along = along - by_wave @ (waves.T @ part.white[:, :n])
+        size = size - np.einsum("kp,pq,kq->k", along, part.inverse, along, optimize=True)
+        right = right - along @ part.at
+        is_told = size > 1e-6
+        size = np.where(is_told, size, 1.0)
+        gained = np.where(is_told, right**2 / size, 0.0)
+        left = np.maximum(part.left - gained, self._least)
+        df = self._df - 1
+        t = np.sqrt(gained / (left / df)) / self._wider
+        log_likelihood = part.log_likelihood - 0.5 * (
+            np.log(size) + df * np.log(left) - self._df * math.log(part.left)
+        )
+        return log_likelihood, 2 * stdtr(df, -t)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The unknowns `at`, given how alike days are: `left` is what they do not account for."""
+
+    white: Array
+    at: Array
+    inverse: Array
+    left: float
+    log_likelihood: float
+
+
+def _shares(log_likelihoods: Sequence[float]) -> Array:
+    likelihoods = np.exp(np.asarray(log_likelihoods) - max(log_likelihoods))
+    return np.asarray(likelihoods / likelihoods.sum())
+
+
+def _robust(axes: Array, logs: Array, *, has_levels: bool) -> tuple[Array, float, float]:
+    """Return the logarithms with outlying days moved to Huber's limits around a robust fit.
+
+    Where another level may show, around the median of neighbouring days, which it moves. Also
+    returns by how much wider that makes an interval, and what is nothing beside such logarithms.
     """
     count, unknowns = axes.shape
     spare = count - unknowns
@@ -143,7 +333,7 @@ def _fitted(axes: Array, logs: Array) -> tuple[Array, float]:
         # fitted unknowns make residuals smaller than the noise
         scale = float(np.median(np.abs(residuals))) / _MAD * math.sqrt(count / spare)
         if scale <= smallest:
-            return found, 0.0  # all of it lies on the line
+            return logs, 1.0, smallest  # all of it lies on the line
         limit = _HUBER * scale
         weights = np.minimum(1.0, limit / np.maximum(np.abs(residuals), smallest))
         before = found
@@ -152,21 +342,8 @@ def _fitted(axes: Array, logs: Array) -> tuple[Array, float]:
         if np.abs(found - before).max() <= scale / count:
             break
     residuals = logs - axes @ found
-    clipped = np.clip(residuals, -limit, limit)
-    inside = float(np.mean(np.abs(residuals) <= limit))
+    around = median_filter(residuals, _NEIGHBOURS, mode="nearest") if has_levels else 0.0
+    near = around + np.clip(residuals - around, -limit, limit)
+    inside = float(np.mean(near == residuals))
     correction = 1 + unknowns / count * (1 - inside) / inside
-    variance = correction**2 * float(clipped @ clipped) / spare / inside**2
-    return found, variance * _widening(clipped, unknowns)
-
-
-def _widening(residuals: Array, unknowns: int) -> float:
-    """How much larger the variance of a mean is since neighbours in time are alike.
-
-    As of a first-order autoregression; its coefficient comes out too small from few residuals.
-    """
-    count = len(residuals)
-    power = float(residuals @ residuals)
-    if power == 0:
-        return 1.0
-    alike = float(residuals[1:] @ residuals[:-1]) / power + unknowns / count
-    return (1 + alike) / (1 - alike) if 0 < alike < 1 else 1.0 if alike <= 0 else float(count)
+    return axes @ found + near, correction / inside, smallest

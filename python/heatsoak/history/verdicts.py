@@ -33,7 +33,7 @@ class FittedSeries:
         self._about = about
         self._days = days
         self._numbers = _numbered(days.setting), _numbered(days.version)
-        self._fit = Fit(days.day, days.rate, *self._numbers)
+        self._fit = Fit(days.day, days.rate, *self._numbers).with_sudden()
         own = self._fit.own()
         self.own = own or self._fit.aged()
         self.is_whole = own is not None
@@ -76,18 +76,18 @@ class FittedSeries:
         days = self._days
         if not np.isfinite(days.level).all():
             return None
-        fit = Fit(days.day, days.level, *self._numbers)
+        fit = Fit(days.day, days.level, *self._numbers, self._fit.sudden)
         return fit.own() if self.is_whole else fit.aged()
 
     def _since(self, changes: Sequence[HistoryChange]) -> HistoryChange | None:
-        """The firmware that accounts for more than half of the change."""
+        """The firmware, or the sudden change, that accounts for more than half of the change."""
         total = _interval(self.own)
         if total is None or not self.is_whole:
             return None
         found = [
             (abs(effect.pct), number)
             for number, change in enumerate(changes)
-            if change.kind == "firmware"
+            if change.kind in ("firmware", "sudden")
             and (effect := change.effect) is not None
             and (effect.low_pct > 0 or effect.high_pct < 0)
             and effect.pct * total.pct > 0
@@ -96,7 +96,7 @@ class FittedSeries:
         return changes[max(found)[1]] if found else None
 
     def _changes(self, names: Names) -> list[HistoryChange]:
-        """The first day of each other setting and firmware."""
+        """The first day of each other setting, firmware and, of unknown cause, level."""
         days = self._days
         found = []
         for at in _first_days(self._numbers[0]):
@@ -110,6 +110,10 @@ class FittedSeries:
             effect = _interval(self._fit.of_firmware(*self._numbers[1][at - 1 : at + 1].tolist()))
             one, two = (names.firmwares[int(days.version[one])] for one in (at - 1, at))
             found.append(_change(days.day[at], "firmware", one, two, effect))
+        for number, at in enumerate(self._fit.sudden):
+            one, two = (str(_date(days.day[day])) for day in (at - 1, at))
+            effect = _interval(self._fit.of_sudden(number))
+            found.append(_change(days.day[at], "sudden", one, two, effect))
         return sorted(found, key=lambda change: change.date)
 
 
@@ -127,7 +131,7 @@ def _first_days(numbers: Numbers) -> list[int]:
 
 def _change(
     day: float,
-    kind: Literal["firmware", "place", "host"],
+    kind: Literal["firmware", "place", "host", "sudden"],
     before: str,
     after: str,
     effect: Interval | None,

@@ -27,7 +27,10 @@ def print_history(found: "History", console: Console) -> None:
     left = found.left_out
     for count, why in (
         (left.without_date, "have no date"),
-        (left.wrongly_dated, "are dated before 2000 or in the future: their clock was not set"),
+        (
+            left.wrongly_dated,
+            "are dated before 2000, in the future, or against what the drive wrote",
+        ),
         (left.not_comparable, "were cut short, or nobody controlled their load"),
         (left.without_rate, "have no rate"),
     ):
@@ -71,4 +74,6 @@ def _said(drive: str, step: str, change: "HistoryChange") -> str:
     effect = change.effect
     did = f"{_change(effect)} %" if effect is not None else "cannot be told from other changes"
     what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
+    if change.kind == "sudden":
+        what = f"a sudden change between {change.before} and {change.after}"
     return f"{change.date}: {drive}, {what}; '{step}': {did}"

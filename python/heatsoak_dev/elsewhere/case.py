@@ -74,7 +74,13 @@ def truth_of(seed: int, situation: str, format_: str, seen: Observed, shown: set
         falls = [replace(fall, required=False) for fall in falls]
     warmth = scene.temps["composite"]
     falls = [
-        truths.explained(fall, known, float(warmth[int(fall.onset_s / scene.dt)]), scene.warning_c)
+        truths.explained(
+            fall,
+            known,
+            float(warmth[int(fall.onset_s / scene.dt)]),
+            scene.warning_c,
+            reads=scene.reads,
+        )
         for fall in [*falls, *scene.zones]
     ]
     falls.sort(key=lambda fall: fall.onset_s)

@@ -200,18 +200,24 @@ NAMES = {
 }
 
 
-def explained(fall: Fall, seen: set[str], reading_c: float, warning_c: float) -> Fall:
+def explained(
+    fall: Fall, seen: set[str], reading_c: float, warning_c: float, *, reads: bool
+) -> Fall:
     """Say which causes are right for a fall, from what the files show.
 
-    ``seen`` may hold temps, hot (they came near a limit), spoilt (the sensor is stuck), counters,
-    cpu, queue, total (of the device beside the load's own), order (random or sequential), again
-    (the load came again after a pause). A single fall proves no heat where few drives throttle
-    at that temperature, or where the log ends within a minute.
+    ``seen`` may hold temps, limit (what the drive states), hot (they came near a limit), spoilt
+    (the sensor is stuck), counters, cpu, queue, total (of the device beside the load's own), order
+    (random or sequential), again (the load came again after a pause). A single fall proves no heat
+    where few drives throttle at that temperature, or where the log ends within a minute; nor does
+    one of writes away from a stated limit, which a full cache explains as well.
     """
     cool = {"temps"} == {"temps", "hot", "spoilt"} & seen
     near = reading_c >= min(70.0, warning_c - 3) and fall.end_s - fall.onset_s >= 60
-    near = near or fall.shape == "cycle"
-    heat = "counters" in seen or ("temps" in seen and near)
+    at_limit = "limit" in seen and abs(reading_c - warning_c) <= 3
+    no_cache = reads or at_limit or "again" in seen or len(fall.again_s) > 1
+    heat = "counters" in seen or (
+        "temps" in seen and (fall.shape == "cycle" or (near and no_cache))
+    )
     known = {
         "thermal": heat and "spoilt" not in seen,
         "write-cache": "order" in seen and (cool or "again" in seen),

@@ -302,7 +302,7 @@ def smartctl_json(seen: Observed, folder: Path, rng: Generator) -> set[str]:  # 
             "temperature": {"current": composite},
         })  # fmt: skip
     save(folder / "smartctl.json", (json.dumps(one, indent=1) for one in documents))
-    return {"temps"}
+    return {"temps", "limit"}
 
 
 def hwmon_csv(seen: Observed, folder: Path, rng: Generator) -> set[str]:

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.rack.results.mixture import Array, Mixture
+from heatsoak.analysis.comparison.mixture import Mixture
+from heatsoak.analysis.series import Array
 from heatsoak.rack.results.observations import Observations, dummies
 
 LEVEL = 0.95

@@ -6,7 +6,7 @@ from itertools import compress
 
 import numpy as np
 
-from heatsoak.rack.results.mixture import Array
+from heatsoak.analysis.series import Array
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from heatsoak.analysis.series import Array
 
 #: A quantile is found by halving: this often.
 _HALVINGS = 40
