@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ _NEIGHBOURS = 11
 MIN_SPARE_DAYS = 3
 DAYS_A_YEAR = 365.25
 #: How alike neighbouring days may be, each as likely beforehand.
-_ALIKE = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.88, 0.94)
+_ALIKE = (0.0, 0.3, 0.55, 0.75, 0.87, 0.94)
 #: The standard deviation of a season, in those of the days' noise, each as likely beforehand.
 _SEASONS = (0.0, 0.5, 1.0, 2.0)
 #: A level changed suddenly if so many days before and after it say so, beyond this chance: of all
@@ -47,6 +46,10 @@ MIN_DAYS_OF_LEVEL = 5
 _SUDDEN_BY_CHANCE = 0.003
 #: More sudden changes of one series are looked for by nobody.
 _MOST_SUDDEN = 3
+#: Where a step may be in hundreds of days, about so many are looked at first.
+_LOOKED_AT = 100
+#: What is left of a step's column that other columns make up for.
+_SMALLEST_SIZE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -190,8 +193,8 @@ class Fit:
         if np.abs(missing).max() > np.sqrt(np.finfo(float).eps) * np.abs(weights).max():
             return None
         found = self._solved.sum_of(self._to_axes @ weights)
-        low, high = (float(found.quantile(share)[0]) for share in (0.025, 0.975))
-        below = float(found.below(np.zeros(1))[0])
+        low, high = found.quantile(np.asarray([0.025, 0.975])).tolist()
+        below = float(found.below(np.zeros(2))[0])
         return Change(float(found.middle[0]), low, high, 2 * min(below, 1 - below))
 
 
@@ -202,120 +205,108 @@ def _season(days: Array) -> Array:
 
 
 class _Solved:
-    """The unknowns along orthonormal `axes` (n, k), for each likeness of days and each season."""
+    """The unknowns along orthonormal `axes` (n, k), for each likeness of days and each season.
+
+    Both are laws, in the order of `_ALIKE` and, for each, of `_SEASONS`: the first axis of arrays.
+    """
 
     def __init__(
         self, axes: Array, logs: Array, season: Array, *, has_levels: bool = False
     ) -> None:
-        count, unknowns = axes.shape
+        count, self._unknowns = axes.shape
         moved, self._wider, smallest = _robust(axes, logs, has_levels=has_levels)
-        self._df = count - unknowns
+        self._df = count - self._unknowns
         self._least = self._df * smallest**2
-        self._columns = np.column_stack([axes, season, moved])
-        self._unknowns = unknowns
-        self._cases = list(product(_ALIKE, _SEASONS))
-        self._parts = [self._solve(*case) for case in self._cases]
-        self._weight = _shares([part.log_likelihood for part in self._parts])
-
-    def _whitened(self, alike: float) -> Array:
-        """The columns as those of independent noise of variance 1."""
-        columns = self._columns
-        fresh = columns.copy()
-        fresh[1:] -= alike * columns[:-1]
-        fresh[1:] /= math.sqrt(1 - alike**2)
-        return fresh
-
-    def _solve(self, alike: float, season: float) -> "_Part":
-        white = self._whitened(alike)
-        gram = white.T @ white
-        n, last = self._unknowns, gram.shape[0] - 1
-        if season > 0:
-            inner = gram[n:last, n:last] + np.eye(last - n) / season**2
-            gram = gram - gram[:, n:last] @ np.linalg.solve(inner, gram[n:last])
-            swing = np.linalg.slogdet(inner * season**2)[1]
-        else:
-            swing = 0.0
-        told = gram[:n, :n]
-        inverse: Array = np.asarray(np.linalg.inv(told), float)
-        at = inverse @ gram[:n, last]
-        left = max(float(gram[last, last] - at @ gram[:n, last]), 0.0) + self._least
-        noise = (len(white) - 1) * math.log(1 - alike**2) + swing + np.linalg.slogdet(told)[1]
-        log_likelihood = -0.5 * float(noise + self._df * math.log(left))
-        return _Part(white, at, inverse, left, log_likelihood)
+        columns = np.column_stack([season, axes, moved])
+        self._white = [_whitened(columns, alike) for alike in _ALIKE]
+        gram = np.repeat([white.T @ white for white in self._white], len(_SEASONS), axis=0)
+        waves, rest = slice(season.shape[1]), slice(season.shape[1], None)
+        strength = np.tile(_SEASONS, len(_ALIKE))[:, None, None]
+        # a season is a random effect, as strong as the law says
+        inner = strength**2 * gram[:, waves, waves] + np.eye(season.shape[1])
+        self._by_wave = strength**2 * np.linalg.solve(inner, gram[:, waves, rest])
+        self._of_waves = strength**2 * np.linalg.inv(inner)
+        gram = gram[:, rest, rest] - gram[:, rest, waves] @ self._by_wave
+        told, right = gram[:, :-1, :-1], gram[:, :-1, -1]
+        self._inverse = np.linalg.inv(told)
+        self._at = np.einsum("lpq,lq->lp", self._inverse, right)
+        left = gram[:, -1, -1] - (self._at * right).sum(axis=1)
+        self._left = np.maximum(left, 0.0) + self._least
+        alike = np.repeat(_ALIKE, len(_SEASONS))
+        self._likely = -0.5 * (
+            (count - 1) * np.log(1 - alike**2)
+            + np.linalg.slogdet(inner)[1]
+            + np.linalg.slogdet(told)[1]
+            + self._df * np.log(self._left)
+        )
+        weight = np.exp(self._likely - self._likely.max())
+        self._weight = weight / weight.sum()
 
     def sum_of(self, weights: Array) -> Mixture:
-        """Return the sum of the unknowns with these weights."""
-        at = np.asarray([part.at @ weights for part in self._parts])
-        scale = [
-            math.sqrt(max(float(weights @ part.inverse @ weights), 0.0) * part.left / self._df)
-            for part in self._parts
-        ]
-        return self._mixture(at, np.asarray(scale))
-
-    def _mixture(self, at: Array, scale: Array) -> Mixture:
-        wide = np.maximum(self._wider * scale, 1e-12)
-        return Mixture(at[None, :], wide[None, :], self._weight, self._df)
+        """Return the sum of the unknowns with these weights, twice: for the ends of an interval."""
+        variance = np.einsum("p,lpq,q->l", weights, self._inverse, weights) * self._left / self._df
+        scale = np.maximum(self._wider * np.sqrt(np.maximum(variance, 0.0)), 1e-12)
+        at, wide = (np.broadcast_to(one, (2, len(one))) for one in (self._at @ weights, scale))
+        return Mixture(at, wide, self._weight, self._df)
 
     def most_sudden(self, candidates: Numbers) -> tuple[float, int]:
         """Return how likely the clearest sudden change is by chance, and the day it begins with."""
         if len(candidates) == 0:
             return 1.0, 0
-        found = [
-            self._steps(part, alike, season, candidates)
-            for part, (alike, season) in zip(self._parts, self._cases, strict=True)
-        ]
-        likely, chance = np.asarray(found).swapaxes(0, 1)
-        shares = np.exp(likely - likely.max(axis=0))
-        chances = (chance * shares).sum(axis=0) / shares.sum(axis=0)
+        # a step shows some days off, too: of many days, all are looked at near the clearest only
+        apart = -(-len(candidates) // _LOOKED_AT)
+        near = apart * int(np.argmin(self._chances(candidates[::apart])))
+        looked_at = candidates[max(near - apart, 0) : near + apart + 1]
+        chances = self._chances(looked_at)
         best = int(np.argmin(chances))
-        return float(chances[best]) * len(candidates), int(candidates[best])
+        return float(chances[best]) * len(candidates), int(looked_at[best])
 
-    def _steps(
-        self, part: "_Part", alike: float, season: float, candidates: Numbers
-    ) -> tuple[Array, Array]:
-        """The likelihood of a step at each candidate, and how likely one as large is by chance."""
-        n, last = self._unknowns, part.white.shape[1] - 1
+    def _chances(self, candidates: Numbers) -> Array:
+        """How likely a step as large at each candidate is by chance."""
+        likely, chance = np.concatenate(
+            [self._steps(number, candidates) for number in range(len(_ALIKE))], axis=1
+        )
+        shares = np.exp(likely - likely.max(axis=0))
+        return np.asarray((chance * shares).sum(axis=0) / shares.sum(axis=0))
+
+    def _steps(self, number: int, candidates: Numbers) -> Array:
+        """The likelihood of a step at each candidate, and how likely one as large is by chance.
+
+        For the laws of one likeness of days, a row each.
+        """
+        alike, white = _ALIKE[number], self._white[number]
+        laws = slice(number * len(_SEASONS), (number + 1) * len(_SEASONS))
         root = math.sqrt(1 - alike**2)
-        after = np.cumsum(part.white[::-1], axis=0)[::-1] * (1 - alike) / root
         # the step itself, whitened, is 1 / root at its day and (1 - alike) / root from then on
-        with_all = after[candidates] + part.white[candidates] * (1 - (1 - alike)) / root
-        size = (1 + (len(part.white) - 1 - candidates) * (1 - alike) ** 2) / root**2
-        along, right = with_all[:, :n], with_all[:, last]
-        if season > 0:
-            waves = part.white[:, n:last]
-            inner = np.linalg.inv(waves.T @ waves + np.eye(last - n) / season**2)
-            by_wave = with_all[:, n:last] @ inner
-            size = size - (by_wave * with_all[:, n:last]).sum(axis=1)
-            right = right - by_wave @ (waves.T @ part.white[:, last])
-            along = along - by_wave @ (waves.T @ part.white[:, :n])
-        size = size - np.einsum("kp,pq,kq->k", along, part.inverse, along, optimize=True)
-        right = right - along @ part.at
-        is_told = size > 1e-6
+        after = np.cumsum(white[::-1], axis=0)[::-1][candidates]
+        along = ((1 - alike) * after + alike * white[candidates]) / root
+        size = (1 + (len(white) - 1 - candidates) * (1 - alike) ** 2) / root**2
+        by_wave, of_waves = self._by_wave[laws], self._of_waves[laws]
+        waves = along[:, : by_wave.shape[1]]
+        rest = along[None, :, by_wave.shape[1] :] - waves @ by_wave
+        inverse = self._inverse[laws]
+        size = size - (waves @ of_waves * waves).sum(axis=2)
+        size = size - (rest[:, :, :-1] @ inverse * rest[:, :, :-1]).sum(axis=2)
+        right = rest[:, :, -1] - np.einsum("lkp,lp->lk", rest[:, :, :-1], self._at[laws])
+        is_told = size > _SMALLEST_SIZE
         size = np.where(is_told, size, 1.0)
         gained = np.where(is_told, right**2 / size, 0.0)
-        left = np.maximum(part.left - gained, self._least)
+        whole = self._left[laws, None]
+        left = np.maximum(whole - gained, self._least)
         df = self._df - 1
         t = np.sqrt(gained / (left / df)) / self._wider
-        log_likelihood = part.log_likelihood - 0.5 * (
-            np.log(size) + df * np.log(left) - self._df * math.log(part.left)
+        likely = self._likely[laws, None] - 0.5 * (
+            np.log(size) + df * np.log(left) - self._df * np.log(whole)
         )
-        return log_likelihood, 2 * stdtr(df, -t)
+        return np.stack([likely, 2 * stdtr(df, -t)])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The unknowns `at`, given how alike days are: `left` is what they do not account for."""
-
-    white: Array
-    at: Array
-    inverse: Array
-    left: float
-    log_likelihood: float
-
-
-def _shares(log_likelihoods: Sequence[float]) -> Array:
-    likelihoods = np.exp(np.asarray(log_likelihoods) - max(log_likelihoods))
-    return np.asarray(likelihoods / likelihoods.sum())
+def _whitened(columns: Array, alike: float) -> Array:
+    """The columns as those of independent noise of variance 1."""
+    fresh = columns.copy()
+    fresh[1:] -= alike * columns[:-1]
+    fresh[1:] /= math.sqrt(1 - alike**2)
+    return fresh
 
 
 def _robust(axes: Array, logs: Array, *, has_levels: bool) -> tuple[Array, float, float]:

@@ -8,7 +8,7 @@ from scipy import special
 from heatsoak.analysis.series import Array
 
 #: A quantile is found by halving: this often.
-_HALVINGS = 40
+_HALVINGS = 30
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Mixture:
         z = (value[:, None] - self.at) / self.scale
         return np.asarray(special.stdtr(self.df, z) @ self.weight)
 
-    def quantile(self, share: float) -> Array:
-        """Return the value of each quantity that `share` of the probability is below."""
-        reach = abs(float(special.stdtrit(self.df, share))) * self.scale
+    def quantile(self, share: float | Array) -> Array:
+        """Return the value of each quantity that `share` (of each) of the probability is below."""
+        reach = np.abs(special.stdtrit(self.df, np.reshape(share, (-1, 1)))) * self.scale
         low, high = (self.at - reach).min(axis=1), (self.at + reach).max(axis=1)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
