@@ -20,6 +20,8 @@ SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
 #: What the one slow drive lacks.
 SLOWER = 0.1
 SLOW = "0-5"
+#: The drive whose runs vary, and by how much.
+NOISY, NOISY_SD = "2-3", 0.08
 #: What a hot slot leaves of the speed of the one model that throttles in it.
 HOT = ("1", "2")
 LEFT = 0.75
@@ -48,9 +50,11 @@ def make(
     run_sd: float = RUN_SD,
     slower: float = 0.0,
     is_hot: bool = False,
+    is_noisy: bool = False,
 ) -> Made:
     """Draw a rack; `slower` is what the drive `SLOW` lacks besides.
 
+    Where it `is_noisy`, the runs of one drive vary by `NOISY_SD`.
     Where it `is_hot`, drives of one model throttle in one slot, and those of others do not.
     """
     of_slots = rng.normal(0, SLOT_SD, SLOTS)
@@ -63,7 +67,8 @@ def make(
         for slot in range(SLOTS) if is_crossed else [number % SLOTS]:
             hot = np.log(LEFT) if is_hot and (model, str(slot)) == HOT else 0.0
             for _ in range(runs):
-                value = 8 + of_slots[slot] + own + less + hot + rng.normal(0, run_sd)
+                own_sd = NOISY_SD if is_noisy and drive == NOISY else run_sd
+                value = 8 + of_slots[slot] + own + less + hot + rng.normal(0, own_sd)
                 rows.append((value, model, drive, str(slot)))
     values, models, names, slots = map(list, zip(*rows, strict=True))
     seen = Observations(values, models, names, {"slot": slots}, MEASURES[0].resolution)
@@ -98,6 +103,24 @@ def named(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple
         slow += SLOW in one.unlike
         other += any(drive != SLOW for drive in one.unlike)
     return slow / racks, other / racks
+
+
+def noisy_drives(racks: int) -> None:
+    """Print how often a drive whose runs vary is said to, and how often others are named."""
+    print(f"one drive's runs vary by {NOISY_SD:.0%}; drives 1 %, runs 0.7 %")
+    print(f"{'':24}{'false':>8}{'found':>8}{'false beside':>14}")
+    for is_crossed, runs in DESIGNS:
+        rng = np.random.default_rng(3)
+        counts = np.zeros(3)
+        for _ in range(racks):
+            design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": 0.01, "run_sd": 0.007}
+            (none,) = set_aside([make(rng, **design).compared])  # type: ignore[arg-type]
+            (one,) = set_aside([make(rng, **design, is_noisy=True).compared])  # type: ignore[arg-type]
+            beside = any(drive != NOISY for drive in one.aside)
+            counts += bool(none.varies), NOISY in one.varies, beside
+        name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
+        none_pct, found_pct, beside_pct = 100 * counts / racks
+        print(f"{name:24}{none_pct:8.1f}{found_pct:8.1f}{beside_pct:14.1f}")
 
 
 def hot_slots(racks: int) -> None:
@@ -136,6 +159,7 @@ def main() -> None:
                 )
             )
     hot_slots(racks)
+    noisy_drives(racks)
 
 
 if __name__ == "__main__":

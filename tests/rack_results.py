@@ -35,12 +35,15 @@ def make_rack(
     models: Sequence[str] = ("Samsung 990 PRO",),
     visits: int = 1,
     temp_c: float | None = 40.0,
+    warmer_k: Mapping[str, float] | None = None,
+    run_sds: Mapping[str, float] | None = None,
     seed: int = 1,
 ) -> Path:
     """Record a drive for each slot of each host; S01 is in the first slot of the first host.
 
     `slots` and `shares` (by serial) are what part of the speed remains; each drive is recorded in
-    as many slots as it has `visits`. `falls_to` is what remains after 20 s.
+    as many slots as it has `visits`. `falls_to` is what remains after 20 s, `run_sds` (by serial)
+    how far a drive's runs are apart, `warmer_k` (by slot) what is added to the temperature.
     """
     rng = np.random.default_rng(seed)
     names = list(slots)
@@ -50,13 +53,18 @@ def make_rack(
         own = np.exp(rng.normal(0, DRIVE_SD)) * (shares or {}).get(serial, 1.0)
         for visit in range(visits):
             there = names[(names.index(slot) + visit) % len(names)]
-            mb_s = 2000 * slots[there] * own * np.exp(rng.normal(0, RUN_SD))
+            mb_s = (
+                2000
+                * slots[there]
+                * own
+                * np.exp(rng.normal(0, (run_sds or {}).get(serial, RUN_SD)))
+            )
             made = run(
                 {"host": host, "slot": there},
                 {"write": speed(mb_s, (falls_to or {}).get(serial))},
                 steps=[STEP],
                 seed=1000 * seed + 10 * number + visit,
-                temp_c=temp_c,
+                temp_c=None if temp_c is None else temp_c + (warmer_k or {}).get(there, 0.0),
                 drive={"serial": serial, "model": models[number % len(models)]},
             )
             made.save(directory / host / serial / str(visit))

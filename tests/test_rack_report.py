@@ -46,6 +46,29 @@ def test_a_slow_drive_is_told_from_a_slow_slot(rack: Path) -> None:
     assert slots.share_pct > 80
 
 
+def test_a_drive_whose_runs_vary_is_said_to_vary(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path, visits=4, run_sds={"S07": 0.1}))
+    (unlike,) = found.outliers
+    assert unlike.drive == "S07"
+    assert unlike.varies
+    assert unlike.deviation.low < 10 < unlike.deviation.high
+    assert found.passed == len(found.drives) - 1
+    assert "S07" in found.sentence
+    assert "its mean speed in write varies by " in found.sentence
+    assert " from run to run (" in found.sentence
+
+
+def test_a_warm_slot_is_told(tmp_path: Path) -> None:
+    found = judged(
+        make_rack(tmp_path, visits=2, slots=dict.fromkeys("12345", 1.0), warmer_k={"5": 5.0})
+    )
+    (said,) = [text for text in found.told if "temperature" in text]
+    assert said.startswith("Highest temperature in write differs by up to ")
+    assert "K between slots" in said
+    assert "highest in slot 5" in said
+    assert not [text for text in found.told if "lowest in slot" in text]  # all are as fast
+
+
 def test_slow_drives_do_not_hide_each_other(tmp_path: Path) -> None:
     slow = {"S02": 0.8, "S07": 0.85, "S13": 0.75}
     found = judged(make_rack(tmp_path, shares=slow, slots=dict.fromkeys("1234", 1.0)))

@@ -60,3 +60,19 @@ def test_a_slow_drive_is_found(bench: ModuleType) -> None:
     slow, other = bench.named(np.random.default_rng(6), RACKS, **design)
     assert slow >= 0.9
     assert other <= 0.1
+
+
+@pytest.mark.parametrize("is_crossed", [True, False])
+def test_a_drive_whose_runs_vary_is_found(bench: ModuleType, is_crossed: bool) -> None:
+    rng = np.random.default_rng(9)
+    design = {"is_crossed": is_crossed, "runs": 3, "drive_sd": 0.01, "run_sd": 0.007}
+    found = beside = false = 0
+    for _ in range(40):
+        (none,) = bench.set_aside([bench.make(rng, **design).compared])
+        (one,) = bench.set_aside([bench.make(rng, **design, is_noisy=True).compared])
+        false += bool(none.varies)
+        found += bench.NOISY in one.varies
+        beside += any(drive != bench.NOISY for drive in one.aside)
+    assert found >= 36
+    assert beside <= 6
+    assert false <= 4

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -25,12 +26,26 @@ UNKNOWN_MODEL = "unknown model"
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How far a drive's own runs are apart, as a standard deviation, and those of the others.
+
+    Attributes:
+        probability: that the runs of any drive of a rack are as far apart by chance.
+    """
+
+    own: Effect
+    others: float
+    probability: float
+
+
+@dataclass(frozen=True)
 class Compared:
     """One measure of one step, of all runs that have it.
 
     Attributes:
         unlike: the drives that are set aside, as unlike others of their model, with how probable it
             is that any drive of a rack deviates as much by chance.
+        varies: those that are set aside since their own runs differ more than those of others.
         fit: to all other drives.
     """
 
@@ -39,6 +54,12 @@ class Compared:
     seen: Observations
     fit: Fit
     unlike: Mapping[str, float] = field(default_factory=dict)
+    varies: Mapping[str, Spread] = field(default_factory=dict)
+
+    @property
+    def aside(self) -> list[str]:
+        """The drives that take no part in the fit."""
+        return [*self.unlike, *self.varies]
 
     @property
     def name(self) -> str:
@@ -192,7 +213,8 @@ def _drives(one: Compared) -> list[DriveEffect]:
     }
     own = fit.drives()
     if own is not None:
-        own |= {name: deviation(one, name) for name in one.unlike}
+        # of one whose runs vary, a mean tells less than the others' noise says
+        own |= {name: found for name in one.unlike if (found := deviation(one, name)) is not None}
     of_place = _of_places(one)
     return [
         DriveEffect(
@@ -200,17 +222,16 @@ def _drives(one: Compared) -> list[DriveEffect]:
             model=model,
             measured=measure.shown(means[name] - of_model[model]),
             of_place=None if of_place is None else measure.shown(of_place[name]),
-            own=None if own is None else _shown(measure, own[name]),
+            own=None if own is None else _shown(measure, own.get(name)),
         )
         for name, model in sorted(model_of.items(), key=lambda pair: (pair[1], natural(pair[0])))
     ]
 
 
-def deviation(one: Compared, drive: str) -> Effect:
-    """Return how far a drive that was set aside is from what the others let expect."""
+def deviation(one: Compared, drive: str) -> Effect | None:
+    """Return how far a drive that was set aside is from what the others let expect, if they do."""
     shift = one.fit.shift(one.seen.only(drive))
-    assert shift is not None  # it was set aside because the others can tell
-    return intervals(shift)[0]
+    return None if shift is None else intervals(shift)[0]
 
 
 def _mean(
@@ -251,10 +272,14 @@ UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
 def _sentence(one: Compared, found: RackMeasure) -> str:
     unit = UNIT_WORDS[found.unit]
     step = plain(one.row.step)
-    widest = [(place.widest, _many(place.label)) for place in found.places if place.widest]
+    least = one.measure.shown(one.measure.smallest)
+    widest = [
+        (wide, place) for place in found.places if (wide := place.widest) and wide.high >= least
+    ]
     by_place = [
-        f"by up to {number(wide.value)} {unit} between {many} ({interval(wide)})"
-        for wide, many in sorted(widest, key=lambda pair: -pair[0].value)
+        f"by up to {number(wide.value)} {unit} between {_many(place.label)} "
+        f"({interval(wide)}{_worst(place, found.worse)})"
+        for wide, place in sorted(widest, key=lambda pair: -pair[0].value)
     ]
     parts = [f"{one.measure.name} in {step} differs {listed(by_place)}"] if by_place else []
     subject = "" if by_place else f"{one.measure.name} in {step}: "
@@ -264,11 +289,20 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
         parts.append(f"drives of one model differ by {amount}, one standard deviation{noise}")
     if found.run_sd is not None:
         parts.append(f"repeated runs differ by {number(found.run_sd.value)} {unit}")
-    if one.unlike:
-        parts.append(f"unlike the others and left out: {listed(list(one.unlike))}")
+    if one.aside:
+        parts.append(f"unlike the others and left out: {listed(one.aside)}")
     parts += dict.fromkeys(place.why_unknown for place in found.places if place.why_unknown)
     said = subject + "; ".join(parts or ["too few drives and runs to compare"])
     return f"{said[:1].upper()}{said[1:]}."
+
+
+def _worst(of: PlaceDifferences, worse: Literal["low", "high"]) -> str:
+    """Which place is worse than the mean of all, if one is beyond chance."""
+    sign = 1 if worse == "high" else -1
+    last = max(of.places, key=lambda one: sign * one.effect.value)
+    if min(sign * last.effect.low, sign * last.effect.high) <= 0:
+        return ""
+    return f"; {worse}est in {plain(of.label)} {last.place}"
 
 
 def _many(label: str) -> str:

@@ -92,7 +92,9 @@ class RackOutlier(BaseModel):
     """A drive that is unlike others of its model, with the effect of its places taken out.
 
     Attributes:
-        deviation: from what the others let expect, in the unit of the measure.
+        varies: whether it is unlike in how far its own runs are apart.
+        deviation: from what the others let expect, in the unit of the measure; where it `varies`,
+            the standard deviation of its runs.
         probability: that any drive of such a rack deviates as much by chance (Holm).
         sentence: how far, in words.
     """
@@ -106,6 +108,7 @@ class RackOutlier(BaseModel):
     deviation: RackEffect
     probability: float
     is_worse: bool
+    varies: bool = False
     sentence: str
 
 

@@ -7,18 +7,32 @@ deviates beyond chance are unlike the others. That is the generalised test for e
 deviates (Rosner 1983), whose figures are for samples larger than a rack; so here the chances of all
 drives, of all measures and of one half, a quarter, an eighth for each next drive add up
 (Bonferroni): in a rack without an outlier, one is named in 5 of 100 cases at most.
+
+Before that, drives are set aside whose own runs are further apart than those of all others: by
+Fisher's F, of what drives, models and places leave of each run, with the same chances added up.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.results.compared import UNIT_WORDS, Compared, deviation, interval, number, shown
-from heatsoak.rack.results.effects import LEVEL, Fit
+from heatsoak.rack.results.compared import (
+    UNIT_WORDS,
+    Compared,
+    Spread,
+    deviation,
+    interval,
+    number,
+    shown,
+)
+from heatsoak.rack.results.effects import LEVEL, Effect, Fit
 from heatsoak.rack.results.findings import RackOutlier
+from heatsoak.rack.results.observations import dummies
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
@@ -28,6 +42,13 @@ _ONE_IN = 3
 _MIN_DRIVES_PER_PLACE = 3
 #: An outlier deviates within its own places by at least this share of its overall deviation.
 _MIN_SHARE_IN_PLACE = 0.5
+
+#: Runs are far apart if they are so this many times as far as those of other drives.
+_MIN_TIMES_APART = 2.0
+#: What a drive's runs tell of their spread: at least as much as two runs in one place.
+_MIN_RUN_DF = 1.5
+#: Speeds: of a temperature or a depth, the room or the load may vary.
+SPEEDS = ("mean_mb_s", "mean_iops")
 
 _WORDS = {
     "mean_mb_s": ("slower", "faster"),
@@ -41,11 +62,54 @@ _WORDS = {
 
 def set_aside(found: Sequence[Compared]) -> list[Compared]:
     """Return the same with drives set aside that deviate beyond chance, far enough to matter."""
-    return [_without_unlike(one, len(found)) for one in found]
+    return [_without_unlike(_without_varying(one, len(found)), len(found)) for one in found]
+
+
+def _without_varying(one: Compared, looked_at: int) -> Compared:
+    """Set aside the drives whose own runs differ more than those of others."""
+    if one.measure.id not in SPEEDS:
+        return one
+    seen, names = one.seen, np.asarray(one.seen.drives)
+    columns = [seen.drives, *seen.by_model().places.values()]
+    design = np.hstack([dummies(column, list(dict.fromkeys(column))) for column in columns])
+    axes, sizes, _ = np.linalg.svd(design, full_matrices=False)
+    axes = axes[:, sizes > 1e-9 * sizes[0]]
+    values = np.asarray(seen.values)
+    left = (values - axes @ (axes.T @ values)) ** 2
+    free = 1 - (axes**2).sum(axis=1)
+    drives = list(dict.fromkeys(seen.drives))
+    # a rate is not known better than that
+    power = {
+        name: float((left + free * seen.resolution**2)[names == name].sum()) for name in drives
+    }
+    df = {name: float(free[names == name].sum()) for name in drives}
+    varies: dict[str, Spread] = {}
+    for tried in range(len(drives) // _ONE_IN):
+        rest = [name for name in drives if name not in varies]
+        able = [name for name in rest if df[name] >= _MIN_RUN_DF]
+        if len(rest) < MIN_DRIVES or not able:
+            break
+        most = max(able, key=lambda name: power[name] / df[name])
+        rest.remove(most)
+        of_others = sum(power[name] for name in rest), sum(df[name] for name in rest)
+        if of_others[1] < _MIN_RUN_DF:
+            break
+        sd, others = (math.sqrt(p / n) for p, n in ((power[most], df[most]), of_others))
+        chance = float(special.fdtrc(df[most], of_others[1], (sd / others) ** 2))
+        probability = min(1.0, chance * len(able) * looked_at * 2 ** (tried + 1))
+        is_far = sd >= max(one.measure.smallest, _MIN_TIMES_APART * others)
+        if probability >= 1 - LEVEL or not is_far:
+            break
+        low, high = (
+            math.sqrt(power[most] / float(special.chdtri(df[most], share)))
+            for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+        )
+        varies[most] = Spread(Effect(sd, low, high), others, probability)
+    return replace(one, fit=Fit(seen.without(varies)), varies=varies) if varies else one
 
 
 def _without_unlike(one: Compared, looked_at: int) -> Compared:
-    seen, fit = one.seen, one.fit
+    seen, fit = one.seen.without(one.varies), one.fit
     has_models = len(set(seen.models)) > 1
     if is_by_model := has_models and seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE:
         seen = seen.by_model()
@@ -76,15 +140,18 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     named = dict(tried[:unlike])
     if not named:
         return one
-    aside = replace(one, fit=Fit(one.seen.without(named)), unlike=named)
+    aside = replace(one, fit=Fit(one.seen.without([*named, *one.varies])), unlike=named)
     # a spread of next to nothing makes much of next to nothing
     far = {
         drive: probability
         for drive, probability in named.items()
-        if abs(off := deviation(aside, drive).value) >= one.measure.smallest
-        and (is_by_model or not has_models or _is_off_in_its_place(one, drive, off))
+        if (found := deviation(aside, drive)) is not None
+        and abs(found.value) >= one.measure.smallest
+        and (is_by_model or not has_models or _is_off_in_its_place(one, drive, found.value))
     }
-    return replace(one, fit=Fit(one.seen.without(far)), unlike=far) if far else one
+    if not far:
+        return one
+    return replace(one, fit=Fit(one.seen.without([*far, *one.varies])), unlike=far)
 
 
 def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
@@ -93,33 +160,59 @@ def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
     If not, the place slows that model, and no drive is to blame. Without another drive of the model
     there, it cannot be told.
     """
-    seen = one.seen.by_model()
+    seen = one.seen.without(one.varies).by_model()
     shift = Fit(seen.without([drive])).shift(seen.only(drive))
     return shift is not None and float(shift.middle[0]) / off >= _MIN_SHARE_IN_PLACE
 
 
 def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutlier]:
     """Return the drives that were set aside, with what they deviate by; likeliest first."""
-    named = [_named(one, drive, where) for one in found for drive in one.unlike]
+    named = [_unlike(one, drive, where) for one in found for drive in one.unlike]
+    named += [_varying(one, drive, where) for one in found for drive in one.varies]
     return sorted(named, key=lambda one: one.probability)
 
 
-def _named(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
-    seen, measure = one.seen, one.measure
+def _unlike(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
     own = deviation(one, drive)
-    found = RackOutlier(
+    assert own is not None  # it was set aside because the others can tell
+    is_worse = (own.value < 0) == (one.measure.worse == "low")
+    found = _named(one, drive, where, own, one.unlike[drive], is_worse=is_worse)
+    return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
+
+
+def _varying(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
+    spread, measure = one.varies[drive], one.measure
+    found = _named(one, drive, where, spread.own, spread.probability, is_worse=True)
+    unit = UNIT_WORDS[measure.unit]
+    own, others = number(found.deviation.value), number(measure.shown(spread.others))
+    text = (
+        f"its {measure.name} in {plain(found.step)} varies by {own} {unit} from run to run "
+        f"({interval(found.deviation)}), that of other drives by {others} {unit}"
+    )
+    return found.model_copy(update={"sentence": text, "varies": True})
+
+
+def _named(
+    one: Compared,
+    drive: str,
+    where: dict[str, str],
+    own: Effect,
+    probability: float,
+    *,
+    is_worse: bool,
+) -> RackOutlier:
+    return RackOutlier(
         drive=drive,
-        model=seen.models[list(seen.drives).index(drive)],
+        model=one.seen.models[list(one.seen.drives).index(drive)],
         where=where.get(drive, ""),
         step=one.row.step,
-        measure=measure.id,
-        unit=measure.unit,
-        deviation=shown(measure, own),
-        probability=one.unlike[drive],
-        is_worse=(own.value < 0) == (measure.worse == "low"),
+        measure=one.measure.id,
+        unit=one.measure.unit,
+        deviation=shown(one.measure, own),
+        probability=probability,
+        is_worse=is_worse,
         sentence="",
     )
-    return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
 
 
 def amount(one: RackOutlier) -> str:

@@ -16,7 +16,14 @@ from heatsoak.rack.results.findings import (
     RackTestResult,
 )
 from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING
-from heatsoak.rack.results.outliers import MIN_DRIVES, amount, outliers, sentence, set_aside
+from heatsoak.rack.results.outliers import (
+    MIN_DRIVES,
+    SPEEDS,
+    amount,
+    outliers,
+    sentence,
+    set_aside,
+)
 from heatsoak.rack.results.places import place_labels, where
 from heatsoak.rack.results.reading import Results, Tested
 
@@ -42,8 +49,6 @@ _STATES = {
 }
 #: Drives that do not pass, in the first sentence.
 _MOST_NAMED = 3
-#: What decides whether drives are told apart in the first lines: their speed.
-_FIRST = ("mean_mb_s", "mean_iops")
 
 
 def report(
@@ -77,7 +82,7 @@ def report(
     worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
     return RackReport(
         sentence=_sentence(drives, tests, labels),
-        told=[one.sentence for one in measures if one.measure in _FIRST],
+        told=[one.sentence for one in measures if one.measure in SPEEDS or _is_warmer(one)],
         run=rack.run,
         protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
         place_labels=labels,
@@ -89,6 +94,12 @@ def report(
         tests=[_test(one, why) for one, why in zip(tests, broken, strict=True)],
         not_compared=_not_compared(found, tests),
     )
+
+
+def _is_warmer(one: RackMeasure) -> bool:
+    """Whether some place is warmer than others, beyond chance."""
+    effects = [place.effect for of in one.places for place in of.places]
+    return one.measure == "max_temp_c" and any(effect.low > 0 for effect in effects)
 
 
 def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None) -> list[str]:
@@ -160,7 +171,7 @@ def _by_heat(of: Sequence[Tested]) -> tuple[DriveVerdict, list[str]]:
 def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
     """What its place and what the drive itself did to its speed, in the first step with both."""
     for one in measures:
-        for found in one.drives if one.measure in _FIRST else []:
+        for found in one.drives if one.measure in SPEEDS else []:
             if found.drive == drive and found.of_place is not None and found.own is not None:
                 return (
                     f"mean speed in {plain(one.step)}: {found.of_place:+.1f} % by its place, "
@@ -185,9 +196,13 @@ def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]
 def _worse(worse: Sequence[RackOutlier]) -> list[str]:
     order = [measure.id for measure in MEASURES]
     ordered = sorted(worse, key=lambda one: order.index(one.measure))
+    off = [one for one in ordered if not one.varies]
     return [
-        sentence([amount(one) for one in ordered if one.step == step], step)
-        for step in dict.fromkeys(one.step for one in ordered)
+        *(
+            sentence([amount(one) for one in off if one.step == step], step)
+            for step in dict.fromkeys(one.step for one in off)
+        ),
+        *(one.sentence for one in ordered if one.varies),
     ]
 
 
