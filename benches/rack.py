@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from heatsoak.rack.results.compared import Compared
+from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.effects import Effect, Fit
 from heatsoak.rack.results.measures import MEASURES, Row
 from heatsoak.rack.results.observations import Observations
@@ -38,7 +38,7 @@ class Made:
 
     @property
     def compared(self) -> Compared:
-        return Compared(Row("write", "", "", "steady", {}), MEASURES[0], self.seen, Fit(self.seen))
+        return compared(Row("write", "", "", "steady", {}), MEASURES[0], self.seen)
 
 
 def make(

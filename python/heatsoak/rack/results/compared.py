@@ -23,6 +23,8 @@ from heatsoak.rack.results.reading import Tested
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"
+#: Places are those of each model if they would differ so much between models by this chance.
+_INTERPLAY_BY_CHANCE = 0.001
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,14 @@ def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Ite
             columns_of(ran, labels),
             measure.resolution,
         )
-        yield Compared(having[0][1], measure, seen, Fit(seen))
+        yield compared(having[0][1], measure, seen)
+
+
+def compared(row: Row, measure: Measure, seen: Observations) -> Compared:
+    """Return a measure fitted, with each model's places apart if a place slows some alone."""
+    if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
+        seen = seen.by_model()
+    return Compared(row, measure, seen, Fit(seen))
 
 
 def told(one: Compared) -> RackMeasure:
@@ -244,7 +253,7 @@ def _of_places(one: Compared) -> dict[str, float] | None:
     """What its places make of each drive's mean."""
     seen = one.seen
     total = np.zeros(len(seen.values))
-    for label, column in seen.places.items():
+    for label, column in seen.columns.items():
         found = one.fit.places(label)
         if found is None:
             return None
@@ -278,7 +287,7 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
     ]
     by_place = [
         f"by up to {number(wide.value)} {unit} between {_many(place.label)} "
-        f"({interval(wide)}{_worst(place, found.worse)})"
+        f"({interval(wide)}{_worst(place, found.worse, is_by_model=one.seen.is_by_model)})"
         for wide, place in sorted(widest, key=lambda pair: -pair[0].value)
     ]
     parts = [f"{one.measure.name} in {step} differs {listed(by_place)}"] if by_place else []
@@ -296,13 +305,15 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def _worst(of: PlaceDifferences, worse: Literal["low", "high"]) -> str:
+def _worst(of: PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:
     """Which place is worse than the mean of all, if one is beyond chance."""
     sign = 1 if worse == "high" else -1
     last = max(of.places, key=lambda one: sign * one.effect.value)
     if min(sign * last.effect.low, sign * last.effect.high) <= 0:
         return ""
-    return f"; {worse}est in {plain(of.label)} {last.place}"
+    model, by_model, place = last.place.rpartition(" in ")
+    for_model = f"for {model} " if is_by_model and by_model else ""
+    return f"; {worse}est {for_model}in {plain(of.label)} {place}"
 
 
 def _many(label: str) -> str:

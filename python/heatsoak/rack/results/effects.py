@@ -2,9 +2,8 @@
 
     value = mean of the model + effect of each place + effect of the drive + noise of the run
 
-Places (slot, host, ...) have fixed effects, the same for all models; the effects of drives are
-random with one variance for all models, as is the noise. Nothing is known of an interplay of drive
-and place.
+Places (slot, host, ...) have fixed effects, the same for all models or, where they are not, those
+of each model; the effects of drives are random with one variance for all models, as is the noise.
 
 A rack often has 3 to 8 drives of a model, whose effects may be next to nothing. There the
 estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
@@ -65,7 +64,7 @@ class Fit:
     def __init__(self, seen: Observations) -> None:
         self._seen = seen
         self._drives = list(dict.fromkeys(seen.drives))
-        columns = {"model": seen.models, **seen.places}
+        columns = {"model": seen.models, **seen.columns}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
         fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
         self._fixed = fixed
@@ -86,7 +85,7 @@ class Fit:
 
     def is_apart(self, key: str) -> bool:
         """Whether the places of a label can be told from other labels and models, if not drives."""
-        rows = self._rows(key, _against_mean(len(self._levels[key])))
+        rows = self._rows(key, self._against_mean(key))
         return bool(_in_row_space(rows, np.linalg.svd(self._fixed, full_matrices=False)).all())
 
     def _solve(self, drives: Array, runs: Array) -> None:
@@ -148,8 +147,23 @@ class Fit:
         return self._levels[key]
 
     def places(self, key: str) -> list[Effect] | None:
-        """Return what each place does against the mean of all; None if that cannot be told."""
-        return self._effects(key, _against_mean(len(self._levels[key])), LEVEL)
+        """Return what each place does against the mean of all; None if that cannot be told.
+
+        Where models have places of their own, the mean is that of the model's.
+        """
+        return self._effects(key, self._against_mean(key), LEVEL)
+
+    def _against_mean(self, key: str) -> Array:
+        alike = self._is_alike(key)
+        return np.asarray(np.eye(len(alike)) - alike / alike.sum(axis=1, keepdims=True))
+
+    def _is_alike(self, key: str) -> Array:
+        """Which places of a label can be compared: all, or those of one model."""
+        levels = self._levels[key]
+        if not self._seen.is_by_model:
+            return np.ones((len(levels), len(levels)))
+        of = dict(zip(self._seen.columns[key], self._seen.models, strict=True))
+        return np.asarray([[float(of[one] == of[two]) for two in levels] for one in levels])
 
     def widest(self, key: str) -> Effect | None:
         """Return the largest difference between places.
@@ -157,9 +171,10 @@ class Fit:
         The interval holds for the largest one, whichever it is: that of each pair is widened
         (Bonferroni), and the largest of their ends are taken. None if it cannot be told.
         """
-        if len(self._levels[key]) < 2:
+        alike = self._is_alike(key)
+        pairs = [pair for pair in combinations(range(len(alike)), 2) if alike[pair]]
+        if not pairs:
             return None
-        pairs = list(combinations(range(len(self._levels[key])), 2))
         rows = np.zeros((len(pairs), len(self._levels[key])))
         for row, (i, j) in zip(rows, pairs, strict=True):
             row[i], row[j] = 1.0, -1.0
@@ -264,7 +279,7 @@ class Fit:
         """
         if not self.knows_drives:
             return None
-        columns = {"model": own.models, **own.places}
+        columns = {"model": own.models, **own.columns}
         if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
             return None
         row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
@@ -281,10 +296,6 @@ def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
     """Return the effects with their intervals."""
     ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
     return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
-
-
-def _against_mean(count: int) -> Array:
-    return np.asarray(np.eye(count) - 1 / count)
 
 
 def _in_row_space(rows: Array, decomposed: tuple[Array, Array, Array]) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+from scipy import special
 
 from heatsoak.analysis.series import Array
 
@@ -16,6 +17,7 @@ class Observations:
     Attributes:
         places: the place by the name of each label.
         resolution: no value is known better than this.
+        is_by_model: whether places are those of each model, since one slows some models alone.
     """
 
     values: Sequence[float]
@@ -23,6 +25,7 @@ class Observations:
     drives: Sequence[str]
     places: Mapping[str, Sequence[str]]
     resolution: float
+    is_by_model: bool = False
 
     def without(self, drives: Collection[str]) -> "Observations":
         """Return those of all other drives."""
@@ -32,20 +35,58 @@ class Observations:
         """Return those of one drive."""
         return self._kept([one == drive for one in self.drives])
 
-    def by_model(self) -> "Observations":
-        """Return those with each model's places apart: a place may slow one model alone."""
-        named = {
+    @property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """What places are told apart, by label: ``3``, or ``990 PRO in 3`` if `is_by_model`."""
+        if not self.is_by_model:
+            return self.places
+        return {
             label: [f"{model} in {place}" for model, place in zip(self.models, column, strict=True)]
             for label, column in self.places.items()
         }
-        return replace(self, places=named)
+
+    def by_model(self, *, apart: bool = True) -> "Observations":
+        """Return those with each model's places apart: a place may slow one model alone."""
+        return replace(self, is_by_model=apart)
+
+    @property
+    def interplay(self) -> float:
+        """How likely places differ as much from model to model by chance: Fisher's F.
+
+        Of the means of each drive in each place, with drives as they are where they moved.
+        """
+        means: dict[tuple[str, ...], list[float]] = {}
+        for value, *where in zip(self.values, self.drives, *self.places.values(), strict=True):
+            means.setdefault(tuple(where), []).append(value)
+        first = {where: row for row, where in reversed(list(enumerate(self._cells)))}
+        one = self._kept([first[where] == row for row, where in enumerate(self._cells)])
+        one = replace(one, values=[float(np.mean(means[where])) for where in one._cells])
+        (less, less_df), (more, more_df) = one._left(), one.by_model()._left()
+        if more_df < 1 or less_df <= more_df:
+            return 1.0
+        more += more_df * self.resolution**2
+        gained = max(less - more, 0.0) / (less_df - more_df)
+        return float(special.fdtrc(less_df - more_df, more_df, gained / (more / more_df)))
+
+    @property
+    def _cells(self) -> list[tuple[str, ...]]:
+        return list(zip(self.drives, *self.places.values(), strict=True))
+
+    def _left(self) -> tuple[float, int]:
+        """What models, places and, where they moved, drives leave of the values: its square."""
+        moved = len(set(self._cells)) > len(set(self.drives))
+        columns = [self.models, *self.columns.values(), *([self.drives] if moved else [])]
+        design = np.hstack([dummies(column, list(dict.fromkeys(column))) for column in columns])
+        values = np.asarray(self.values)
+        solved, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
+        return float(np.sum((values - design @ solved) ** 2)), len(values) - int(rank)
 
     @property
     def min_drives_per_place(self) -> int:
         """The smallest number of drives of one model in any place."""
         by_place = [
             drives
-            for label in self.by_model().places.values()
+            for label in self.by_model().columns.values()
             for drives in _grouped(label, self.drives).values()
         ]
         return min(map(len, by_place), default=len(set(self.drives)))

@@ -70,7 +70,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
     if one.measure.id not in SPEEDS:
         return one
     seen, names = one.seen, np.asarray(one.seen.drives)
-    columns = [seen.drives, *seen.by_model().places.values()]
+    columns = [seen.drives, *seen.by_model().columns.values()]
     design = np.hstack([dummies(column, list(dict.fromkeys(column))) for column in columns])
     axes, sizes, _ = np.linalg.svd(design, full_matrices=False)
     axes = axes[:, sizes > 1e-9 * sizes[0]]
@@ -111,9 +111,11 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
 def _without_unlike(one: Compared, looked_at: int) -> Compared:
     seen, fit = one.seen.without(one.varies), one.fit
     has_models = len(set(seen.models)) > 1
-    if is_by_model := has_models and seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE:
-        seen = seen.by_model()
+    enough = seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE
+    if has_models:
+        seen = seen.by_model(apart=enough)
         fit = Fit(seen)
+    is_by_model = seen.is_by_model
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     count = Counter(model_of.values())
     may_go = {model: (n - 1) // 2 for model, n in count.items() if n >= MIN_DRIVES}
