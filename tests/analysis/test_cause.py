@@ -151,7 +151,15 @@ def test_writes_in_an_order_that_is_not_known_are_taken_for_no_heat_too_soon() -
     assert writes["thermal"] < 0.75 < reads["thermal"]
 
 
-@pytest.mark.parametrize("against", [("stated-limit", "far-below"), ("demand", "latency-alone")])
+@pytest.mark.parametrize(
+    "against",
+    [
+        ("stated-limit", "far-below"),
+        ("demand", "latency-alone"),
+        # it held its speed while it became hotter still
+        ("rate-and-temperature", "regardless"),
+    ],
+)
 def test_heat_against_the_odds_takes_the_drives_word_or_another_cooling(
     against: tuple[str, str],
 ) -> None:
