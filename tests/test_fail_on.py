@@ -150,3 +150,24 @@ def test_what_follows_a_full_cache_is_not_held_against_what_follows_a_rest(tmp_p
     alone = [answers(tmp_path, name)[0] for name in ("bare", "finned")]
     assert alone == answers(tmp_path, "bare", "finned") == ["no", "no"]
     assert codes(tmp_path, "bare", "finned")["throttle"] == 0
+
+
+def test_a_write_after_a_rest_is_not_held_against_the_first_one(tmp_path: Path) -> None:
+    """Two runs alike but for the heatsink, of a drive whose cache is larger after a rest."""
+    for name, temp_c in (("none", 66.0), ("finned", 45.0)):
+        first = load(1700, temp_c=temp_c, fall_s=40, to=0.32)
+        rested = load(1700, temp_c=temp_c, fall_s=120, to=0.32)
+        rested = rested.with_columns(t_s=pl.col("t_s") + 800, step=pl.lit("rested"))
+        make_recording(
+            tmp_path / "r" / name,
+            pl.concat([first, rested]),
+            rw="write",
+            bs="128k",
+            conditions={"heatsink": name},
+            serial="S1",
+        )
+    # alike with either, so its falls are not due to heat
+    assert answers(tmp_path, "r/none") == ["cannot-tell"]
+    assert answers(tmp_path, "r") == ["no", "no"]
+    assert codes(tmp_path, "r")["throttle"] == 0
+    assert "times as fast" not in heatsoak_here("analyze", "r", cwd=tmp_path).stdout

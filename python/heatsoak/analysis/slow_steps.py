@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import FULL, alike, comparable
+from heatsoak.analysis.cause.case import FULL, alike, like_runs
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.definitions import (
     HELD_WITHIN_K,
@@ -238,17 +238,14 @@ def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWh
 
     One that shows heat counts more than one without the temperatures to show it.
     """
-    found = [one for other in siblings if (one := _gain(view, other)) is not None]
+    found = [one for other in like_runs(view, siblings) if (one := _gain(view, other)) is not None]
     return max(found, key=lambda one: (one.is_heat, one.lost_share), default=None)
 
 
 def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
-    """How much faster another run was, if better cooling may be why."""
+    """How much faster a like run was, if better cooling may be why."""
     cooling = other_cooling(view, other)
-    if cooling is None or cooling.is_better is False or not comparable(view, other):
-        return None
-    if view.step.writes and view.written_before_gb > 1.1 * other.written_before_gb + 1:
-        # its spare area may be used up further
+    if cooling is None or cooling.is_better is False:
         return None
     if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
         return None

@@ -143,15 +143,33 @@ def alike(one: object, other: object) -> bool:
     return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)
 
 
-def comparable(one: StepView, other: StepView) -> bool:
-    """Return whether what two runs of a drive did may be held against each other.
+def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
+    """Return the steps of other recordings of a drive that may be held against one of this.
 
-    They have the same load, and it is as long ago that something was written, which may have left a
-    full cache however cool the drive is; unless they are the same step, before which a drive may be
-    left to cool.
+    They have the same load, as much had been written before, and it was as long ago, for a full
+    cache is left however cool the drive is. In a recording with a step of the same name, before
+    which a drive may be left to cool, that is the one.
     """
-    if not alike(one.step, other.step):
-        return False
+    same = [one for one in siblings if alike(one.step, view.step) and _as_written(one, view)]
+    named = {id(one.course) for one in same if one.step.name == view.step.name}
+    return [
+        one
+        for one in same
+        if (
+            one.step.name == view.step.name
+            if id(one.course) in named
+            else _is_as_long_ago(one, view)
+        )
+    ]
+
+
+def _as_written(one: StepView, other: StepView) -> bool:
+    """Whether as much had been written before both, if they write."""
+    here_gb, there_gb = one.written_before_gb, other.written_before_gb
+    return not one.step.writes or abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb) + 1
+
+
+def _is_as_long_ago(one: StepView, other: StepView) -> bool:
+    """Whether it is as long ago that something was written."""
     shorter_s, longer_s = sorted(view.course.since_written_s(view.start_s) for view in (one, other))
-    is_as_long = shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1
-    return is_as_long or one.step.name == other.step.name
+    return shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1

@@ -2,7 +2,7 @@
 
 import math
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, comparable
+from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.view import StepView, other_cooling
 
@@ -21,11 +21,9 @@ def cooling(case: Case) -> Finding | None:
         return None
     moved: tuple[float, str] | None = None
     stayed: str | None = None
-    for view in case.siblings:
+    for view in like_runs(case.view, case.siblings):
         other = other_cooling(case.view, view)
-        if other is None or view.drops is None or not comparable(case.view, view):
-            continue
-        if not _as_much_written(case.view, view):
+        if other is None or view.drops is None:
             continue
         here_s = case.drop.onset_s
         if view.drops:
@@ -48,12 +46,6 @@ def cooling(case: Case) -> Finding | None:
     if stayed is not None:
         return Finding("conditions", "stayed", f"the cooling makes no difference: {stayed}")
     return None
-
-
-def _as_much_written(one: StepView, other: StepView) -> bool:
-    """Whether as much had been written before both, if they write."""
-    here_gb, there_gb = one.written_before_gb, other.written_before_gb
-    return not one.step.writes or abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb, 1.0)
 
 
 #: The start of a step; a cool drive is slow again soon.
