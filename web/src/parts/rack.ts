@@ -96,7 +96,7 @@ function effectsOf(app: App, metric: RackMetric | undefined): Node[] {
     h(
       "div",
       {},
-      groups(metric.places, (label) => `${capital(label)}: against the mean of all`),
+      groups(metric.places, (label) => `${capital(label)}: against the mean`),
       h(
         "p",
         { class: "detail" },

@@ -7,7 +7,7 @@ import { button, h } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { ramp } from "../style/ramp";
 
-/** Values that differ by less than this share get one pale colour. */
+/** Where no drive is further from its model than this share, all get one pale colour. */
 const ALIKE = 0.02;
 const PALE = 0.1;
 
@@ -46,6 +46,7 @@ export class Picture implements Drawn {
     const { rows, columns, row_label, column_label } = given;
     const metric = given.metrics[this.chosen];
     const title = metric ? `${capital(metric.label)}, ${unitSign(metric.unit)}` : "The rack";
+    const shares = this.shares();
     const head = (text: string) =>
       h(
         "th",
@@ -80,7 +81,7 @@ export class Picture implements Drawn {
                 { scope: "row", title: cut(row, 300) },
                 shortened(row || unnamed(row_label), 24),
               ),
-              columns.map((_, x) => this.cell(y, x, of)),
+              columns.map((_, x) => this.cell(y, x, shares, of)),
             ),
           ),
         ),
@@ -88,7 +89,7 @@ export class Picture implements Drawn {
     );
   }
 
-  private cell(y: number, x: number, of: Shade): HTMLElement {
+  private cell(y: number, x: number, shares: Map<RackTile, number>, of: Shade): HTMLElement {
     const tiles = this.given.tiles.filter(({ row, column }) => row === y && column === x);
     if (tiles.length === 0)
       return h("td", { class: "none" }, h("span", { class: "unseen" }, "no drive"));
@@ -98,17 +99,17 @@ export class Picture implements Drawn {
       h(
         "div",
         { class: "tiles" },
-        tiles.map((tile) => this.tile(tile, of)),
+        tiles.map((tile) => this.tile(tile, shares.get(tile), of)),
       ),
     );
   }
 
-  private tile(tile: RackTile, of: Shade): HTMLElement {
+  private tile(tile: RackTile, share: number | undefined, of: Shade): HTMLElement {
     const { drives, metrics } = this.given;
     const drive = drives[tile.drive] as RackDriveLine;
     const own = tile.values[this.chosen] ?? null;
-    const share = this.share(own);
-    const { back, ink } = share === null ? { back: "", ink: "" } : ramp(colors(of).heat, share);
+    const { back, ink } =
+      share === undefined ? { back: "", ink: "" } : ramp(colors(of).heat, share);
     const state = stateOf(drive);
     const figure = own === null ? "–" : value(own, "");
     const text = `${drive.drive}, ${place(drive)}${value(own, metrics[this.chosen]?.unit ?? "")}: ${STATES[state]}${drive.why[0] ? `, ${drive.why[0]}` : ""}`;
@@ -139,17 +140,36 @@ export class Picture implements Drawn {
     );
   }
 
-  /** How bad a value is among all: from 0 to 1. */
-  private share(own: number | null): number | null {
-    if (own === null) return null;
-    const all = this.given.tiles
-      .map(({ values }) => values[this.chosen] ?? null)
-      .filter((v) => v !== null);
-    const [low, high] = [Math.min(...all), Math.max(...all)];
-    if (high - low <= ALIKE * Math.max(Math.abs(low), Math.abs(high))) return PALE;
-    const share = (own - low) / (high - low);
-    return this.given.metrics[this.chosen]?.worse === "high" ? share : 1 - share;
+  /** How bad each tile's value is beside others of its model: from 0 to 1, over the whole rack. */
+  private shares(): Map<RackTile, number> {
+    const { drives, tiles, metrics } = this.given;
+    const known = tiles.flatMap((tile) => {
+      const own = tile.values[this.chosen] ?? null;
+      return own === null ? [] : [{ tile, own, model: drives[tile.drive]?.model ?? "" }];
+    });
+    const ofModel = new Map<string, number[]>();
+    for (const { own, model } of known) ofModel.set(model, [...(ofModel.get(model) ?? []), own]);
+    const middles = new Map([...ofModel].map(([model, all]) => [model, median(all)]));
+    const offs = known.map(({ own, model }) => {
+      const middle = middles.get(model) ?? 0;
+      return middle === 0 ? 0 : (own - middle) / Math.abs(middle);
+    });
+    const [low, high] = [Math.min(...offs), Math.max(...offs)];
+    const worse = metrics[this.chosen]?.worse;
+    const share = (off: number) =>
+      high - low <= ALIKE
+        ? PALE
+        : worse === "high"
+          ? (off - low) / (high - low)
+          : (high - off) / (high - low);
+    return new Map(known.map(({ tile }, i) => [tile, share(offs[i] ?? 0)]));
   }
+}
+
+function median(all: readonly number[]): number {
+  const sorted = [...all].sort((a, b) => a - b);
+  const half = sorted.length / 2;
+  return ((sorted[Math.ceil(half) - 1] ?? 0) + (sorted[Math.floor(half)] ?? 0)) / 2;
 }
 
 function place({ where }: RackDriveLine): string {
@@ -169,7 +189,7 @@ function legend(): HTMLElement {
   return h(
     "p",
     { class: "map-legend" },
-    h("span", {}, "A stronger colour is worse."),
+    h("span", {}, "A stronger colour is worse, beside others of the same model."),
     h("span", {}, `${MARKS.fails} does not pass`),
     h("span", {}, `${MARKS.throttles} slowed by heat`),
     h("span", {}, `${MARKS.open} perhaps slowed by heat`),

@@ -3,6 +3,7 @@
 import math
 
 from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs
+from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.view import StepView, other_cooling
 
@@ -37,7 +38,8 @@ def cooling(case: Case) -> Finding | None:
         later = (there_s + 1) / (here_s + 1)
         ratio = max(later, 1 / later)
         if ratio >= MOVED and other.is_better in (None, later > 1):
-            if moved is None or ratio > moved[0]:
+            # at another temperature it is no governor's limit that was met later
+            if _is_as_hot(case, view) and (moved is None or ratio > moved[0]):
                 moved = (ratio, said)
         elif ratio <= SAME_ONSET_RATIO:
             stayed = said
@@ -46,6 +48,13 @@ def cooling(case: Case) -> Finding | None:
     if stayed is not None:
         return Finding("conditions", "stayed", f"the cooling makes no difference: {stayed}")
     return None
+
+
+def _is_as_hot(case: Case, view: StepView) -> bool:
+    """Whether two first falls, if there are two, began as hot, as far as is known."""
+    here_c = case.onset_c
+    there_c = view.temp.at(view.drops[0].onset_s) if view.drops else None
+    return here_c is None or there_c is None or abs(here_c - there_c) < COOLER_K
 
 
 #: The start of a step; a cool drive is slow again soon.
@@ -109,7 +118,12 @@ def after_a_rest(case: Case) -> Finding | None:
 
 
 def again(case: Case) -> Finding | None:
-    """Whether other steps with the same load fall as this one did; others' work seldom repeats."""
+    """Whether it fell as this time before, or another step with the same load did.
+
+    Others' work seldom repeats, and heat not at lower temperatures.
+    """
+    if (cooler := _when_cooler(case)) is not None:
+        return cooler
     for view in case.others:
         if not alike(view.step, case.view.step) or view.drops is None or case.index > 0:
             continue
@@ -125,6 +139,27 @@ def again(case: Case) -> Finding | None:
         if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
             return Finding(
                 "again", "not", f"'{view.step.name}' did not fall in {view.duration_s:.0f} s"
+            )
+    return None
+
+
+def _when_cooler(case: Case) -> Finding | None:
+    """A like fall of the step, earlier and cooler, after which it was back at full speed."""
+    drops = case.view.drops or []
+    for drop in drops[: case.index]:
+        there_c = case.view.temp.at(drop.onset_s)
+        if (
+            drop.recovered
+            and there_c is not None
+            and case.onset_c is not None
+            and there_c <= case.onset_c - CLEARLY_K
+            and abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3
+        ):
+            return Finding(
+                "again",
+                "when-cooler",
+                f"it had fallen as far at {there_c:.0f} C, after {drop.onset_s:.0f} s, and was "
+                f"back at full speed until {case.onset_c:.0f} C",
             )
     return None
 

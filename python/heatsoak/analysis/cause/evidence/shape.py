@@ -5,6 +5,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
+from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH
 from heatsoak.analysis.view import StepView
 from heatsoak.units import MB, format_number
 
@@ -138,8 +139,6 @@ def power(case: Case) -> Finding | None:
 
 #: Heat slows writes about as much as reads; this much more has another cause.
 FAR_DEEPER = 0.25
-#: Depths that differ by less than this are alike.
-ALIKE_DEPTH = 0.15
 #: The kernel joins the writes of one stream to 128 KiB and more; tests of random ones use 4 to 16.
 SMALL_KIB, LARGE_KIB = 20.0, 100.0
 #: A read step this close to the temperature at onset that kept its speed was not throttled there.
@@ -275,10 +274,17 @@ def _read_steps(case: Case) -> list[StepView]:
 
 
 def _fell_alike(view: StepView, case: Case) -> bool:
-    """Whether a step fell as deep, with an onset within a factor of two."""
+    """Whether a step fell as deep and, if that is known, as hot, with an onset within a factor of
+    two."""
+    here_c = case.onset_c
     return any(
         abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
         and 0.5 <= (drop.onset_s + 1) / (case.drop.onset_s + 1) <= 2
+        and (
+            here_c is None
+            or (there_c := view.temp.at(drop.onset_s)) is None
+            or abs(there_c - here_c) <= temperature.HELD_WITHIN_K
+        )
         for drop in view.drops or []
     )
 
@@ -357,6 +363,14 @@ def repeats(case: Case) -> Finding | None:
         if time_apart <= SAME and bytes_apart >= OTHER:
             return Finding("repeats-in", "time", f"it repeats in time, not in bytes: {said}")
         if bytes_apart <= SAME and time_apart <= SAME:
+            there_c, here_c = view.temp.at(drops[0].onset_s), case.onset_c
+            if (
+                there_c is not None
+                and here_c is not None
+                and abs(there_c - here_c) >= 2 * temperature.HELD_WITHIN_K
+            ):
+                at = f"at {there_c:.0f} C, here at {here_c:.0f} C"
+                return Finding("repeats-in", "whatever-the-heat", f"it repeats: {said}; {at}")
             return Finding("repeats-in", "both", f"it repeats: {said}")
         if bytes_apart >= OTHER and time_apart >= OTHER:
             return Finding("repeats-in", "neither", f"neither bytes nor time repeat: {said}")
