@@ -66,6 +66,7 @@ FILL = StepLoad(Observed(name="fill"), -600.0, -100.0, 450.0)
 WAVE = np.sin(T_S / 12)
 WARM = changing(70.0, 0.0) + AFTER * (70 + 4 * WAVE)
 NOISE = np.random.default_rng(3).normal(0, 1, len(T_S))
+TWICE = np.where(((T_S > 40) & (T_S <= 80)) | (T_S > 130), LOW, FULL)
 NESTED = np.select([T_S <= 50, T_S <= 120], [FULL, 1200.0], 300.0)
 
 
@@ -103,6 +104,15 @@ def beside(rates: Array, condition: str, one: str, other: str) -> dict[str, str]
     """What is seen beside the same load in other conditions."""
     sibling = view(rates, course=Course({}, {condition: other}))
     return seen(fallen(course=Course({}, {condition: one})), siblings=[sibling])
+
+
+def cooled(later_c: float) -> dict[str, str]:
+    """What is seen of a fall at 70 C beside one after 120 s with better cooling."""
+    course = Course({}, {"heatsink": "finned"})
+    temps = 40 + (later_c - 40) * np.minimum(T_S, 120) / 120
+    better = hot(temps, np.where(T_S <= 120, FULL, LOW), course=course)
+    bare = hot(warming(40, 70), course=Course({}, {"heatsink": "none"}))
+    return seen(bare, siblings=[better])
 
 
 #: The subject, the reason in words, what has to be seen (None: nothing), and where.
@@ -174,6 +184,8 @@ TABLE: list[Row] = [
       for low, expected in [(1800.0, "little"), (500.0, "much"), (200.0, "most"),
                             (40.0, "nearly-all")]),
     ("reads-beside", "they fall alike", "fell", lambda: seen(fallen(), reads(DROP))),
+    ("reads-beside", "they fall alike, much hotter", None,
+     lambda: seen(hot(warming(40, 70)), reads(DROP, temp_c__composite=warming(50, 80)))),
     ("both-ways", "writes fall beside reads", "fell", lambda: seen(reads(DROP), fallen())),
     ("reads-beside", "they hold", "held", lambda: seen(fallen(), reads(start_s=0.0))),
     ("depth-beside-reads", "writes fall much further", "far-deeper",
@@ -193,6 +205,9 @@ TABLE: list[Row] = [
        lambda rate=rate, onset_s=onset_s: seen(fallen(), once_more(rate, onset_s)))
       for rate, onset_s, expected in [(0.5, 160.0, "bytes"), (0.5, 80.0, "time"),
                                       (1.0, 80.0, "both"), (1.0, 20.0, "neither")]),
+    ("repeats-in", "both, of a hotter drive", "whatever-the-heat",
+     lambda: seen(hot(warming(40, 60)),
+                  hot(warming(70, 75), name="w2", start_s=500.0))),
     *(("after-a-rest", f"of {rest_s} s, it starts at {start:.0f} MB/s and {start_c} C", expected,
        lambda now=(rest_s, start, start_c): again(*now))
       for rest_s, start, start_c, expected in [
@@ -216,6 +231,13 @@ TABLE: list[Row] = [
           ("it does not fall", "not", lambda: view(STEADY, name="w2", start_s=500.0)),
           ("it was too short", None, lambda: view(STEADY[:900], name="w2", start_s=500.0)),
           ("reads are another load", None, reads)]),
+    ("again", "the step fell as far at 50 C before", "when-cooler",
+     lambda: seen(hot(40 + 0.2 * T_S, TWICE), index=1)),
+    ("again", "the step fell as far as hot before", None,
+     lambda: seen(hot(np.full(len(T_S), 70.0), TWICE), index=1)),
+    *(("conditions", f"a finned heatsink, with which it falls later at {later_c} C", expected,
+       lambda later_c=later_c: cooled(later_c))
+      for later_c, expected in [(70.0, "moved"), (50.0, None)]),
     *(("conditions", f"{condition} {one} and {other}, {why}", expected,
        lambda now=(rates, condition, one, other): beside(*now))
       for rates, condition, one, other, why, expected in [
