@@ -67,6 +67,9 @@ WAVE = np.sin(T_S / 12)
 WARM = changing(70.0, 0.0) + AFTER * (70 + 4 * WAVE)
 NOISE = np.random.default_rng(3).normal(0, 1, len(T_S))
 TWICE = np.where(((T_S > 40) & (T_S <= 80)) | (T_S > 130), LOW, FULL)
+#: Back at the level that it began with; and a fall after which it is faster than before.
+RISEN = np.select([T_S <= 40, T_S <= 60, T_S <= 130], [1500.0, 500.0, FULL], 1500.0)
+FASTER_AFTER = np.select([T_S <= 60, T_S <= 100], [FULL, LOW], 1.25 * FULL)
 NESTED = np.select([T_S <= 50, T_S <= 120], [FULL, 1200.0], 300.0)
 
 
@@ -235,6 +238,12 @@ TABLE: list[Row] = [
      lambda: seen(hot(40 + 0.2 * T_S, TWICE), index=1)),
     ("again", "the step fell as far as hot before", None,
      lambda: seen(hot(np.full(len(T_S), 70.0), TWICE), index=1)),
+    ("when-cooler", "it was no faster below 55 C", "as-slow",
+     lambda: seen(hot(40 + 20 * np.minimum(T_S, 100) / 100, RISEN), index=1)),
+    ("when-cooler", "it was faster then", None, lambda: seen(hot(warming(40, 70)))),
+    *(("end", f"at {late_c} C, a quarter faster than before", expected,
+       lambda late_c=late_c: seen(hot(np.where(T_S > 95, late_c, 60.0), FASTER_AFTER)))
+      for late_c, expected in [(61.0, "faster-than-before"), (50.0, "by-itself")]),
     *(("conditions", f"a finned heatsink, with which it falls later at {later_c} C", expected,
        lambda later_c=later_c: cooled(later_c))
       for later_c, expected in [(70.0, "moved"), (50.0, None)]),

@@ -48,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     known.cache,
     shape.repeats,
     repeats.again,
+    repeats.as_slow_when_cooler,
     repeats.at_once,
     repeats.after_a_rest,
     repeats.after_a_purge,

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
@@ -162,6 +164,32 @@ def _when_cooler(case: Case) -> Finding | None:
                 f"back at full speed until {case.onset_c:.0f} C",
             )
     return None
+
+
+#: Rates that differ by less than this share are the same; for this long, in s, they were held.
+SAME_RATE, HELD_S = 0.05, 10.0
+
+
+def as_slow_when_cooler(case: Case) -> Finding | None:
+    """Whether the step was no faster before, when the drive was clearly cooler."""
+    series, temp, drops = case.view.throughput, case.view.temp, case.view.drops or []
+    if case.onset_c is None or len(temp.values) < 2:
+        return None
+    is_cooler = np.interp(series.t_s, temp.t_s, temp.values) <= case.onset_c - CLEARLY_K
+    is_cooler &= (series.t_s < case.drop.onset_s) & (series.t_s > START_S)
+    for drop in drops:
+        is_cooler &= (series.t_s <= drop.onset_s) | (series.t_s > drop.back_s)
+    held_s = float(np.sum(series.interval_s[is_cooler]))
+    if held_s < HELD_S:
+        return None
+    level = float(np.median(series.values[is_cooler]))
+    if level > (1 + SAME_RATE) * case.drop.during:
+        return None
+    return Finding(
+        "when-cooler",
+        "as-slow",
+        f"it was no faster for {held_s:.0f} s before, below {case.onset_c - CLEARLY_K:.0f} C",
+    )
 
 
 def _alike_in_time(one_s: float, other_s: float) -> bool:

@@ -78,16 +78,24 @@ def ratio(case: Case) -> Finding | None:
     )
 
 
+#: No governor lets a drive do so much more than before it fell.
+FASTER = 1.1
+
+
 def end(case: Case) -> Finding | None:
     """Whether it ended under the same load; a cache or spare area seldom recovers on its own."""
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
-        return Finding(
-            "end",
-            "by-itself",
-            f"it ended on its own after {case.length_s:.0f} s, under the same load",
-        )
+        said = f"it ended on its own after {case.length_s:.0f} s, under the same load"
+        back_s = case.drop.back_s
+        after = case.view.throughput.mean(back_s, back_s + LONG_S)
+        temps_c = case.view.temp.between(back_s, back_s + LONG_S).tolist()
+        is_as_hot = case.onset_c is not None and max(temps_c, default=-273.0) >= case.onset_c
+        if is_as_hot and after > FASTER * case.drop.before:
+            more = f"{said}, and went on {after / case.drop.before - 1:.0%} faster than before"
+            return Finding("end", "faster-than-before", more)
+        return Finding("end", "by-itself", said)
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
     if case.length_s >= LONG_S and left_s < LONG_S:
