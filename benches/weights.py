@@ -9,14 +9,17 @@ Writes `python/heatsoak/analysis/cause/weights.toml`; takes some minutes.
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import heatsoak.analysis.cause as cause_package
+import numpy as np
 import tomlkit
 from heatsoak.analysis.cause.fit import LabelledDrop as Row
 from heatsoak.analysis.cause.fit import fit_weights
-from heatsoak.analysis.cause.weigh import CAUSES, WeightTable, as_toml, table
+from heatsoak.analysis.cause.weigh import CAUSES, MIN_SHARE_NAMED, WeightTable, as_toml, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
 from heatsoak.errors import HeatsoakError
@@ -92,6 +95,43 @@ def rows_of(seed: int) -> list[tuple[list[tuple[str, str]], str]]:
     return rows
 
 
+#: Ranges of what is said of a named cause, and of the shares under ``unknown``.
+NAMED, SHARES = (0.75, 0.8, 0.9, 1.001), (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)
+
+
+def check(cases: Sequence[tuple[tuple[str, int], Seen]]) -> None:
+    """Print how often what is said is right, of drops that had no part in the fit.
+
+    Weights are fitted to every other case, and judge the rest.
+    """
+    judgement = table("judgement")
+    said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    for parity in (0, 1):
+        fitted = [row for (_, seed), rows in cases if seed % 2 != parity for row in rows]
+        rules = fit_weights(fitted, judgement)
+        for (world, seed), rows in cases:
+            for seen, cause in rows if seed % 2 == parity else ():
+                shares = rules.shares(seen)
+                first = max(CAUSES, key=shares.__getitem__)
+                is_named = shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen)
+                if is_named:
+                    pairs = [(rules.confidence(first, shares[first], seen), first == cause)]
+                else:
+                    pairs = [(shares[one], one == cause) for one in CAUSES]
+                kind = "named" if is_named else "under unknown"
+                said.setdefault((world, kind), []).extend(pairs)
+    print("what is said, how often, its mean, how often right; of the half that was not fitted")
+    for (world, kind), pairs in sorted(said.items()):
+        for low, high in pairwise(NAMED if kind == "named" else SHARES):
+            inside = [pair for pair in pairs if low <= pair[0] < high]
+            if inside:
+                mean, right = np.mean(inside, axis=0)
+                print(
+                    f"{world:10} {kind:14} {low:.2f}-{min(high, 1):.2f} "
+                    f"{len(inside):6} {mean:6.3f} {right:6.3f}"
+                )
+
+
 def write(rules: WeightTable, drops: int, cases: int) -> None:
     """Write the fitted table down."""
     document = tomlkit.document()
@@ -125,15 +165,18 @@ def main() -> None:
     cases += [("elsewhere", seed) for seed in range(words.elsewhere)]
     start_s = time.monotonic()
     rows: list[Row] = []
+    by_case: list[tuple[tuple[str, int], Seen]] = []
     with ProcessPoolExecutor(words.jobs) as pool:
         for number, found in enumerate(pool.map(rows_in, cases, chunksize=4), 1):
             rows += found
+            by_case.append((cases[number - 1], found))
             if number % 20 == 0:
                 left_s = (time.monotonic() - start_s) / number * (len(cases) - number)
                 print(
                     f"\r{number} of {len(cases)} cases, {left_s:.0f} s left  ", end="", flush=True
                 )
     print(f"\r{len(rows)} drops of {len(cases)} cases                ")
+    check(by_case)
     rules = fit_weights(rows, table("judgement"))
     likeliest = [
         max(shares, key=shares.__getitem__) for shares in (rules.shares(seen) for seen, _ in rows)
