@@ -1,6 +1,7 @@
 """``heatsoak compare`` as a user meets it: tables, JSON, exit codes."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -107,6 +108,17 @@ def test_logs_of_other_tools_are_compared_too(tmp_path: Path) -> None:
         held.save(tmp_path / name)
     rows = shown(["a", "b", "--by", "heatsink", "--baseline", "a"], tmp_path)
     (mean,) = [row for row in rows if row["metric"] == "mean_mb_s"]
+    assert mean["delta_pct"] == pytest.approx(20, abs=0.1)
+    assert shown(["a.csv", "b.csv", "--by", "file"], tmp_path)[0]["group"] == "b"
+    for name in ("none", "finned"):
+        (tmp_path / name).mkdir()
+        shutil.copy(tmp_path / f"{'ab'[name == 'finned']}.csv", tmp_path / name / "log.csv")
+    (mean,) = [
+        row
+        for row in shown(["none/log.csv", "finned/log.csv", "--by", "file"], tmp_path)
+        if row["metric"] == "mean_mb_s"
+    ]
+    assert (mean["baseline_group"], mean["group"]) == ("none/log.csv", "finned/log.csv")
     assert mean["delta_pct"] == pytest.approx(20, abs=0.1)
     # a file by itself says nothing of its conditions
     complaint(heatsoak_here("compare", "a.csv", "--by", "heatsink", cwd=tmp_path), 2)

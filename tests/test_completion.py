@@ -82,7 +82,7 @@ def test_the_conditions_of_recordings_are_offered(tmp_path: Path) -> None:
     line = "heatsoak compare r --by heatsink --baseline "
     assert asked(line, "fish", tmp_path) == ["none", "big"]
     missing = asked("heatsoak compare missing --by ", "fish", tmp_path)
-    assert missing == ["drive", "model", "protocol"]
+    assert missing == ["drive", "model", "protocol", "file"]
 
 
 @pytest.mark.parametrize(

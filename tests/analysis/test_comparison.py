@@ -526,7 +526,7 @@ def test_logs_of_one_load_each_are_compared_whatever_their_files_are_called() ->
 @pytest.mark.parametrize(
     ("count", "by", "baseline", "said"),
     [
-        (2, "heatsinks", None, r"did you mean 'heatsink'.*drive, heatsink, model"),
+        (2, "heatsinks", None, r"did you mean 'heatsink'.*drive, file, heatsink, model"),
         (2, "heatsink", "bare", "there are none, big"),
         (1, "heatsink", None, "all recordings have heatsink 'none'"),
     ],

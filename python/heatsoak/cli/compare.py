@@ -35,7 +35,8 @@ def compare_command(
             "--by",
             metavar="KEY",
             autocompletion=completion.compared_by,
-            help="The condition to compare by: heatsink, slot, gpus...; or drive, model, protocol.",
+            help="The condition to compare by: heatsink, slot, gpus...; or drive, model, protocol, "
+            "file.",
         ),
     ],
     baseline: Annotated[

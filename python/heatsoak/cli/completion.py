@@ -101,7 +101,7 @@ def labels() -> list[str]:
 
 def compared_by(ctx: typer.Context) -> list[str]:
     """Return what the recordings that were typed can be compared by."""
-    return [*_conditions_of(ctx), "drive", "model", "protocol"]
+    return [*_conditions_of(ctx), "drive", "model", "protocol", "file"]
 
 
 def baselines(ctx: typer.Context) -> list[str]:

@@ -131,10 +131,11 @@ def compare(
 ) -> Comparison:
     """Return how the measurements of recordings differ that differ in `by`.
 
-    `by` is a condition's key, ``drive``, ``model`` or ``protocol``; `baseline` is the value that
-    the others are compared with, by default ``none`` or the first; `rank_by` is a metric. Drive
-    models are compared separately, unless `pool_models` is true. `findings` are those of the
-    recordings, in the same order; without them, headlines do not say what throttles.
+    `by` is a condition's key, ``drive``, ``model``, ``protocol`` or ``file``, the names of logs and
+    recordings; `baseline` is the value that the others are compared with, by default ``none`` or
+    the first; `rank_by` is a metric. Drive models are compared separately, unless `pool_models` is
+    true. `findings` are those of the recordings, in the same order; without them, headlines do not
+    say what throttles.
     Recordings are compared if all other conditions are the same and both were run alike. Raises
     UsageError if there is nothing to compare, and NotAlikeError, with a line for each pair of
     recordings, if none were run alike, unless `anyway` is true.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from heatsoak.analysis.comparison.likeness import TOLERANCE_K
 from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Direction
-from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL
+from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
 from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
@@ -118,7 +118,7 @@ def _score_rows(scores: Steps) -> list[ComparisonRow]:
 
 
 def _where(by: str, group: Label) -> str:
-    if by in (DRIVE, MODEL, PROTOCOL):
+    if by in KEYS:
         return said(group)
     return phrase({by: group}, [by])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak.analysis.comparison.runs import DRIVE, MODEL, PROTOCOL, GroupedRun
+from heatsoak.analysis.comparison.runs import DRIVE, FILE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.protocol import (
     Observation,
     Protocol,
@@ -29,7 +29,8 @@ def warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | 
     rest = _rests(warm, step)
     if rest is None:
         is_same_place = run.group == other.group
-        if not is_same_place and (by in (DRIVE, MODEL) or kind_of_condition(by) == "cooling"):
+        is_cooling = by in (DRIVE, MODEL, FILE) or kind_of_condition(by) == "cooling"
+        if is_cooling and not is_same_place:
             return None
     elif rest:
         return None

@@ -15,7 +15,7 @@ from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording
 
 #: What recordings can be grouped by, besides their conditions.
-DRIVE, MODEL, PROTOCOL = "drive", "model", "protocol"
+DRIVE, MODEL, PROTOCOL, FILE = KEYS = ("drive", "model", "protocol", "file")
 #: The simulated place, which stands for conditions.
 ENCLOSURE = "enclosure"
 _BASELINE = "none"
@@ -101,9 +101,12 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRu
     notes = (
         [] if len(given) == len(recordings) else ["a recording that was given twice counts once"]
     )
-    known = [r for r in given if _group(r, by) is not None]
+    group_of = {id(recording): _group(recording, by) for recording in given}
+    if by == FILE:
+        group_of = _files(given)
+    known = [r for r in given if group_of[id(r)] is not None]
     if not known:
-        keys = sorted({key for r in given for key in r.meta.conditions} | {DRIVE, MODEL, PROTOCOL})
+        keys = sorted({key for r in given for key in r.meta.conditions} | set(KEYS))
         raise UsageError(
             f"--by {by}: no recording has the condition '{by}'{suggestion(by, keys)}: "
             f"there are {', '.join(keys)}"
@@ -118,7 +121,7 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRu
     runs = [
         GroupedRun(recording, number, group, {key: labels.get(key) for key in keys})
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
-        if (group := _group(recording, by)) is not None
+        if (group := group_of[id(recording)]) is not None
     ]
     return _with_aliases(runs), notes
 
@@ -175,11 +178,24 @@ def _group(recording: Recording, by: str) -> Label | None:
     return meta.protocol.name if by == PROTOCOL else meta.conditions.get(by)
 
 
+def _files(recordings: Sequence[Recording]) -> dict[int, Label | None]:
+    """The names of recordings and logs, with their directories where only these differ."""
+    names = [recording.path.stem for recording in recordings]
+    paths = [recording.path_text for recording in recordings]
+    is_unique = len(set(names)) == len(set(paths))
+    return {
+        id(recording): name if is_unique else path
+        for recording, name, path in zip(recordings, names, paths, strict=True)
+    }
+
+
 def _others(recording: Recording, by: str) -> dict[str, Label | None]:
     """What a recording must share with another to be paired with it."""
     meta = recording.meta
     others: dict[str, Label | None] = {
-        key: value for key, value in meta.conditions.items() if key != by and key not in REPETITIONS
+        key: value
+        for key, value in meta.conditions.items()
+        if by != FILE and key != by and key not in REPETITIONS
     }
     if by not in (DRIVE, MODEL):
         others[DRIVE] = drive_label(meta.drive)
