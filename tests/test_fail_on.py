@@ -1,12 +1,16 @@
 """``--fail-on``: what a script is told by the exit code."""
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from command import heatsoak_here
+from heatsoak.analysis import analyze
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from made_recording import make_recording
 
 SECONDS = 240
@@ -171,3 +175,38 @@ def test_a_write_after_a_rest_is_not_held_against_the_first_one(tmp_path: Path) 
     assert answers(tmp_path, "r") == ["no", "no"]
     assert codes(tmp_path, "r")["throttle"] == 0
     assert "times as fast" not in heatsoak_here("analyze", "r", cwd=tmp_path).stdout
+
+
+#: The better answer first.
+ORDER = ("no", "not-loaded", "cannot-tell", "yes")
+
+
+@given(
+    fall_s=st.floats(20, 200),
+    to=st.floats(0.1, 0.9),
+    temps_c=st.tuples(st.floats(40, 85), st.floats(30, 85)),
+    is_later=st.booleans(),
+)
+@settings(deadline=None, max_examples=40)
+def test_a_neighbour_that_did_no_better_makes_no_answer_worse(
+    fall_s: float, to: float, temps_c: tuple[float, float], is_later: bool
+) -> None:
+    """A run with another heatsink that fell as far, and when this one did or before."""
+    with tempfile.TemporaryDirectory() as directory:
+        recordings = []
+        for name, temp_c in zip(("none", "finned"), temps_c, strict=True):
+            fell_s = fall_s - 10.0 * (is_later and name == "finned")
+            frame = load(1000, temp_c=temp_c, fall_s=fell_s, to=to)
+            recordings.append(
+                make_recording(
+                    Path(directory) / name,
+                    frame,
+                    rw="write",
+                    bs="128k",
+                    conditions={"heatsink": name},
+                    serial="S1",
+                )
+            )
+        (alone,) = analyze(recordings[:1]).recordings
+        beside = analyze(recordings).recordings[0]
+        assert ORDER.index(beside.answer.throttles) <= ORDER.index(alone.answer.throttles)
