@@ -146,24 +146,19 @@ def again(case: Case) -> Finding | None:
 
 
 def _when_cooler(case: Case) -> Finding | None:
-    """A like fall of the step, earlier and cooler, after which it was back at full speed."""
-    drops = case.view.drops or []
-    for drop in drops[: case.index]:
-        there_c = case.view.temp.at(drop.onset_s)
-        if (
-            drop.recovered
-            and there_c is not None
-            and case.onset_c is not None
-            and there_c <= case.onset_c - CLEARLY_K
-            and abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3
-        ):
-            return Finding(
-                "again",
-                "when-cooler",
-                f"it had fallen as far at {there_c:.0f} C, after {drop.onset_s:.0f} s, and was "
-                f"back at full speed until {case.onset_c:.0f} C",
-            )
-    return None
+    """An earlier fall of the step, when it was clearly cooler, that passed without cooling."""
+    temp, found = case.view.temp, None
+    for drop in (case.view.drops or [])[: case.index]:
+        there_c, back_c = temp.at(drop.onset_s), temp.at(drop.back_s)
+        if not drop.recovered or there_c is None or back_c is None or case.onset_c is None:
+            continue
+        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - AS_HOT_K:
+            continue
+        said = f"it had fallen at {there_c:.0f} C, after {drop.onset_s:.0f} s, which passed"
+        if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
+            return Finding("again", "when-cooler", f"{said}: as far as here")
+        found = Finding("again", "another-when-cooler", f"{said}: heat is not all that slows it")
+    return found
 
 
 #: Rates that differ by less than this share are the same; for this long, in s, they were held.
