@@ -21,8 +21,8 @@ class Match:
 
     @property
     def depth_error_pct(self) -> float:
-        """How far the depth is off, in points."""
-        return abs(self.found.depth_pct - self.true.depth_pct)
+        """How far the depth in the last minute is off, in points: that is what the corpus knows."""
+        return abs(self.found.depth_at_end_pct - self.true.depth_pct)
 
 
 @dataclass

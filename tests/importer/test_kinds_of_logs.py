@@ -169,6 +169,8 @@ def _kinds() -> Iterator[tuple[str, str, str | bytes, set[str], str]]:
     yield "I", "an hour back, iostat", back, {"cannot-tell"}, "after 3 min"
     set_back = _writes(_fell(500, at_s=100), lambda t: _clock(t - 50 * (t >= 100)))
     yield "I", "set back at the fall", set_back, {"cannot-tell"}, "clock goes back"
+    corrected = _writes(_fell(500), lambda t: _clock(t - 5 * (t >= 100)))
+    yield "I", "set back by 5 s before", corrected, {"cannot-tell"}, "after 3 min"
 
 
 @pytest.mark.parametrize(

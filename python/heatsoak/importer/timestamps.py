@@ -121,16 +121,16 @@ def read_times(
     if not has_date.any():
         return _from_first(_past_midnight(seconds), "none", "")
     seconds[~has_date] = np.nan  # a damaged one among dates tells no day
-    if has_zone:
-        return _from_first(seconds, "utc", doubt)
-    seconds, said = _through_nights_of_change(seconds)
-    return _from_first(seconds, "local", "; ".join(filter(None, (doubt, said))))
+    seconds, said = _through_changes(seconds, has_summer=not has_zone)
+    clock: Clock = "utc" if has_zone else "local"
+    return _from_first(seconds, clock, "; ".join(filter(None, (doubt, said))))
 
 
-def _through_nights_of_change(seconds: Array) -> tuple[Array, str]:
+def _through_changes(seconds: Array, *, has_summer: bool) -> tuple[Array, str]:
     """Return a wall clock's times without the hour that it was set to or from summer time.
 
-    Also what is doubtful of that: it is known by the night, and by the jump.
+    Nor with the seconds by which it was set back once or twice, as time servers do. Also returns
+    what is doubtful of that: it is known by the night, and by the jump.
     """
     known = np.flatnonzero(np.isfinite(seconds))
     between = np.diff(seconds[known])
@@ -141,15 +141,29 @@ def _through_nights_of_change(seconds: Array) -> tuple[Array, str]:
     # days are counted from a Thursday
     is_night = ((before // _DAY_S + 4) % 7 == 0) & (before % _DAY_S <= _CHANGED_BY_S)
     is_hour = np.abs(np.abs(between - usual) - 3600.0) <= 0.5 * usual
+    is_summer = is_night & is_hour & has_summer
+    # rows that are out of order are followed by a jump forward
+    goes_on = np.append(between[1:], usual) <= usual + np.minimum(usual, -between / 2)
+    is_set = (between < 0) & (between >= -_SET_BY_S) & goes_on
+    is_set &= (np.count_nonzero(between < 0) <= _SET_TIMES) & (len(between) >= _MIN_ROWS)
+    # a series that begins again goes back by all of it
+    is_set &= -between < 0.1 * (before - before[0])
     moved_s, taken = 0.0, seconds.copy()
-    said = ""
-    for at in np.flatnonzero((is_night & is_hour) | (between < -_MIDNIGHT_S)).tolist():
+    said: dict[str, None] = {}
+    for at in np.flatnonzero(is_summer | is_set | (between < -_MIDNIGHT_S)).tolist():
         # another series, of a run or a drive, begins again without it
-        is_change = bool(is_night[at] and is_hour[at])
+        is_change = bool(is_summer[at] or is_set[at])
         moved_s = moved_s + (usual - between[at] if is_change else -moved_s)
         taken[known[at + 1] :] = seconds[known[at + 1] :] + moved_s
-        said = said or ("its clock was set by an hour in the night of a Sunday" * is_change)
-    return taken, f"{said}: taken as going on" if said else ""
+        if is_summer[at]:
+            said["its clock was set by an hour in the night of a Sunday"] = None
+        elif is_set[at]:
+            said[f"its clock was set back by {usual - between[at]:.0f} s"] = None
+    return taken, f"{'; '.join(said)}: taken as going on" if said else ""
+
+
+#: A time server sets a clock back by so much, so often in a log of so many rows.
+_SET_BY_S, _SET_TIMES, _MIN_ROWS = 15.0, 2, 30
 
 
 def _seconds(words: Sequence[str], day_first: bool) -> tuple[Array, NDArray[np.bool_], bool]:
