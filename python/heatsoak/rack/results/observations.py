@@ -9,6 +9,9 @@ from scipy import special
 
 from heatsoak.analysis.series import Array
 
+#: Smaller singular values are nothing.
+_ZERO = 1e-9
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -61,25 +64,36 @@ class Observations:
         first = {where: row for row, where in reversed(list(enumerate(self._cells)))}
         one = self._kept([first[where] == row for row, where in enumerate(self._cells)])
         one = replace(one, values=[float(np.mean(means[where])) for where in one._cells])
-        (less, less_df), (more, more_df) = one._left(), one.by_model()._left()
+        moved = len(first) > len(set(self.drives))
+        less, more = (each.unexplained(by_drive=moved) for each in (one, one.by_model()))
+        less_df, more_df = (round(float(free.sum())) for _, free in (less, more))
         if more_df < 1 or less_df <= more_df:
             return 1.0
-        more += more_df * self.resolution**2
-        gained = max(less - more, 0.0) / (less_df - more_df)
-        return float(special.fdtrc(less_df - more_df, more_df, gained / (more / more_df)))
+        noise = float(more[0].sum()) / more_df + self.resolution**2
+        gained = max(float(less[0].sum() - more[0].sum()), 0.0) / (less_df - more_df)
+        return float(special.fdtrc(less_df - more_df, more_df, gained / noise))
 
     @property
     def _cells(self) -> list[tuple[str, ...]]:
         return list(zip(self.drives, *self.places.values(), strict=True))
 
-    def _left(self) -> tuple[float, int]:
-        """What models, places and, where they moved, drives leave of the values: its square."""
-        moved = len(set(self._cells)) > len(set(self.drives))
-        columns = [self.models, *self.columns.values(), *([self.drives] if moved else [])]
-        design = np.hstack([dummies(column, list(dict.fromkeys(column))) for column in columns])
-        values = np.asarray(self.values)
-        solved, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
-        return float(np.sum((values - design @ solved) ** 2)), len(values) - int(rank)
+    def unexplained(self, *, by_drive: bool) -> tuple[Array, Array]:
+        """What models and places, or drives and places, leave of each value: its square.
+
+        And how much of that the value itself decides: a degree of freedom or less.
+        """
+        groups = self.drives if by_drive else self.models
+        _, of, count = np.unique(groups, return_inverse=True, return_counts=True)
+        columns = [dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()]
+        both = np.column_stack([*columns, self.values])
+        # sums within groups are as good as a column for each group, and much smaller
+        sums = np.zeros((len(count), both.shape[1]))
+        np.add.at(sums, of, both)
+        both = both - (sums / count[:, None])[of]
+        axes, sizes, _ = np.linalg.svd(both[:, :-1], full_matrices=False)
+        axes = axes[:, sizes > _ZERO * np.sqrt(len(of))]
+        left = both[:, -1] - axes @ (axes.T @ both[:, -1])
+        return left**2, 1 - 1 / count[of] - (axes**2).sum(axis=1)
 
     @property
     def min_drives_per_place(self) -> int:

@@ -32,7 +32,6 @@ from heatsoak.rack.results.compared import (
 )
 from heatsoak.rack.results.effects import LEVEL, Effect, Fit
 from heatsoak.rack.results.findings import RackOutlier
-from heatsoak.rack.results.observations import dummies
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
@@ -70,13 +69,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
     if one.measure.id not in SPEEDS:
         return one
     seen, names = one.seen, np.asarray(one.seen.drives)
-    columns = [seen.drives, *seen.by_model().columns.values()]
-    design = np.hstack([dummies(column, list(dict.fromkeys(column))) for column in columns])
-    axes, sizes, _ = np.linalg.svd(design, full_matrices=False)
-    axes = axes[:, sizes > 1e-9 * sizes[0]]
-    values = np.asarray(seen.values)
-    left = (values - axes @ (axes.T @ values)) ** 2
-    free = 1 - (axes**2).sum(axis=1)
+    left, free = seen.by_model().unexplained(by_drive=True)
     drives = list(dict.fromkeys(seen.drives))
     # a rate is not known better than that
     power = {
