@@ -37,6 +37,8 @@ from heatsoak.rack.results.findings import RackOutlier
 MIN_DRIVES = 4
 #: One in so many drives that are more than needed to tell models and places may be set aside.
 _ONE_IN = 3
+#: Of so many that do not deviate beyond chance, one after the other, none hides the next.
+_MOST_HIDDEN = 12
 #: With at least this many drives of each model in each place, places are fitted for each model.
 _MIN_DRIVES_PER_PLACE = 3
 #: An outlier deviates within its own places by at least this share of its overall deviation.
@@ -114,7 +116,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     may_go = {model: (n - 1) // 2 for model, n in count.items() if n >= MIN_DRIVES}
     tried: list[tuple[str, float]] = []
     most, unlike = fit.drive_df // _ONE_IN, 0
-    while fit.knows_drives and len(tried) < most:
+    while fit.knows_drives and len(tried) < min(most, unlike + _MOST_HIDDEN):
         gone = [drive for drive, _ in tried]
         left = [drive for drive in model_of if drive not in gone and may_go.get(model_of[drive])]
         drive = fit.most_unlike(left)
