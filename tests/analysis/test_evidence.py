@@ -210,7 +210,7 @@ TABLE: list[Row] = [
                                       (1.0, 80.0, "both"), (1.0, 20.0, "neither")]),
     ("repeats-in", "both, of a hotter drive", "whatever-the-heat",
      lambda: seen(hot(warming(40, 60)),
-                  hot(warming(70, 75), name="w2", start_s=500.0))),
+                  hot(warming(66, 76), name="w2", start_s=500.0))),
     *(("after-a-rest", f"of {rest_s} s, it starts at {start:.0f} MB/s and {start_c} C", expected,
        lambda now=(rest_s, start, start_c): again(*now))
       for rest_s, start, start_c, expected in [

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from heatsoak.analysis.definitions import MIN_RISE_K
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.view import StepView
 
@@ -161,6 +162,13 @@ def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
             else _is_as_long_ago(one, view)
         )
     ]
+
+
+def moving_c(view: StepView, at_s: float) -> float | None:
+    """Return a step's temperature at a time; None without one, or if it stands still throughout."""
+    values = view.temp.values
+    is_still = len(values) == 0 or float(np.ptp(values)) < MIN_RISE_K
+    return None if is_still else view.temp.at(at_s)
 
 
 def _as_written(one: StepView, other: StepView) -> bool:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs
+from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.view import StepView, other_cooling
@@ -54,8 +54,8 @@ def cooling(case: Case) -> Finding | None:
 
 def _is_as_hot(case: Case, view: StepView) -> bool:
     """Whether two first falls, if there are two, began as hot, as far as is known."""
-    here_c = case.onset_c
-    there_c = view.temp.at(view.drops[0].onset_s) if view.drops else None
+    here_c = moving_c(case.view, case.drop.onset_s)
+    there_c = moving_c(view, view.drops[0].onset_s) if view.drops else None
     return here_c is None or there_c is None or abs(here_c - there_c) < COOLER_K
 
 

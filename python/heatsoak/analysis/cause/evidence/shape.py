@@ -3,7 +3,7 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
+from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, moving_c
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH
 from heatsoak.analysis.view import StepView
@@ -371,7 +371,8 @@ def repeats(case: Case) -> Finding | None:
         if time_apart <= SAME and bytes_apart >= OTHER:
             return Finding("repeats-in", "time", f"it repeats in time, not in bytes: {said}")
         if bytes_apart <= SAME and time_apart <= SAME:
-            there_c, here_c = view.temp.at(drops[0].onset_s), case.onset_c
+            there_c = moving_c(view, drops[0].onset_s)
+            here_c = moving_c(case.view, case.drop.onset_s)
             if (
                 there_c is not None
                 and here_c is not None
