@@ -208,7 +208,7 @@ TABLE: list[Row] = [
        lambda rate=rate, onset_s=onset_s: seen(fallen(), once_more(rate, onset_s)))
       for rate, onset_s, expected in [(0.5, 160.0, "bytes"), (0.5, 80.0, "time"),
                                       (1.0, 80.0, "both"), (1.0, 20.0, "neither")]),
-    ("repeats-in", "both, of a hotter drive", "whatever-the-heat",
+    ("repeats-in", "both, of a hotter drive", "at-any-temperature",
      lambda: seen(hot(warming(40, 60)),
                   hot(warming(66, 76), name="w2", start_s=500.0))),
     *(("after-a-rest", f"of {rest_s} s, it starts at {start:.0f} MB/s and {start_c} C", expected,

@@ -335,6 +335,6 @@ def _robust(axes: Array, logs: Array, *, has_levels: bool) -> tuple[Array, float
     residuals = logs - axes @ found
     around = median_filter(residuals, _NEIGHBOURS, mode="nearest") if has_levels else 0.0
     near = around + np.clip(residuals - around, -limit, limit)
-    inside = float(np.mean(near == residuals))
+    inside = float(np.mean(np.abs(residuals - around) <= limit))
     correction = 1 + unknowns / count * (1 - inside) / inside
     return axes @ found + near, correction / inside, smallest

@@ -147,9 +147,9 @@ def alike(one: object, other: object) -> bool:
 def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
     """Return the steps of other recordings of a drive that may be held against one of this.
 
-    They have the same load, as much had been written before, and it was as long ago, for a full
-    cache is left however cool the drive is. In a recording with a step of the same name, before
-    which a drive may be left to cool, that is the one.
+    They have the same load, after as much had been written and as long ago: a cache stays full
+    however cool the drive is. A recording with a step of the same name answers with that one,
+    however long the drive was left to cool before.
     """
     same = [one for one in siblings if alike(one.step, view.step) and _as_written(one, view)]
     named = {id(one.course) for one in same if one.step.name == view.step.name}

@@ -154,10 +154,11 @@ def _when_cooler(case: Case) -> Finding | None:
             continue
         if there_c > case.onset_c - CLEARLY_K or back_c < there_c - AS_HOT_K:
             continue
-        said = f"it had fallen at {there_c:.0f} C, after {drop.onset_s:.0f} s, which passed"
+        when = f"at {there_c:.0f} C, after {drop.onset_s:.0f} s, and recovered"
         if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
-            return Finding("again", "when-cooler", f"{said}: as far as here")
-        found = Finding("again", "another-when-cooler", f"{said}: heat is not all that slows it")
+            return Finding("again", "when-cooler", f"it fell as far {when}")
+        text = f"it fell {when}: something else than heat slows it too"
+        found = Finding("again", "another-when-cooler", text)
     return found
 
 
@@ -183,7 +184,7 @@ def as_slow_when_cooler(case: Case) -> Finding | None:
     return Finding(
         "when-cooler",
         "as-slow",
-        f"it was no faster for {held_s:.0f} s before, below {case.onset_c - CLEARLY_K:.0f} C",
+        f"it was no faster below {case.onset_c - CLEARLY_K:.0f} C, for {held_s:.0f} s before",
     )
 
 

@@ -379,7 +379,7 @@ def repeats(case: Case) -> Finding | None:
                 and abs(there_c - here_c) >= 2 * temperature.HELD_WITHIN_K
             ):
                 at = f"at {there_c:.0f} C, here at {here_c:.0f} C"
-                return Finding("repeats-in", "whatever-the-heat", f"it repeats: {said}; {at}")
+                return Finding("repeats-in", "at-any-temperature", f"it repeats: {said}; {at}")
             return Finding("repeats-in", "both", f"it repeats: {said}")
         if bytes_apart >= OTHER and time_apart >= OTHER:
             return Finding("repeats-in", "neither", f"neither bytes nor time repeat: {said}")
