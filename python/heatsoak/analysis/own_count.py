@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.protocol.phrases import listed
-from heatsoak.recording import IN_ORDER_ONLY, Recording
+from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
 from heatsoak.units import format_duration
 
@@ -17,7 +17,6 @@ _FULL = 2.0**32 - 1
 _COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
 #: What NVMe's two steps of thermal management are called.
 _STEPS = {"tmt1": "light ", "tmt2": "strong "}
-_HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
 _TEMPERATURE = 0x02
 #: What the bits of an NVMe drive's critical warning say.
 _WARNINGS = {
@@ -36,7 +35,7 @@ def counted_of(recording: Recording) -> OwnCount | None:
     """Return what a log tells of a drive's own count and health; None where it tells neither."""
     meta = recording.meta
     said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
-    health = {key: said.get(key) for key in _HEALTH}
+    health = {key: said.get(key) for key in HEALTH}
     columns = throttle_columns(meta.columns)
     if not meta.protocol.is_observed or not (columns or any(health.values())):
         return None

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.readings import COUNTED, HEALTH, History, Reading, Readings, ToldDrive
+from heatsoak.importer.readings import COUNTED, History, Reading, Readings, ToldDrive
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
-from heatsoak.recording import SensorMeta
+from heatsoak.recording import HEALTH, SensorMeta
 
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0

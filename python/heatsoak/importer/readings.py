@@ -15,7 +15,7 @@ from heatsoak.errors import UsageError
 from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.recording import UNREAD
+from heatsoak.recording import HEALTH, UNREAD
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
 
 #: What a reading takes in memory, and each value of it.
@@ -128,8 +128,6 @@ def stamp_in(text: str) -> str | None:
 
 #: Counters, by the columns of their rates.
 COUNTED = ("read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
-#: Hours of use, the bits of the critical warning, 0 or 1, and how far it throttles at that moment.
-HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
 #: Both in one: ``15/210`` and ``15%, cnt: 210``.
 _THROTTLED = re.compile(r"\b(\d{1,3})(?:/|%, cnt: {0,4})(\d{1,9})\s*$")
 #: What is printed where there is no value.

@@ -9,6 +9,7 @@ from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import (
+    HEALTH,
     IN_ORDER_ONLY,
     META,
     UNREAD,
@@ -24,6 +25,7 @@ from heatsoak.recording.reader import Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [
+    "HEALTH",
     "IN_ORDER_ONLY",
     "META",
     "UNREAD",

@@ -63,6 +63,9 @@ class _Drive(TypedDict, total=False):
 
 #: Of `load`'s ``imported``: nothing tells how far apart the samples of the log are.
 IN_ORDER_ONLY = "is_in_order_only"
+#: What a sensor's details say of a drive's health, as imported: hours of use, the bits of the
+#: critical warning, 0 or 1, and how far it throttles at that moment.
+HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
 
 
 @with_config(_STRICT)
