@@ -8,7 +8,7 @@ days are moved to Huber's limits around a first fit (P. J. Huber, Robust Statist
 
 Days are alike, each the day before it: a first-order autoregression. How much so, and how strong a
 season is, nobody knows from a few dozen days; given both, every change follows Student's law. So
-changes are averaged over both numbers, by their restricted likelihood, as `Mixture` does it.
+changes are averaged over both numbers, by their restricted likelihood: `Laws`.
 """
 
 import math
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.special import stdtr
 
-from heatsoak.analysis.comparison.mixture import Mixture
+from heatsoak.analysis.comparison.linear import Design, Laws, weights_of
 from heatsoak.analysis.series import Array
 
 Numbers = NDArray[np.int64]
@@ -98,11 +98,8 @@ class Fit:
             design[first:, self._first_sudden + number] = 1.0
         # years from the middle, so that the columns are of one size
         design[:, -1] = (days - days.mean()) / DAYS_A_YEAR
-        axes, sizes, rows = np.linalg.svd(design, full_matrices=False)
-        rank = int((sizes > sizes[0] * max(design.shape) * np.finfo(float).eps).sum())
-        self._told, self._axes = rows[:rank], axes[:, :rank]
-        self._to_axes = self._told / sizes[:rank, None]
-        self._spare = len(days) - rank
+        self._design = Design(design)
+        self._spare = len(days) - self._design.rank
 
     @property
     def is_known(self) -> bool:
@@ -111,7 +108,7 @@ class Fit:
 
     @cached_property
     def _solved(self) -> "_Solved":
-        return _Solved(self._axes, self._logs, _season(self._days))
+        return _Solved(self._design.basis, self._logs, _season(self._days))
 
     def slope(self) -> Change | None:
         """Return the change in a year, in one setting with one firmware; None if not known."""
@@ -148,7 +145,8 @@ class Fit:
         """Return the fit with the sudden changes that the days show, beyond chance."""
         found = self
         while found._spare > MIN_SPARE_DAYS and len(found.sudden) < _MOST_SUDDEN:
-            solved = _Solved(found._axes, found._logs, _season(found._days), has_levels=True)
+            axes, season = found._design.basis, _season(found._days)
+            solved = _Solved(axes, found._logs, season, has_levels=True)
             chance, first = solved.most_sudden(found._candidates())
             if chance >= _SUDDEN_BY_CHANCE:
                 break
@@ -188,11 +186,10 @@ class Fit:
         """The weighted sum of the unknowns; None where the days leave it open."""
         if not self.is_known or not weights.any():
             return None
-        # what other unknowns can make up for has a part outside of what the days tell
-        missing = weights - self._told.T @ (self._told @ weights)
-        if np.abs(missing).max() > np.sqrt(np.finfo(float).eps) * np.abs(weights).max():
+        twice = np.tile(weights, (2, 1))  # for the two ends of an interval
+        if not self._design.tells(twice).all():
             return None
-        found = self._solved.sum_of(self._to_axes @ weights)
+        found = self._solved.laws.sums(self._design.along(twice))
         low, high = found.quantile(np.asarray([0.025, 0.975])).tolist()
         below = float(found.below(np.zeros(2))[0])
         return Change(float(found.middle[0]), low, high, 2 * min(below, 1 - below))
@@ -239,15 +236,8 @@ class _Solved:
             + np.linalg.slogdet(told)[1]
             + self._df * np.log(self._left)
         )
-        weight = np.exp(self._likely - self._likely.max())
-        self._weight = weight / weight.sum()
-
-    def sum_of(self, weights: Array) -> Mixture:
-        """Return the sum of the unknowns with these weights, twice: for the ends of an interval."""
-        variance = np.einsum("p,lpq,q->l", weights, self._inverse, weights) * self._left / self._df
-        scale = np.maximum(self._wider * np.sqrt(np.maximum(variance, 0.0)), 1e-12)
-        at, wide = (np.broadcast_to(one, (2, len(one))) for one in (self._at @ weights, scale))
-        return Mixture(at, wide, self._weight, self._df)
+        left = self._left * self._wider**2
+        self.laws = Laws(self._at, self._inverse, left, weights_of(self._likely), self._df)
 
     def most_sudden(self, candidates: Numbers) -> tuple[float, int]:
         """Return how likely the clearest sudden change is by chance, and the day it begins with."""

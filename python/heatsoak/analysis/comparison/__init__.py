@@ -1,8 +1,8 @@
 """What a condition changes: recordings with and without it, compared. `runs` groups recordings,
-`pairing` finds those that differ in nothing else, `alike` (with `likeness`, `warmth`) leaves out
-what was not run alike. `measures` takes the metrics of each step and `noise` says how far they are
-to be trusted within a run, `spread` between runs and conditions. `rows` puts the
-results together; `headline` says them in a sentence or two, `overall` in one.
+`pairing` finds those that differ in nothing else, `likeness` leaves out what was not run alike.
+`measures` takes the metrics of each step and `bootstrap` says how far they are to be trusted within
+a run, `spread` between runs and conditions; `linear` is what racks and histories are compared by as
+well. `rows` puts the results together; `headline` says them in a sentence or two, `overall` in one.
 """
 
 from heatsoak.analysis.comparison.compare import compare

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.analysis.comparison.bootstrap import DRAWS
+from heatsoak.analysis.comparison.linear import Design
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
@@ -204,8 +205,9 @@ class Spread:
         values = np.array([value for _, _, value in rows])
         if self.scale == "ratio":
             values = np.log(values)
-        fitted = model @ np.linalg.lstsq(model, values, rcond=None)[0]
-        return float(np.sqrt(np.sum((values - fitted) ** 2) / degrees)), float(degrees)
+        basis = Design(model).basis
+        left = values - basis @ (basis.T @ values)
+        return float(np.sqrt(np.sum(left**2) / degrees)), float(degrees)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.analysis.comparison.mixture import Mixture
+from heatsoak.analysis.comparison.linear import Design, Laws, Mixture, weights_of
 from heatsoak.analysis.series import Array
 from heatsoak.rack.results.observations import Observations, dummies
 
@@ -39,7 +39,6 @@ _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
 _UNLIKELY = 1e-5
 _ZERO = 1e-9
-_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Fit:
         runs = drives.sum(axis=0)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
-        self._design = fixed if self._has_random else both
+        self._columns = fixed if self._has_random else both
         self.can_tell = self.has_repeats or (self._has_random and bool((runs == 1).all()))
         if self.can_tell:
             self._solve(drives, runs)
@@ -86,56 +85,47 @@ class Fit:
     def is_apart(self, key: str) -> bool:
         """Whether the places of a label can be told from other labels and models, if not drives."""
         rows = self._rows(key, self._against_mean(key))
-        return bool(_in_row_space(rows, np.linalg.svd(self._fixed, full_matrices=False)).all())
+        return bool(Design(self._fixed).tells(rows).all())
 
     def _solve(self, drives: Array, runs: Array) -> None:
         seen = self._seen
         values = np.asarray(seen.values, dtype=float)
-        self._decomposed = u, size, v = np.linalg.svd(self._design, full_matrices=False)
-        kept = size > _ZERO * size[0]
-        self._basis, self._to_basis = u[:, kept], v[kept] / size[kept, None]
-        self._df = len(values) - int(kept.sum())
-        self._first = self._basis.T @ values
-        rest = values - self._basis @ self._first
+        self._design = Design(self._columns)
+        basis, df = self._design.basis, len(values) - self._design.rank
+        first = basis.T @ values
+        rest = values - basis @ first
         mixes = self._has_random and self.has_repeats
         mean_runs = len(runs) / float((1 / runs).sum())
         ratio = _RATIOS / mean_runs if mixes else np.zeros(1)
-        self._by_drive = drives.T @ self._basis
+        self._by_drive = drives.T @ basis
         of_drives = drives.T @ rest
         shrink = ratio[:, None] / (1 + ratio[:, None] * runs)
-        a = np.eye(len(self._first)) - np.einsum(
+        a = np.eye(len(first)) - np.einsum(
             "gd,dp,dq->gpq", shrink, self._by_drive, self._by_drive, optimize=True
         )
         right = -(shrink * of_drives) @ self._by_drive
         inverse = np.linalg.inv(a)
         solved = np.einsum("gpq,gq->gp", inverse, right)
         left = rest @ rest - shrink @ of_drives**2 - (solved * right).sum(axis=1)
-        left = np.maximum(left, 0.0) + self._df * seen.resolution**2
+        left = np.maximum(left, 0.0) + df * seen.resolution**2
         log_likelihood = -0.5 * (
             np.log1p(ratio[:, None] * runs).sum(axis=1)
             + np.linalg.slogdet(a)[1]
-            + self._df * np.log(left)
+            + df * np.log(left)
         )
         if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
             log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
-        weight = np.exp(log_likelihood - log_likelihood.max())
-        likely = weight > _UNLIKELY
-        self._weight = weight[likely] / weight[likely].sum()
-        self._ratio, self._shrink = ratio[likely], shrink[likely]
-        self._solved, self._inverse, self._left = solved[likely], inverse[likely], left[likely]
-        self._noise = np.sqrt(self._left / self._df)
+        likely = log_likelihood > log_likelihood.max() + np.log(_UNLIKELY)
+        weight = weights_of(log_likelihood[likely])
+        self._ratio, self._shrink, self._solved = ratio[likely], shrink[likely], solved[likely]
+        self._laws = Laws(first + self._solved, inverse[likely], left[likely], weight, df)
         self._of_drives, self._runs = of_drives, runs
 
     def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
-        wide = np.zeros((len(rows), self._design.shape[1]))
+        wide = np.zeros((len(rows), self._columns.shape[1]))
         wide[:, : rows.shape[1]] = rows
-        told = _in_row_space(wide, self._decomposed)
-        a = wide @ self._to_basis.T
-        at = (a @ self._first)[:, None] + a @ self._solved.T
-        variance = np.einsum("cp,gpq,cq->cg", a, self._inverse, a, optimize=True)
-        scale = np.sqrt(np.maximum(variance, 1e-12)) * self._noise
-        return Mixture(at, scale, self._weight, self._df), told
+        return self._laws.sums(self._design.along(wide)), self._design.tells(wide)
 
     @property
     def labels(self) -> list[str]:
@@ -212,18 +202,18 @@ class Fit:
             return None
         left = self._of_drives[:, None] - self._by_drive @ self._solved.T
         spread = np.einsum(
-            "dp,gpq,dq->dg", self._by_drive, self._inverse, self._by_drive, optimize=True
+            "dp,gpq,dq->dg", self._by_drive, self._laws.inverse, self._by_drive, optimize=True
         )
         if not self.has_repeats:
-            reach = special.stdtrit(self._df, (1 + LEVEL) / 2) * self._noise
+            reach = special.stdtrit(self._laws.df, (1 + LEVEL) / 2) * self._laws.noise
             own = _SHARES * left
             ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
             lows, highs = (own - ends).min(axis=1), (own + ends).max(axis=1)
             found = [Effect(*map(float, one)) for one in zip(left[:, 0], lows, highs, strict=True)]
             return dict(zip(self._drives, found, strict=True))
         shrink = self._shrink.T
-        scale = np.sqrt(shrink + shrink**2 * spread) * self._noise
-        predicted = Mixture(shrink * left, scale, self._weight, self._df)
+        scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
+        predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
         return dict(zip(self._drives, intervals(predicted, LEVEL), strict=True))
 
     @property
@@ -255,16 +245,18 @@ class Fit:
         low, high = -40.0, 40.0
         for _ in range(60):
             middle = (low + high) / 2
-            over = self._left * factor**2 / np.exp(2 * middle)
-            below = float(special.chdtrc(self._df, over) @ self._weight)
+            over = self._laws.left * factor**2 / np.exp(2 * middle)
+            below = float(special.chdtrc(self._laws.df, over) @ self._laws.weight)
             low, high = (middle, high) if below < share else (low, middle)
         return float(np.exp((low + high) / 2))
 
     def most_unlike(self, among: Collection[str]) -> str | None:
         """Return which of these drives deviates most from its model, for its leverage."""
-        likeliest = int(np.argmax(self._weight))
+        likeliest = int(np.argmax(self._laws.weight))
         left = self._of_drives - self._by_drive @ self._solved[likeliest]
-        told = np.einsum("dp,pq,dq->d", self._by_drive, self._inverse[likeliest], self._by_drive)
+        told = np.einsum(
+            "dp,pq,dq->d", self._by_drive, self._laws.inverse[likeliest], self._by_drive
+        )
         variance = self._runs + self._ratio[likeliest] * self._runs**2 - told
         # a drive alone in its place deviates from nothing
         score = np.where(variance > _ZERO, np.abs(left) / np.sqrt(np.maximum(variance, _ZERO)), 0)
@@ -287,22 +279,15 @@ class Fit:
         if not told.all():
             return None
         runs = len(own.values)
-        own_variance = (self._ratio + 1 / runs) * self._noise**2
+        own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
-        return Mixture(np.mean(own.values) - expected.at, scale, self._weight, self._df)
+        return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
 
 
 def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
     """Return the effects with their intervals."""
     ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
     return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
-
-
-def _in_row_space(rows: Array, decomposed: tuple[Array, Array, Array]) -> NDArray[np.bool_]:
-    """Which rows are sums of a matrix's rows, so that observations tell them."""
-    _, size, v = decomposed
-    v = v[size > _ZERO * size[0]]
-    return np.asarray(np.abs(rows - rows @ v.T @ v).max(axis=1) < _TOLERANCE)
 
 
 def _rank(matrix: Array) -> int:
