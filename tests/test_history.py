@@ -479,8 +479,8 @@ def test_days_that_are_alike_and_seasons_are_no_change() -> None:
         own = fit.own()
         assert own is not None
         found += own.p < 0.05
-    # of 100, 5 are expected
-    assert found <= 14
+    # of 100, 5 are expected, and 12 come once in a thousand times
+    assert found <= 11
 
 
 def test_dates_that_contradict_what_a_drive_wrote_make_no_history(tmp_path: Path) -> None:
@@ -489,8 +489,19 @@ def test_dates_that_contradict_what_a_drive_wrote_make_no_history(tmp_path: Path
     dates = BEGAN_UNIX_S + 10 * DAY_S * np.arange(len(rates))
     dates[20:23] -= 5 * 365 * DAY_S
     written_gb = 100.0 * np.arange(len(rates))
-    rows = summaries("S1", rates, started_unix_s=dates, written_gb=written_gb)
+    told = {"started_unix_s": dates, "written_gb": written_gb}
+    rows = summaries("S1", rates, serial=pl.lit("S1"), **told)
     found = history(drives_of(tmp_path, [rows]))
     assert found.left_out.wrongly_dated == 3
     (series,) = found.series
     assert series.first.year == 2025
+    # without a serial they may be several drives
+    found = history(drives_of(tmp_path, [summaries("a drive", rates, **told)]))
+    assert found.left_out.wrongly_dated == 0
+
+
+def test_a_counter_that_began_again_leaves_no_dates_out(tmp_path: Path) -> None:
+    written_gb = 100.0 * (np.arange(36) % 18)
+    rows = summaries("S1", noisy(1), serial=pl.lit("S1"), written_gb=written_gb)
+    found = history(drives_of(tmp_path, [rows]))
+    assert found.left_out.wrongly_dated == 0

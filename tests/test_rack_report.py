@@ -134,6 +134,16 @@ def test_a_slot_that_slows_one_model_condemns_no_drive(tmp_path: Path) -> None:
     assert found.outliers == []
     assert found.sentence == "22 of 24 drives pass; 2 are open (B, in slot 3)."
     assert [one.verdict for one in found.drives] == ["open"] * 2 + ["passes"] * 22
+    # the slot is to blame for that model alone, and the drives are not
+    speed = next(one for one in found.measures if one.measure == "mean_mb_s")
+    assert "lowest for B in slot 3" in speed.sentence
+    (slots,) = speed.places
+    off = {one.place: one.effect for one in slots.places}
+    assert len(off) == 12
+    assert off["B in 3"].high < -10
+    slow = [f"S{number + 1:02d}" for number in numbers]
+    own = [one.own for one in speed.drives if one.drive in slow]
+    assert all(one is not None and one.low < 0 < one.high for one in own)
 
 
 def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:

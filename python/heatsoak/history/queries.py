@@ -61,6 +61,8 @@ chosen AS (
 #: A clock that was never set says 1970, or when a board was made; no drive that is compared is from
 #: before 2000. Zones and clocks that are a little fast put a date ahead by up to a day.
 _OLDEST_UNIX_S, _AHEAD_S = 946_684_800.0, 86_400.0
+#: If more of a drive's recordings than this share are out of order, its counter is at fault.
+_MOST_OUT_OF_ORDER = 0.2
 _LEFT_OUT = """
 SELECT count(*) FILTER (started_unix_s IS NULL) AS without_date,
   count(*) FILTER (is_dated = FALSE) AS wrongly_dated,
@@ -90,7 +92,8 @@ _SETTINGS = "SELECT setting, any_value(place), any_value(host) FROM chosen GROUP
 _VERSIONS = "SELECT version, any_value(firmware) FROM chosen GROUP BY version"
 _WRITTEN = """
 SELECT drive, path, started_unix_s, written_gb FROM read_parquet($index)
-WHERE written_gb IS NOT NULL AND started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
+WHERE written_gb IS NOT NULL AND serial IS NOT NULL
+  AND started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
 GROUP BY ALL ORDER BY drive, started_unix_s, path
 """
 _COUNT = "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)"
@@ -249,9 +252,10 @@ def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:
     """The recordings whose date contradicts how much their drive had written by then.
 
     `written` are those of each drive by date. As few as possible are in the wrong: all that are not
-    in the longest sequence in which a drive wrote more and more.
+    in the longest sequence in which a drive wrote more and more. Where these are many, it is the
+    counter that cannot be trusted.
     """
-    wrong = []
+    wrong: list[str] = []
     for _, of_drive in groupby(written, key=itemgetter("drive")):
         rows = list(of_drive)
         lowest: list[float] = []  # the least that a sequence of each length ends with
@@ -260,6 +264,8 @@ def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:
             length = bisect_right(lowest, row["written_gb"])
             lowest[length : length + 1] = [row["written_gb"]]
             lengths.append(length)
+        if len(rows) - len(lowest) > _MOST_OUT_OF_ORDER * len(rows):
+            continue
         wanted = len(lowest) - 1
         most = math.inf
         for row, length in zip(reversed(rows), reversed(lengths), strict=True):

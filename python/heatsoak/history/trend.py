@@ -6,7 +6,7 @@ when runs in the same setting with the same firmware are compared. Single bad da
 days are moved to Huber's limits around a first fit (P. J. Huber, Robust Statistics, 1981, chapter
 7; its (6.7) gives the variance).
 
-Days are alike, each the day before it: a first-order autoregression. How much so, and how strong a
+Each day is like the one before: a first-order autoregression. How much so, and how strong a
 season is, nobody knows from a few dozen days; given both, every change follows Student's law. So
 changes are averaged over both numbers, by their restricted likelihood: `Laws`.
 """
@@ -40,11 +40,11 @@ DAYS_A_YEAR = 365.25
 _ALIKE = (0.0, 0.3, 0.55, 0.75, 0.87, 0.94)
 #: The standard deviation of a season, in those of the days' noise, each as likely beforehand.
 _SEASONS = (0.0, 0.5, 1.0, 2.0)
-#: A level changed suddenly if so many days before and after it say so, beyond this chance: of all
-#: days that it could have been.
+#: A sudden change has at least this many days on each side, and is named if one as large, on any
+#: day, would come by chance in fewer series than this share.
 MIN_DAYS_OF_LEVEL = 5
 _SUDDEN_BY_CHANCE = 0.003
-#: More sudden changes of one series are looked for by nobody.
+#: No more sudden changes of a series are looked for.
 _MOST_SUDDEN = 3
 #: Where a step may be in hundreds of days, about so many are looked at first.
 _LOOKED_AT = 100

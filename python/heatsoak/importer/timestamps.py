@@ -71,6 +71,8 @@ _PLAIN = re.compile(
     r"\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{1,6})?(Z?)"
 )
 
+#: A time server sets a clock back by at most this, this often, in a log of this many rows or more.
+_SET_BY_S, _SET_TIMES, _MIN_ROWS = 15.0, 2, 30
 #: This many words are read at once.
 _BLOCK = 1 << 14
 #: No time is a larger number: nanoseconds since the epoch are 10^18.
@@ -160,10 +162,6 @@ def _through_changes(seconds: Array, *, has_summer: bool) -> tuple[Array, str]:
         elif is_set[at]:
             said[f"its clock was set back by {usual - between[at]:.0f} s"] = None
     return taken, f"{'; '.join(said)}: taken as going on" if said else ""
-
-
-#: A time server sets a clock back by so much, so often in a log of so many rows.
-_SET_BY_S, _SET_TIMES, _MIN_ROWS = 15.0, 2, 30
 
 
 def _seconds(words: Sequence[str], day_first: bool) -> tuple[Array, NDArray[np.bool_], bool]:

@@ -28,7 +28,7 @@ _INTERPLAY_BY_CHANCE = 0.001
 
 
 @dataclass(frozen=True)
-class Spread:
+class RunSpread:
     """How far a drive's own runs are apart, as a standard deviation, and those of the others.
 
     Attributes:
@@ -56,7 +56,7 @@ class Compared:
     seen: Observations
     fit: Fit
     unlike: Mapping[str, float] = field(default_factory=dict)
-    varies: Mapping[str, Spread] = field(default_factory=dict)
+    varies: Mapping[str, RunSpread] = field(default_factory=dict)
 
     @property
     def aside(self) -> list[str]:

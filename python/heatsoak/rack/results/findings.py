@@ -18,7 +18,11 @@ class RackEffect(BaseModel):
 
 
 class PlaceEffect(BaseModel):
-    """What a place does, against the mean of all places of its label."""
+    """What a place does, against the mean of all places of its label.
+
+    Where places do not do the same to all models, there is one for each model and place,
+    ``990 PRO in 3``, against the mean of the model's.
+    """
 
     place: str
     effect: RackEffect

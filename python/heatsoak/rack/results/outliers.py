@@ -24,7 +24,7 @@ from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import (
     UNIT_WORDS,
     Compared,
-    Spread,
+    RunSpread,
     deviation,
     interval,
     number,
@@ -78,7 +78,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
         name: float((left + free * seen.resolution**2)[names == name].sum()) for name in drives
     }
     df = {name: float(free[names == name].sum()) for name in drives}
-    varies: dict[str, Spread] = {}
+    varies: dict[str, RunSpread] = {}
     for tried in range(len(drives) // _ONE_IN):
         rest = [name for name in drives if name not in varies]
         able = [name for name in rest if df[name] >= _MIN_RUN_DF]
@@ -99,7 +99,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
             math.sqrt(power[most] / float(special.chdtri(df[most], share)))
             for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         )
-        varies[most] = Spread(Effect(sd, low, high), others, probability)
+        varies[most] = RunSpread(Effect(sd, low, high), others, probability)
     return replace(one, fit=Fit(seen.without(varies)), varies=varies) if varies else one
 
 

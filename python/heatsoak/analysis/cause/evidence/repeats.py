@@ -41,7 +41,7 @@ def cooling(case: Case) -> Finding | None:
         ratio = max(later, 1 / later)
         if ratio >= MOVED and other.is_better in (None, later > 1):
             # at another temperature it is no governor's limit that was met later
-            if _is_as_hot(case, view) and (moved is None or ratio > moved[0]):
+            if is_as_hot(case, view) and (moved is None or ratio > moved[0]):
                 moved = (ratio, said)
         elif ratio <= SAME_ONSET_RATIO:
             stayed = said
@@ -52,8 +52,8 @@ def cooling(case: Case) -> Finding | None:
     return None
 
 
-def _is_as_hot(case: Case, view: StepView) -> bool:
-    """Whether two first falls, if there are two, began as hot, as far as is known."""
+def is_as_hot(case: Case, view: StepView) -> bool:
+    """Return whether two first falls, if there are two, began as hot, as far as is known."""
     here_c = moving_c(case.view, case.drop.onset_s)
     there_c = moving_c(view, view.drops[0].onset_s) if view.drops else None
     return here_c is None or there_c is None or abs(here_c - there_c) < COOLER_K

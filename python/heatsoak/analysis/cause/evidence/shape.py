@@ -3,9 +3,9 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed, moving_c
+from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
-from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH
+from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
 from heatsoak.analysis.view import StepView
 from heatsoak.units import MB, format_number
 
@@ -371,14 +371,8 @@ def repeats(case: Case) -> Finding | None:
         if time_apart <= SAME and bytes_apart >= OTHER:
             return Finding("repeats-in", "time", f"it repeats in time, not in bytes: {said}")
         if bytes_apart <= SAME and time_apart <= SAME:
-            there_c = moving_c(view, drops[0].onset_s)
-            here_c = moving_c(case.view, case.drop.onset_s)
-            if (
-                there_c is not None
-                and here_c is not None
-                and abs(there_c - here_c) >= 2 * temperature.HELD_WITHIN_K
-            ):
-                at = f"at {there_c:.0f} C, here at {here_c:.0f} C"
+            if not is_as_hot(case, view):
+                at = f"at {view.temp.at(drops[0].onset_s):.0f} C, here at {case.onset_c:.0f} C"
                 return Finding("repeats-in", "at-any-temperature", f"it repeats: {said}; {at}")
             return Finding("repeats-in", "both", f"it repeats: {said}")
         if bytes_apart >= OTHER and time_apart >= OTHER:
