@@ -1,6 +1,7 @@
 """How often the intervals of a comparison cover the truth, and how long a comparison takes.
 
-Coverage is of the mean of AR(1) noise sampled at 10 Hz, whose true mean is known; 95 % is right.
+Coverage is of the mean of AR(1) noise sampled at 10 Hz, whose true mean is known, and of the
+difference between groups of repeated runs, whose spread may differ; 95 % is right.
 """
 
 import time
@@ -10,6 +11,8 @@ import numpy as np
 import polars as pl
 from heatsoak.analysis.comparison import compare
 from heatsoak.analysis.comparison.bootstrap import RateNoise
+from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import InMemoryRecording, RecordingMeta
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 REPETITIONS = 400
+#: Draws of groups of runs, which take no time.
+GROUPS = 4000
 STEPS = ("sequential-read", "sequential-write", "random-read", "random-write")
 
 
@@ -42,6 +47,25 @@ def coverage(correlation: float, length_s: float, window_s: float) -> tuple[floa
         inside = series.values[t_s > length_s - window_s]
         naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
     return ours / REPETITIONS, naive / REPETITIONS
+
+
+def coverage_of_runs(runs: tuple[int, ...], spreads: tuple[float, ...]) -> float:
+    """Return the share of intervals that cover the difference of the first two groups.
+
+    `runs` are how many runs each group has, `spreads` by what share of the mean they vary.
+    """
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(GROUPS):
+        cell = {
+            str(group): [Measure(float(x)) for x in 2000 * np.exp(rng.normal(0, spread, count))]
+            for group, (count, spread) in enumerate(zip(runs, spreads, strict=True))
+        }
+        found = Spread({0: cell}, "ratio")
+        difference = found.difference(found.estimate("0", [0]), found.estimate("1", [0]))
+        assert difference.ci95 is not None
+        held += difference.ci95[0] <= 0 <= difference.ci95[1]
+    return held / GROUPS
 
 
 def recording(conditions: Conditions, seed: int) -> InMemoryRecording:
@@ -88,6 +112,17 @@ def main() -> None:
             f"{correlation:25}  {length_s:7.0f}  {window_s:12.0f}  {100 * ours:10.1f}  "
             f"{100 * naive:20.1f}"
         )
+    print("repeated runs of each group  they vary by, %  covered, %")
+    for runs, spreads in (
+        ((3, 3), (0.01, 0.01)),
+        ((3, 3), (0.01, 0.04)),
+        ((5, 2), (0.01, 0.04)),
+        ((3, 3, 3, 3), (0.02, 0.02, 0.01, 0.04)),
+        ((10, 10), (0.01, 0.08)),
+    ):
+        vary = ", ".join(f"{100 * one:g}" for one in spreads)
+        counts = ", ".join(map(str, runs))
+        print(f"{counts:>27}  {vary:>15}  {100 * coverage_of_runs(runs, spreads):10.1f}")
     recordings = [
         recording({"slot": slot, "gpus": gpus, "gpu_load": load}, 10 * number)
         for number, (slot, gpus, load) in enumerate(

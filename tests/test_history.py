@@ -450,6 +450,27 @@ def test_a_sudden_change_is_dated(tmp_path: Path) -> None:
     assert f"; suddenly, since {begins[0]}" in history(tmp_path / NAME, drive="S0").sentence
 
 
+def test_drives_that_were_swapped_are_hinted_at(tmp_path: Path) -> None:
+    is_late = np.arange(36) >= 18
+    to_slow, to_fast = np.where(is_late, 0.85, 1.0), np.where(is_late, 1.0, 0.85)
+    frames = [summaries("S0", noisy(0) * to_slow), summaries("S1", noisy(1) * to_fast)]
+    frames.append(summaries("S2", noisy(2)))
+    found = {one.drive: one for one in history(drives_of(tmp_path, frames)).series}
+    assert "S1" in found["S0"].text
+    assert found["S0"].text.endswith("changed the other way at that time: were they swapped?")
+    assert found["S0"].verdict == "slower"
+    assert "S0" in found["S1"].text
+    assert "swapped" not in found["S2"].text
+
+
+def test_drives_that_change_the_same_way_were_not_swapped(tmp_path: Path) -> None:
+    lost = np.where(np.arange(36) >= 18, 0.85, 1.0)
+    frames = [summaries(f"S{seed}", noisy(seed) * lost) for seed in range(4)]
+    found = history(drives_of(tmp_path, frames)).series
+    assert not [change for one in found for change in one.changes if change.opposite]
+    assert "swapped" not in " ".join(one.text for one in found)
+
+
 def test_ageing_and_firmware_are_no_sudden_changes(tmp_path: Path) -> None:
     aged = np.exp(np.linspace(0, np.log(0.85), 36))
     updated = np.repeat(["1B", "2B"], 18)

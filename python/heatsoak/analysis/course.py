@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from heatsoak.protocol import Conditions, LoadStep, Observed
+from heatsoak.protocol import Conditions, LoadStep, Observation, Observed, Protocol
 from heatsoak.recording import Recording, step_of_attempt
 from heatsoak.units import GB
 
@@ -41,6 +41,8 @@ class Course:
         drive: the target's identity, as the recording has it.
         purges_s: when each purge ended.
         begins_purged: whether the drive was empty when the recording started.
+        distrusted: the names of temperatures that are not used as evidence.
+        protocol: what was asked of it, or the kind of log; None if unknown.
     """
 
     drive: dict[str, Any]
@@ -49,6 +51,7 @@ class Course:
     purges_s: tuple[float, ...] = ()
     begins_purged: bool = False
     distrusted: frozenset[str] = field(default=frozenset())
+    protocol: Protocol | Observation | None = None
 
     @property
     def drive_gb(self) -> float | None:
@@ -150,6 +153,7 @@ def course_of(
         # each recording has a new simulated drive
         begins_purged=bool(meta.drive.get("simulated")),
         distrusted=distrusted,
+        protocol=meta.protocol,
     )
 
 

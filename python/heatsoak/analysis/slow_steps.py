@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import FULL, alike, like_runs
+from heatsoak.analysis.cause.case import FULL
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.definitions import (
     HELD_WITHIN_K,
@@ -18,6 +18,7 @@ from heatsoak.analysis.definitions import (
 )
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
 from heatsoak.units import format_number

@@ -6,7 +6,7 @@ from pathlib import Path
 from heatsoak.history.findings import History, TrendVerdict
 from heatsoak.history.queries import chosen_from
 from heatsoak.history.sentences import answer_of
-from heatsoak.history.verdicts import FittedSeries, judge_together
+from heatsoak.history.verdicts import FittedSeries, judge_together, with_opposites
 
 _ORDER: tuple[TrendVerdict, ...] = ("slower", "cannot-tell", "same", "faster", "too-few")
 
@@ -26,7 +26,7 @@ def history(
     chosen = chosen_from(index, drive, workload, since)
     fitted = [FittedSeries(one, part) for one, part in zip(chosen.about, chosen.days, strict=True)]
     judge_together(fitted)
-    series = [one.series(chosen.names) for one in fitted]
+    series = with_opposites([one.series(chosen.names) for one in fitted])
     series.sort(key=lambda one: (_ORDER.index(one.verdict), one.change.pct if one.change else 0.0))
     slower, sentence = answer_of(series)
     return History(

@@ -25,6 +25,9 @@ class HistoryChange(BaseModel):
         kind: what changed; ``sudden`` is the rate itself, for a reason that was not recorded.
         before, after: its names; of a sudden change, the last day before and the first day after.
         effect: what it did to the rate; None where that cannot be told from other changes.
+        opposite: another drive of the model that became as much faster as this one became slower,
+            or the other way round, at the same time: the two, or their labels, may have been
+            swapped.
     """
 
     date: datetime.date
@@ -32,6 +35,7 @@ class HistoryChange(BaseModel):
     before: str
     after: str
     effect: Interval | None
+    opposite: str | None = None
 
 
 class Series(BaseModel):

@@ -1,13 +1,12 @@
 """What is kept of a recording: a row for each judged step."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
+from heatsoak.analysis.likeness import load_key
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.protocol import REPETITIONS, Label, Observed
@@ -108,11 +107,12 @@ def _step(step: StepFindings, recording: Recording) -> dict[str, Any]:
     first = step.episodes[0] if step.episodes else None
     level = step.mean_mb_s if first is None else first.before_mb_s or first.before_iops
     name = step.step if step.round is None else step.step.removesuffix(f"/{step.round}")
+    meta = recording.meta
     return {
         "step": printable(name),
         "round": step.round,
         "workload": printable(step.workload),
-        "alike": _alike(step, name, recording),
+        "alike": load_key(meta.protocol, name, _listed(meta.conditions, "load")),
         "is_comparable": _is_comparable(step, recording),
         "duration_s": step.duration_s,
         "mean_mb_s": step.mean_mb_s,
@@ -124,19 +124,6 @@ def _step(step: StepFindings, recording: Recording) -> dict[str, Any]:
         "start_temp_c": step.start_temp_c,
         "max_temp_c": step.max_temp_c,
     }
-
-
-def _alike(step: StepFindings, name: str, recording: Recording) -> str:
-    """What is the same for the same step after the same steps, with the same labels of a load."""
-    protocol, labels = recording.meta.protocol, recording.meta.conditions
-    steps = [one.model_dump(mode="json") for one in protocol.steps]
-    if protocol.is_observed:
-        steps = [one for one in steps if one["name"] == step.step]
-    else:
-        place = next((i for i, one in enumerate(steps) if one.get("name") == name), len(steps))
-        steps = steps[: place + 1]
-    told = [protocol.name, protocol.scale, name, steps, _listed(labels, "load")]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _is_comparable(step: StepFindings, recording: Recording) -> bool:

@@ -2,7 +2,8 @@
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
 from heatsoak.history.findings import HistoryChange, Interval, Series, TrendVerdict
 from heatsoak.history.queries import Days, Hashes, Names
-from heatsoak.history.sentences import text_of
+from heatsoak.history.sentences import drive_text, text_of
 from heatsoak.history.trend import Change as LogChange
 from heatsoak.history.trend import Fit, Numbers
 
@@ -19,6 +20,10 @@ _DAY_S = 86400.0
 _LARGEST = math.log(1e9)
 #: The share of drives called slower or faster that may be so by chance: a fleet has many.
 _FALSE_SHARE = 0.05
+#: How well a sudden change is dated.
+_DATED = datetime.timedelta(days=7)
+#: What series have in common that two swapped drives of a model would exchange.
+_SAME_LOAD = ("model", "protocol", "step", "workload", "unit")
 
 
 class FittedSeries:
@@ -115,6 +120,46 @@ class FittedSeries:
             effect = _interval(self._fit.of_sudden(number))
             found.append(_change(days.day[at], "sudden", one, two, effect))
         return sorted(found, key=lambda change: change.date)
+
+
+def with_opposites(series: Sequence[Series]) -> list[Series]:
+    """Return the series with sudden changes that look as if two drives had been swapped."""
+    sudden = [(one, change) for one in series for change in one.changes if change.kind == "sudden"]
+    found: dict[int, str] = {}
+    for (one, here), (other, there) in combinations(sudden, 2):
+        if _is_opposite(one, here, other, there):
+            found[id(here)], found[id(there)] = drive_text(other), drive_text(one)
+    return [_with_opposites(one, found) if found else one for one in series]
+
+
+def _is_opposite(one: Series, here: HistoryChange, other: Series, there: HistoryChange) -> bool:
+    same = all(getattr(one, key) == getattr(other, key) for key in _SAME_LOAD)
+    if not same or one.drive == other.drive:
+        return False
+    if here.effect is None or there.effect is None:
+        return False
+    is_at_once = here.before <= str(there.date + _DATED) and there.before <= str(here.date + _DATED)
+    low, high = (_log(pct) for pct in (here.effect.low_pct, here.effect.high_pct))
+    back_low, back_high = (-_log(pct) for pct in (there.effect.high_pct, there.effect.low_pct))
+    is_shown = low * high > 0 and back_low * back_high > 0
+    return is_at_once and is_shown and low <= back_high and back_low <= high
+
+
+def _log(pct: float) -> float:
+    return math.log1p(max(pct, -99.999) / 100)
+
+
+def _with_opposites(one: Series, found: Mapping[int, str]) -> Series:
+    changes = [
+        change.model_copy(update={"opposite": found.get(id(change))}) for change in one.changes
+    ]
+    since = next(
+        (new for new, old in zip(changes, one.changes, strict=True) if old is one.since), one.since
+    )
+    text = one.text
+    if since is not None and since.opposite is not None:
+        text += f"; {since.opposite} changed the other way at that time: were they swapped?"
+    return one.model_copy(update={"changes": changes, "since": since, "text": text})
 
 
 def _numbered(values: Hashes) -> Numbers:

@@ -8,6 +8,7 @@ import numpy as np
 
 from heatsoak.analysis.definitions import MIN_RISE_K
 from heatsoak.analysis.falls import Drop
+from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 
 #: A start this close to the level before counts as full speed.
@@ -16,8 +17,6 @@ FULL = 0.9
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
 AROUND_S = 180.0
-#: After a rest of so long, a longer one makes no difference.
-_LONG_REST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -138,46 +137,8 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
     )
 
 
-def alike(one: object, other: object) -> bool:
-    """Return whether two steps have the same load, as far as known."""
-    keys = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "reads", "writes")
-    return all(getattr(one, key, None) == getattr(other, key, None) for key in keys)
-
-
-def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
-    """Return the steps of other recordings of a drive that may be held against one of this.
-
-    They have the same load, after as much had been written and as long ago: a cache stays full
-    however cool the drive is. A recording with a step of the same name answers with that one,
-    however long the drive was left to cool before.
-    """
-    same = [one for one in siblings if alike(one.step, view.step) and _as_written(one, view)]
-    named = {id(one.course) for one in same if one.step.name == view.step.name}
-    return [
-        one
-        for one in same
-        if (
-            one.step.name == view.step.name
-            if id(one.course) in named
-            else _is_as_long_ago(one, view)
-        )
-    ]
-
-
 def moving_c(view: StepView, at_s: float) -> float | None:
     """Return a step's temperature at a time; None without one, or if it stands still throughout."""
     values = view.temp.values
     is_still = len(values) == 0 or float(np.ptp(values)) < MIN_RISE_K
     return None if is_still else view.temp.at(at_s)
-
-
-def _as_written(one: StepView, other: StepView) -> bool:
-    """Whether as much had been written before both, if they write."""
-    here_gb, there_gb = one.written_before_gb, other.written_before_gb
-    return not one.step.writes or abs(here_gb - there_gb) <= 0.1 * max(here_gb, there_gb) + 1
-
-
-def _is_as_long_ago(one: StepView, other: StepView) -> bool:
-    """Whether it is as long ago that something was written."""
-    shorter_s, longer_s = sorted(view.course.since_written_s(view.start_s) for view in (one, other))
-    return shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1

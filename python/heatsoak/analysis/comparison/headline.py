@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.likeness import TOLERANCE_K
 from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Direction
+from heatsoak.analysis.comparison.pairing import TOLERANCE_K
 from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
 from heatsoak.analysis.findings import Throttles

@@ -3,14 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.likeness import cut_short, differences
+import polars as pl
+
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, PROTOCOL, GroupedRun
-from heatsoak.protocol import Label, ScoreRule
+from heatsoak.analysis.comparison.runs import (
+    DRIVE,
+    ENCLOSURE,
+    FILE,
+    MODEL,
+    PROTOCOL,
+    GroupedRun,
+)
+from heatsoak.analysis.likeness import differences
+from heatsoak.protocol import Label, ScoreRule, kind_of_condition
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
 #: elsewhere.
 _GOES_ALONG = (ENCLOSURE, PROTOCOL)
+#: Start temperatures this close are alike.
+TOLERANCE_K = 5.0
+#: A drive is at rest if it cooled by at most this much in this time.
+_REST_K, _REST_S = 1.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -199,7 +212,7 @@ def find_sections(
         for name in names:
             protocol = str(stratum.conditions.get(PROTOCOL) or reference_runs[0].protocol)
             whole = [run for run in reference_runs if name in run.views]
-            reference = next((run for run in whole if cut_short(run, name) is None), whole[0])
+            reference = next((run for run in whole if _cut_short(run, name) is None), whole[0])
             section = sections.setdefault(
                 (protocol if by != PROTOCOL else "", stratum.model, name),
                 ComparisonSection(
@@ -233,16 +246,85 @@ def find_sections(
 
 
 def _against(reference: GroupedRun, run: GroupedRun, name: str, by: str) -> list[str]:
+    """How a run of a step differs from that of the baseline, apart from what is compared."""
     if name not in run.views:
         return ["the second does not have this step"]
     texts = []
     for each, place in ((reference, "first"), (run, "second")):
-        why = cut_short(each, name)
+        why = _cut_short(each, name)
         if why is not None and (each is run or run is not reference):
             texts.append(f"{why} (the {place})")
     if run is reference:
         return texts[:1]
-    return texts + differences(reference, run, name, by)
+    texts += differences(
+        reference.views[name],
+        run.views[name],
+        is_other_drive=by in (DRIVE, MODEL),
+        is_other_protocol=by == PROTOCOL,
+    )
+    warm = _warm_start(reference, run, name, by)
+    return [*texts, *([warm] if warm else [])]
+
+
+def _cut_short(run: GroupedRun, step: str) -> str | None:
+    """Return why the step of a run is incomplete; None if it is complete."""
+    meta = run.recording.meta
+    if meta.status == "finished":
+        return None
+    last = list(run.views)[-1]
+    ended = any(e.kind == "step-end" and e.step == step for e in run.recording.events)
+    if step != last or ended:
+        return None
+    if run.recording.was_cut:
+        return f"'{step}' was cut short, or is still running"
+    return f"the run was {meta.status} in '{step}'{f': {meta.reason}' if meta.reason else ''}"
+
+
+def _warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str | None:
+    """Return how the start temperatures differ; None if they do not, or if that is to be
+    expected."""
+    starts = [r.views[step].temp.at(0.0) for r in (run, other)]
+    if starts[0] is None or starts[1] is None or abs(starts[0] - starts[1]) <= TOLERANCE_K:
+        return None
+    warm, said = (run, "first") if starts[0] > starts[1] else (other, "second")
+    rest = _rests(warm, step)
+    if rest is None:
+        is_same_place = run.group == other.group
+        is_cooling = by in (DRIVE, MODEL, FILE) or kind_of_condition(by) == "cooling"
+        if is_cooling and not is_same_place:
+            return None
+    elif rest:
+        return None
+    how = "" if rest is None else f", with the {said} still cooling"
+    return f"it started at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
+
+
+def _rests(run: GroupedRun, step: str) -> bool | None:
+    """Whether a drive had cooled to rest when the step started; None if that is unknown.
+
+    A step right after another starts as warm as that one left the drive, which may be an effect of
+    what is compared, so it counts as rest.
+    """
+    protocol = run.recording.meta.protocol
+    if not protocol.is_observed:
+        index = next(i for i, each in enumerate(protocol.steps) if each.name == step)
+        if index > 0 and protocol.steps[index - 1].loads:
+            return True
+    view = run.views[step]
+    columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]
+    if not columns:
+        return None
+    samples = run.recording.samples(["t_s", "step", columns[0]])
+    first_s = samples.filter(pl.col("step") == view.step.name)["t_s"].min()
+    assert isinstance(first_s, float)
+    before = samples.filter(
+        (pl.col("t_s") >= first_s - _REST_S)
+        & (pl.col("t_s") < first_s)
+        & pl.col(columns[0]).is_finite()
+    )[columns[0]]
+    if before.len() < 2:
+        return None
+    return float(before[0]) - float(before[-1]) <= _REST_K
 
 
 def _name_missing(

@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 
-from heatsoak.analysis.comparison.likeness import LENGTH_TOLERANCE
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import (
     METRICS,
@@ -22,6 +21,7 @@ from heatsoak.analysis.comparison.model import (
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
 from heatsoak.analysis.definitions import MIN_DROP, SAME_ONSET_RATIO
+from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.protocol import Label
 from heatsoak.units import format_number
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, like_runs, moving_c
+from heatsoak.analysis.cause.case import Case, Finding, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
+from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 
 #: Onsets that differ by more than this factor have moved.

@@ -3,9 +3,10 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, alike, is_at_full_speed
+from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
+from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 from heatsoak.units import MB, format_number
 

@@ -1,0 +1,229 @@
+"""Whether two runs of a step may be held against each other: the same load, after the same.
+
+The judge, comparisons, racks and histories ask here. What was done before a step is told by the
+protocols, if both have one: the same steps. Otherwise the drive itself tells: as much was written,
+since a cache stays full however cool the drive is.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from heatsoak.analysis.course import StepLoad
+from heatsoak.analysis.view import StepView
+from heatsoak.protocol import Observation, Protocol
+from heatsoak.units import GB, Size, format_block, format_bytes, format_number
+
+#: Lengths of steps, and sizes of their spans, may differ by this share.
+LENGTH_TOLERANCE = 0.03
+#: Written bytes may differ by this share, and by so much.
+_WRITTEN_SHARE, _WRITTEN_GB = 0.1, 1.0
+#: After a rest of so long, a longer one makes no difference.
+_LONG_REST_S = 300.0
+
+#: The keys that define a load. Where a log lacks one of the first, it is not known.
+_WORKLOAD: tuple[str, ...] = ("rw", "rwmixread", "bs", "iodepth", "numjobs")
+_MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
+_REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
+_DIRECTIONS = ("reads", "writes")
+
+
+def alike(one: object, other: object) -> bool:
+    """Return whether two steps have the same load, as far as known; their lengths may differ."""
+    keys = (*_WORKLOAD, *_MORE, *_REPLAY, *_DIRECTIONS)
+    return all((getattr(one, key, 0) or 0) == (getattr(other, key, 0) or 0) for key in keys)
+
+
+def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
+    """Return the steps of other recordings of a drive that may be held against one of this.
+
+    They have the same load, after as much had been written and as long ago. A recording with a step
+    of the same name answers with that one, however long the drive was left to cool before.
+    """
+    same = [one for one in siblings if alike(one.step, view.step) and _as_written(one, view)]
+    named = {id(one.course) for one in same if one.step.name == view.step.name}
+    return [
+        one
+        for one in same
+        if (
+            one.step.name == view.step.name
+            if id(one.course) in named
+            else _is_as_long_ago(one, view)
+        )
+    ]
+
+
+def load_key(protocol: Protocol | Observation, step: str, labels: str) -> str:
+    """Return what is the same for the same step after the same steps, with the same load.
+
+    `labels` are those of a load. In a log, each step stands for itself.
+    """
+    steps = [one.model_dump(mode="json") for one in protocol.steps]
+    if protocol.is_observed:
+        steps = [one for one in steps if one["name"] == step]
+    else:
+        place = next((i for i, one in enumerate(steps) if one.get("name") == step), len(steps))
+        steps = steps[: place + 1]
+    told = [protocol.name, protocol.scale, step, steps, labels]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def differences(
+    one: StepView, other: StepView, *, is_other_drive: bool = False, is_other_protocol: bool = False
+) -> Iterator[str]:
+    """Yield how the load of one step, and what was done before, differs from that of another.
+
+    Between drives, shares of a drive's size may be other sizes; between protocols, other steps may
+    have come before.
+    """
+    yield from _origin(one, other)
+    yield from _workload(one, other, is_other_drive)
+    yield from _length(one, other)
+    if not is_other_protocol:
+        yield from _before(one, other)
+
+
+def _origin(one: StepView, other: StepView) -> Iterator[str]:
+    origins = ["imported" if v.step.is_observed else "recorded here" for v in (one, other)]
+    if origins[0] != origins[1]:
+        yield f"one was {origins[0]} and one {origins[1]}"
+    scales = [v.course.protocol.scale for v in (one, other) if v.course.protocol]
+    if len(set(scales)) > 1:
+        yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
+
+
+def _workload(one: StepView, other: StepView, is_other_drive: bool) -> Iterator[str]:
+    ours, theirs = one.step, other.step
+    if ours.is_replay != theirs.is_replay:
+        yield f"it is {ours.mention()} and {theirs.mention()}"
+        return
+    # an unset key means the default, but a log may simply not have it
+    says_all = not (ours.is_observed or theirs.is_observed)
+    keys = _WORKLOAD
+    if says_all:
+        keys = (*_REPLAY, *_WORKLOAD) if ours.is_replay else (*_WORKLOAD, *_MORE)
+    for key in keys:
+        yield from _unequal(key, getattr(ours, key, None), getattr(theirs, key, None), says_all)
+    if says_all and not ours.is_replay:
+        for key in ("span", "offset", "io_size"):
+            yield from _sizes(one, other, key, is_other_drive)
+
+
+def _unequal(key: str, one: Any, two: Any, says_all: bool) -> Iterator[str]:
+    if one == two or (not says_all and (one is None or two is None)):
+        return
+    said = [format_block(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
+    if said[0] == said[1]:
+        yield f"{key} differs"
+    else:
+        yield f"{key} is {said[0]} and {said[1]}"
+
+
+def _plain(value: Any) -> str:
+    if value is None or value in ((), {}):
+        return "not set"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={text}" for key, text in value.items())
+    return f"{len(value)} more workloads" if isinstance(value, tuple) else str(value)
+
+
+def _sizes(one: StepView, other: StepView, key: str, is_other_drive: bool) -> Iterator[str]:
+    ours: Size | None = getattr(one.step, key)
+    theirs: Size | None = getattr(other.step, key)
+    if ours is None or theirs is None:
+        yield from _unequal(key, ours, theirs, True)
+        return
+    if str(ours) == str(theirs) and is_other_drive:
+        return
+    wholes = [view.course.drive.get("size_bytes") for view in (one, other)]
+    known = [whole for whole in wholes if isinstance(whole, int) and whole > 0]
+    if len(known) < 2:
+        yield from _unequal(key, str(ours), str(theirs), True)
+        return
+    in_bytes = ours.of(known[0]), theirs.of(known[1])
+    if abs(in_bytes[0] - in_bytes[1]) > LENGTH_TOLERANCE * max(in_bytes):
+        yield f"{key} is {_sized(ours, known[0])} and {_sized(theirs, known[1])}"
+
+
+def _sized(size: Size, whole_bytes: int) -> str:
+    if size.percent is None:
+        return format_bytes(size.of(whole_bytes))
+    return f"{size} of {format_bytes(whole_bytes)}"
+
+
+def _length(one: StepView, other: StepView) -> Iterator[str]:
+    if one.step.is_replay:
+        # it ends with its trace: its duration is a result
+        return
+    lengths = one.duration_s, other.duration_s
+    if not (one.step.is_observed or other.step.is_observed or other.step.is_replay):
+        planned = one.step.runtime_s, other.step.runtime_s
+        if planned == (None, None):
+            # it ends with its bytes: its duration is a result
+            return
+        if planned[0] is None or planned[1] is None:
+            yield "one has a runtime and the other has none"
+            return
+        if planned[0] != planned[1]:
+            lengths = planned[0], planned[1]
+    if not _is_as_long(*lengths):
+        yield f"it took {format_number(lengths[0], 4)} s and {format_number(lengths[1], 4)} s"
+
+
+def _is_as_long(one_s: float, other_s: float) -> bool:
+    return abs(one_s - other_s) <= LENGTH_TOLERANCE * max(one_s, other_s)
+
+
+def _before(one: StepView, other: StepView) -> Iterator[str]:
+    """How what was done before two steps differs."""
+    if one.step.is_observed or other.step.is_observed:
+        if not (_has_like_loads_before(one, other) or _as_written(one, other)):
+            amounts = [format_bytes(GB * v.written_before_gb) for v in (one, other)]
+            yield f"{amounts[0]} and {amounts[1]} had been written before it"
+        return
+    steps = [_steps_before(view) for view in (one, other)]
+    if steps[0] == steps[1]:
+        return
+    for kind, verb in (("purge", "purged"), ("precondition", "preconditioned")):
+        has = [any(step.kind == kind for step in before) for before in steps]
+        if has[0] != has[1]:
+            yield f"only the {('first', 'second')[has.index(True)]} was {verb} beforehand"
+            return
+    for ours, theirs in zip(*steps, strict=False):
+        if ours != theirs:
+            yield f"{ours.mention()} and {theirs.mention()} came before it"
+            return
+    yield f"{len(steps[0])} and {len(steps[1])} steps came before it"
+
+
+def _steps_before(view: StepView) -> Sequence[Any]:
+    steps = view.course.protocol.steps if view.course.protocol else ()
+    index = next((i for i, step in enumerate(steps) if step.name == view.step.name), 0)
+    return steps[:index]
+
+
+def _has_like_loads_before(one: StepView, other: StepView) -> bool:
+    """Whether logs show the same loads before two steps, whatever these wrote in their time."""
+    ours, theirs = (_loads_before(view) for view in (one, other))
+    return len(ours) == len(theirs) and all(
+        alike(a.step, b.step) and _is_as_long(a.end_s - a.start_s, b.end_s - b.start_s)
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def _loads_before(view: StepView) -> list[StepLoad]:
+    return [load for load in view.course.loads if load.start_s < view.start_s - 1e-6]
+
+
+def _as_written(one: StepView, other: StepView) -> bool:
+    """Whether as much had been written before both, if they write."""
+    here_gb, there_gb = one.written_before_gb, other.written_before_gb
+    most_gb = _WRITTEN_SHARE * max(here_gb, there_gb) + _WRITTEN_GB
+    return not one.step.writes or abs(here_gb - there_gb) <= most_gb
+
+
+def _is_as_long_ago(one: StepView, other: StepView) -> bool:
+    """Whether it is as long ago that something was written."""
+    shorter_s, longer_s = sorted(view.course.since_written_s(view.start_s) for view in (one, other))
+    return shorter_s >= _LONG_REST_S or longer_s <= 2 * shorter_s + 1

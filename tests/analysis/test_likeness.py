@@ -1,0 +1,57 @@
+"""Which steps may be held against each other, through what compares them."""
+
+from typing import Any
+
+import pytest
+from compared import READ, run, steady
+from heatsoak.analysis import analyze
+from heatsoak.analysis.comparison import compare
+from heatsoak.recording import InMemoryRecording
+
+
+def with_heatsinks(first: Any, second: Any, **more: Any) -> list[InMemoryRecording]:
+    """Two recordings of a drive, bare and with a heatsink, with what is given of each."""
+    return [
+        run({"heatsink": heatsink}, **{"seed": seed, **more, **given})
+        for seed, (heatsink, given) in enumerate((("none", first), ("big", second)))
+    ]
+
+
+def limited(limit: str | None, temp_c: float) -> dict[str, Any]:
+    """A read that a protocol limits, or not; the drive does what it is asked."""
+    rate = 1000.0 if limit is None else 200.0
+    steps = [{**READ, **({"rate": limit} if limit else {})}]
+    return {"rates": steady(rate), "steps": steps, "temp_c": temp_c}
+
+
+def test_a_load_that_was_limited_is_not_the_same_load() -> None:
+    recordings = with_heatsinks(limited("200m", temp_c=60.0), limited(None, temp_c=40.0))
+    for findings in analyze(recordings).recordings:
+        assert findings.answer.throttles != "yes"
+        assert "times as fast" not in findings.answer.sentence
+
+
+def logged(mb_s: float, length_s: float) -> dict[str, Any]:
+    """A log of a write after another load."""
+    rates = {"before": steady(mb_s)[: int(10 * length_s)], "write": steady(900)}
+    return {"rates": rates, "more": {"write_bw_mb_s": mb_s}}
+
+
+@pytest.mark.parametrize(
+    ("mb_s", "length_s", "is_like"),
+    [
+        (2000, 300, True),
+        (1200, 300, True),  # the same load for as long
+        (4000, 150, True),  # as much written
+        (2000, 150, False),
+    ],
+)
+def test_logs_are_compared_after_the_same_loads_or_as_much_written(
+    mb_s: float, length_s: float, is_like: bool
+) -> None:
+    recordings = with_heatsinks(logged(2000, 300), logged(mb_s, length_s), imported=True)
+    found = compare(recordings, "heatsink", anyway=True)
+    said = [line for line in found.caveats if "had been written before it in 'write'" in line]
+    assert bool(said) != is_like
+    if not is_like:
+        assert "600 GB and 300 GB had been written" in said[0]
