@@ -14,7 +14,7 @@ from heatsoak.analysis.comparison.bootstrap import RateNoise
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
-from heatsoak.protocol import Conditions, Protocol
+from heatsoak.protocol import Conditions, Label, Protocol
 from heatsoak.recording import InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray
 from scipy.signal import lfilter
@@ -57,7 +57,7 @@ def coverage_of_runs(runs: tuple[int, ...], spreads: tuple[float, ...]) -> float
     rng = np.random.default_rng(7)
     held = 0
     for _ in range(GROUPS):
-        cell = {
+        cell: dict[Label, list[Measure]] = {
             str(group): [Measure(float(x)) for x in 2000 * np.exp(rng.normal(0, spread, count))]
             for group, (count, spread) in enumerate(zip(runs, spreads, strict=True))
         }

@@ -138,6 +138,17 @@ def test_of_three_groups_and_more_the_range_is_said(
     assert {each.summary for each in comparison.rows} == {said}
 
 
+def test_of_three_groups_the_one_that_heat_slows_is_named() -> None:
+    hot = run({"heatsink": "none"}, falling(60, 0.5), seed=1)
+    cool = [
+        run({"heatsink": sink}, steady(2000), seed=seed, temp_c=20.0)
+        for seed, sink in enumerate(("fins", "tower"), 2)
+    ]
+    summary = found(hot, *cool).summary
+    assert summary.text.endswith("; heat slows the drive without heatsink.")
+    assert summary.tone == "mixed"
+
+
 def test_of_two_groups_the_headline_is_the_summary() -> None:
     comparison = heatsinks({"none": 0, "A": 38})
     assert comparison.summary.text == comparison.headlines[0].text

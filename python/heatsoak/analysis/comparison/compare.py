@@ -178,8 +178,9 @@ def compare(
         for section in everything
         for row in section_rows(section, strata, groups)
     ]
-    told = headlines(by, groups, rows, _throttling(everything, recordings, findings))
-    summary = summarize(by, groups, rows, told)
+    throttling = _throttling(everything, recordings, findings)
+    told = headlines(by, groups, rows, throttling)
+    summary = summarize(by, groups, rows, told, throttling)
     texts = {one.group: " ".join([one.text, *one.details]) for one in told}
     return Comparison(
         by=by,

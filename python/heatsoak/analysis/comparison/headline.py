@@ -66,10 +66,10 @@ def _headline(
     _falls(steps, told, is_said=cured)
     _warmth(steps, told)
     # what a thing changes is said of the thing; other conditions are told apart
-    where = _where(by, group)
+    whose = where(by, group)
     if str(baseline).casefold() != "none":
-        where += f" rather than {_name(by, baseline)}"
-    text = "; ".join([f"{where}: {', '.join(told.clauses)}", *told.falls])
+        whose += f" rather than {_name(by, baseline)}"
+    text = "; ".join([f"{whose}: {', '.join(told.clauses)}", *told.falls])
     tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
     return ComparisonHeadline.model_validate(
         {
@@ -117,14 +117,15 @@ def _score_rows(scores: Steps) -> list[ComparisonRow]:
     return [row for each in scores.values() for row in each.values() if row.title == "score"]
 
 
-def _where(by: str, group: Label) -> str:
+def where(by: str, group: Label) -> str:
+    """Return a group in words: what it is, or in what conditions: ``with heatsink fins``."""
     if by in KEYS:
         return said(group)
     return phrase({by: group}, [by])
 
 
 def _name(by: str, group: Label) -> str:
-    return _where(by, group).removeprefix("in ")
+    return where(by, group).removeprefix("in ")
 
 
 def change_of(row: ComparisonRow) -> float | None:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.comparison.headline import SAME_POINTS, change_of, digits, main_rows
+from heatsoak.analysis.comparison.headline import SAME_POINTS, change_of, digits, main_rows, where
 from heatsoak.analysis.comparison.model import (
     ComparisonHeadline,
     ComparisonRow,
     ComparisonSummary,
     Tone,
 )
+from heatsoak.analysis.comparison.runs import KEYS
+from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
 from heatsoak.protocol.phrases import listed, plain, short
 
@@ -46,11 +48,12 @@ def summarize(
     groups: Sequence[Label],
     rows: Sequence[ComparisonRow],
     headlines: Sequence[ComparisonHeadline],
+    throttling: Mapping[Label, Throttles],
 ) -> ComparisonSummary:
     """Return what the comparison shows in one sentence.
 
-    Of two groups that is the headline; of more, the range of the groups' rates, or scores. The
-    baseline comes first in `groups`.
+    Of two groups that is the headline; of more, the range of the groups' rates, or scores, and
+    which of them `throttling` says heat slows. The baseline comes first in `groups`.
     """
     if len(headlines) == 1:
         return ComparisonSummary(text=headlines[0].text, tone=headlines[0].tone)
@@ -60,10 +63,17 @@ def summarize(
     better = any(gain.pct > 0 for gain in gains.values())
     worse = any(gain.pct < 0 for gain in gains.values())
     counted = _counted(by, groups)
+    slowed = [group for group in groups if throttling.get(group) == "yes"]
+    open_ones = [group for group in groups if throttling.get(group) == "cannot-tell"]
+    heat = [f"heat slows {_slowed(by, slowed)}"] if slowed else []
+    heat += [f"whether it slows {_slowed(by, open_ones)} is open"] if slowed and open_ones else []
     if not better and not worse:
-        return ComparisonSummary(text=f"Between {counted} no difference is shown.", tone="alike")
-    text = f"Of {counted}, {'; '.join(_clauses(by, baseline, gains, main))}."
-    tone: Tone = "mixed" if better and worse else "better" if better else "worse"
+        text = f"Between {'; '.join([f'{counted} no difference is shown', *heat])}."
+        return ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
+    text = f"Of {counted}, {'; '.join([*_clauses(by, baseline, gains, main), *heat])}."
+    tone: Tone = "better" if better else "worse"
+    if (better and worse) or slowed:
+        tone = "mixed"
     return ComparisonSummary(text=text, tone=tone)
 
 
@@ -84,9 +94,9 @@ def _clauses(
     main: Mapping[Label, Sequence[ComparisonRow]],
 ) -> list[str]:
     words = _SCORES if any(row.definition for rows in main.values() for row in rows) else _RATES
-    where = _name(by, baseline)
+    than = _name(by, baseline)
     if any(len(rows) > 1 for rows in main.values()):
-        where += " on average"
+        than += " on average"
     better = {group: gain for group, gain in gains.items() if gain.pct > 0}
     worse = {group: gain for group, gain in gains.items() if gain.pct < 0}
     alike = [group for group, gain in gains.items() if gain.pct == 0]
@@ -97,12 +107,12 @@ def _clauses(
     clauses = []
     if first:
         share = _share([gains[group] for group in first], words.above)
-        clauses.append(f"{_are(by, first)} {words.best}, {share} {where}")
+        clauses.append(f"{_are(by, first)} {words.best}, {share} {than}")
     else:
         clauses.append(f"{_are(by, [baseline, *alike])} {words.best}")
     if last:
         share = _share([gains[group] for group in last], words.below)
-        clauses.append(f"{_are(by, last)} {words.worst}, {share} {where}")
+        clauses.append(f"{_are(by, last)} {words.worst}, {share} {than}")
     between = [group for group in (*better, *worse) if group not in (*first, *last)]
     if between:
         clauses.append(f"{_named(by, between)} {'lie' if between[1:] else 'lies'} between")
@@ -136,6 +146,13 @@ def _named(by: str, groups: Sequence[Label]) -> str:
     if len(names) > _MAX_NAMES:
         names = [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} more"]
     return listed(names)
+
+
+def _slowed(by: str, groups: Sequence[Label]) -> str:
+    """What heat slows: drives of these names, or the drive in these conditions."""
+    if by in KEYS:
+        return _named(by, groups)
+    return f"the drive {listed([where(by, group) for group in groups])}"
 
 
 def _are(by: str, groups: Sequence[Label]) -> str:
