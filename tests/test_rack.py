@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -153,6 +154,138 @@ def test_however_often_a_test_is_started_it_runs_once(
     late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
     assert late.returncode == 0
     assert drive.starts == 1
+
+
+#: As systemd-run: refuses the name of a unit that lives, and returns before its process loads.
+SYSTEMD_RUN = """#!/bin/sh
+for word; do
+    shift
+    case "$word" in
+        --unit=*) unit={units}/${{word#--unit=}} ;;
+        --*) ;;
+        *) set -- "$word" "$@"; break ;;
+    esac
+done
+echo asked >> {units}/asked
+if [ -e "$unit" ] && kill -0 "$(cat "$unit")"; then echo "Unit was already loaded"; exit 1; fi
+setsid sh -c 'echo $$ > "$0"; sleep {late_s}; exec "$@"' "$unit" "$@" &
+while [ ! -s "$unit" ]; do sleep 0.01; done
+"""
+
+
+def late_processes(directory: Path, monkeypatch: pytest.MonkeyPatch, late_s: float) -> Path:
+    """Start tests of this process as systemd would, on a host that is slow to start Python.
+
+    Returns the file with a line for each time that a unit was asked for.
+    """
+    units, programs = directory / "units", directory / "programs"
+    for place in (units, programs):
+        place.mkdir()
+    run = programs / "systemd-run"
+    run.write_text(SYSTEMD_RUN.format(units=units, late_s=late_s))
+    run.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    monkeypatch.setattr(host, "_SYSTEMD", units)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("HEATSOAK_RACK", str(directory / "home"))
+    return units / "asked"
+
+
+def test_a_test_whose_process_is_slow_to_come_is_waited_for(
+    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = late_processes(tmp_path, monkeypatch, late_s=3)
+    (tmp_path / "once.toml").write_text(FILL_ONCE)
+    test = RackTest(
+        run="r",
+        name="t",
+        on=drives[0].uri,
+        erase_id=drives[0].erase_id,
+        protocol=load(str(tmp_path / "once.toml")),
+        waits=False,
+    )
+    seen = set()
+
+    def has_ended() -> bool:
+        seen.add(host.start(test, 1).state)
+        return host.statuses("r", {"t": 1})["t"].has_ended
+
+    assert until(has_ended)
+    assert seen <= {"starting", "running", "finished"}
+    assert host.start(test, 1).state == "finished"
+    assert asked.read_text() == "asked\n"
+    assert drives[0].starts == 1
+
+
+def test_a_test_that_cannot_be_started_never_begins_later(
+    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late_processes(tmp_path, monkeypatch, late_s=0)
+    (tmp_path / "programs" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "once.toml").write_text(FILL_ONCE)
+    test = RackTest(
+        run="r",
+        name="t",
+        on=drives[0].uri,
+        erase_id=drives[0].erase_id,
+        protocol=load(str(tmp_path / "once.toml")),
+        waits=False,
+    )
+    status = host.start(test, 1)
+    assert status.state == "failed"
+    assert status.why is not None
+    assert "heatsoak-r-t-1: cannot be started, see" in status.why
+    late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
+    assert late.returncode == 0
+    assert drives[0].starts == 0
+    assert host.start(test, 1) == status
+
+
+def test_a_second_command_into_the_same_directory_says_that_one_follows_the_run(
+    rack: RackOfHosts, tmp_path: Path
+) -> None:
+    with counting_drive(tmp_path / "drive", 2, 256) as drive:
+        listed = rack.list_drives({"b1": [drive]})
+        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+        with started_run(rack, *words) as first:
+            assert until((tmp_path / "out" / "rack.lock").exists)
+            for _ in range(3):
+                second = rack.here("run", *words)
+                assert second.returncode == 2
+                assert "another command follows this run" in second.stderr
+                assert len(second.stderr.splitlines()) == 1
+            wait_for_a_test(rack, first)
+            set_rate(drive.rate, 100)
+            _, errors = first.communicate(timeout=200)
+        assert first.returncode == 0, errors
+        assert rack.here("run", *words).returncode == 0
+        assert drive.starts == 1
+
+
+def test_a_host_that_is_stopped_is_named_and_holds_nobody_up(
+    drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    with rack_of_hosts(tmp_path, ("b1", "b2")) as rack:
+        (tmp_path / "once.toml").write_text(FILL_ONCE)
+        stopped = rack.hosts[1].worker.process
+        with counting_drive(tmp_path / "slow", 2, 256) as slow:
+            listed = rack.list_drives({"b1": [drives[0]], "b2": [slow]})
+            with started_run(rack, "once.toml", "--drives", listed, "-o", "out") as following:
+                assert until(rack.hosts[1].under_way)
+                stopped.send_signal(signal.SIGSTOP)
+                try:
+                    set_rate(slow.rate, 100)
+                    alone = rack.run("drives", "--format", "json")
+                    assert until(lambda: states(rack, tmp_path / "out")[0] == "finished")
+                finally:
+                    stopped.send_signal(signal.SIGCONT)
+                _, errors = following.communicate(timeout=400)
+            assert following.returncode == 0, errors
+            assert states(rack, tmp_path / "out") == ["finished"] * 2
+            assert slow.starts == 1
+    assert alone.returncode == 3
+    assert "host b2: no answer" in alone.stderr
+    assert {row["host"] for row in json.loads(alone.stdout)} <= {"b1"}
 
 
 @pytest.mark.long

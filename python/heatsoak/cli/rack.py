@@ -25,7 +25,7 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
+from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.host import HostDrive
@@ -36,6 +36,7 @@ from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
     drives_of_hosts,
+    no_answer_from,
     previews,
     run_rack,
     stop_rack,
@@ -80,19 +81,22 @@ def drives_command(
     """List the drives of all hosts, and whether writing to them is safe."""
     if output is not None:
         check_free([output], force=force)
-    hosts, drives = drives_of_hosts(scheduler)
+    found = drives_of_hosts(scheduler)
     if output is not None:
-        write_output(output, as_toml(hosts, drives))
+        write_output(output, as_toml(found.hosts, found.drives))
         announce(f"{output}: take out what must not be erased, and label the others")
     rows = [
-        HostDrive(host=hosts[id_].name, **row.model_dump()).model_dump(mode="json")
-        for id_, found in drives.items()
-        for row in found
+        HostDrive(host=found.hosts[id_].name, **row.model_dump()).model_dump(mode="json")
+        for id_, drives in found.drives.items()
+        for row in drives
     ]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
         print_drives(rows, console())
+    if found.silent:
+        announce(f"{no_answer_from(found.silent)}, so that its drives are missing here")
+        return ToolError.exit_code
     return 0
 
 

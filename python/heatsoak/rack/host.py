@@ -24,7 +24,7 @@ import heatsoak
 from heatsoak import system
 from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.rack.kept import Kept, RackTest, Status, directory_of, home, write
+from heatsoak.rack.kept import Asked, Ended, Kept, RackTest, Status, directory_of, home, write
 from heatsoak.rack.perform import Go, planned
 from heatsoak.recording import Recording, SensorMeta
 from heatsoak.recording.meta import JOURNAL
@@ -35,6 +35,8 @@ from heatsoak.tools import find_tool
 #: There where systemd is the first process.
 _SYSTEMD = Path("/run/systemd/system")
 _BLOCK = 1 << 20
+#: A test's process that did not come is asked for so often.
+_MOST_STARTS = 3
 #: Of a journal, where each column's newest value is.
 _NEWEST_BYTES = 1 << 16
 
@@ -109,11 +111,20 @@ def start(test: RackTest, attempt: int) -> Status:
     """Start a test's process unless that attempt was started before; return where it stands."""
     kept = Kept(directory_of(test.run, test.name))
     kept.keep(test)
-    status = kept.status(attempt)
-    if status.state != "absent":
-        return status
-    _spawn(kept, f"heatsoak-{test.run}-{test.name}-{attempt}", attempt)
-    return Status(state="starting")
+    with kept.alone():
+        status = kept.status(attempt)
+        if status.state != "absent":
+            return status
+        before = kept.read(Asked, "asked", attempt)
+        times = 1 if before is None else before.times + 1
+        write(kept.path("asked", attempt), Asked(at_unix_s=time.time(), times=times))
+        unit = f"heatsoak-{test.run}-{test.name}-{attempt}"
+        is_spawned = times <= _MOST_STARTS and _spawn(kept, unit, attempt)
+        # one that was asked for before may live: systemd refuses another of its name
+        if not is_spawned and (before is None or times > _MOST_STARTS):
+            why = f"{unit}: cannot be started, see {_output_of(kept, attempt)}"
+            kept.end(attempt, Ended(exit_code=ToolError.exit_code, why=why))
+    return kept.status(attempt)
 
 
 def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
@@ -195,11 +206,15 @@ def read(run: str, name: str, path: str, offset: int) -> bytes:
         return file.read(_BLOCK)
 
 
-def _spawn(kept: Kept, unit: str, attempt: int) -> None:
-    """Start a process that outlives this one, with its output in a file."""
+def _output_of(kept: Kept, attempt: int) -> Path:
+    return kept.directory / f"output-{attempt}.txt"
+
+
+def _spawn(kept: Kept, unit: str, attempt: int) -> bool:
+    """Start a process that outlives this one, with its output in a file; False if that failed."""
     test = [sys.executable, "-m", "heatsoak", "rack", "perform", str(kept.directory)]
     test.append(str(attempt))
-    output = kept.directory / f"output-{attempt}.txt"
+    output = _output_of(kept, attempt)
     if _SYSTEMD.is_dir() and os.geteuid() == 0:
         # not part of the worker's own unit, with which it would be stopped
         command = [*transient_unit(unit, output), *test]
@@ -215,9 +230,7 @@ def _spawn(kept: Kept, unit: str, attempt: int) -> None:
             start_new_session=True,
             check=False,
         )
-    # a unit of that name is this attempt, which somebody else has just started
-    if done.returncode != 0 and kept.status(attempt).state == "absent":
-        raise ToolError(f"{unit}: cannot be started, see {output}")
+    return done.returncode == 0
 
 
 def transient_unit(unit: str, output: Path) -> list[str]:

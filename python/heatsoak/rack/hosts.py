@@ -16,8 +16,12 @@ from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.rack import host
 from heatsoak.rack.host import Host
 
-#: Reading and hashing a recording of gigabytes may take so long.
-_ANSWER_S = 600.0
+#: A loaded host takes so long to answer, and to load heatsoak when it is asked for the first time.
+_ANSWER_S = 15.0
+_MEET_S = 30.0
+#: Reading and hashing a recording of gigabytes, or looking at many drives, may take so long.
+_LONG_ANSWER_S = 600.0
+_TAKE_LONG = (host.files, host.read, host.drives, host.preview)
 
 
 class NoAnswerError(ToolError):
@@ -28,6 +32,9 @@ class Hosts:
     """The hosts of a cluster, by the ids of :func:`heatsoak.rack.host.describe`.
 
     To be used as an async context. A lost scheduler is connected to again when somebody asks next.
+
+    Attributes:
+        silent: the workers that the scheduler knows, and that have not answered, by name.
     """
 
     def __init__(self, address: str) -> None:
@@ -38,6 +45,7 @@ class Hosts:
         self._workers: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._changing = asyncio.Lock()
+        self.silent: list[str] = []
 
     async def __aenter__(self) -> Self:
         # Dask reports what it cannot reach in a loop's words
@@ -66,8 +74,11 @@ class Hosts:
         workers = sorted(identity["workers"].items())
         answers = await asyncio.gather(*(self._meet(*one) for one in workers))
         found: dict[str, Host] = {}
-        for (address, _), known in zip(workers, answers, strict=True):
-            if known is not None:
+        self.silent = []
+        for (address, worker), known in zip(workers, answers, strict=True):
+            if known is None:
+                self.silent.append(str(worker.get("name") or address))
+            else:
                 found.setdefault(known.id, known)
                 self._workers[known.id] = address
                 self._names[known.id] = known.name
@@ -76,7 +87,7 @@ class Hosts:
     async def _meet(self, address: str, worker: dict[str, Any]) -> Host | None:
         """Return the host of a worker; None if that does not answer."""
         try:
-            known: Host = await self._ask(address, host.describe)
+            known: Host = await self._ask(address, _MEET_S, host.describe)
         except NoAnswerError:
             return None
         if worker.get("name") not in (None, address):
@@ -93,20 +104,42 @@ class Hosts:
 
         Raises what it raises there, HeatsoakError; NoAnswerError if no answer comes.
         """
-        try:
-            return await self._ask(self._workers[host_id], function, *words)
-        except (KeyError, NoAnswerError) as error:
-            self._workers.pop(host_id, None)  # it may come back with another address
-            async with self._changing:
-                with suppress(NoAnswerError):
+        async with self._changing:
+            if host_id not in self._workers:  # it may have come back with another address
+                with suppress(HeatsoakError):
                     await self.find()
+        wait_s = _LONG_ANSWER_S if function in _TAKE_LONG else _ANSWER_S
+        try:
+            return await self._ask(self._workers[host_id], wait_s, function, *words)
+        except (KeyError, NoAnswerError) as error:
+            self._workers.pop(host_id, None)
             name = self._names.get(host_id, host_id)
             raise NoAnswerError(f"host {name}: does not answer: is its worker running?") from error
 
-    async def _ask(self, address: str, function: Callable[..., Any], *words: Any) -> Any:
+    async def each(self, function: Callable[..., Any]) -> tuple[dict[str, Host], dict[str, Any]]:
+        """Return the hosts that answer, and what `function` returns on each, by their ids.
+
+        All are asked at once; whoever does not answer joins :attr:`silent`.
+        """
+        found = await self.find()
+        asked = (self.call(id_, function) for id_ in found)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        given: dict[str, Any] = {}
+        for id_, answer in zip(found, answers, strict=True):
+            if isinstance(answer, NoAnswerError):
+                self.silent.append(found[id_].name)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                given[id_] = answer
+        return {id_: one for id_, one in found.items() if id_ in given}, given
+
+    async def _ask(
+        self, address: str, wait_s: float, function: Callable[..., Any], *words: Any
+    ) -> Any:
         try:
             asked = self._client.run(_answer, function, words, workers=[address])
-            (answer,) = (await asyncio.wait_for(asked, _ANSWER_S)).values()
+            (answer,) = (await asyncio.wait_for(asked, wait_s)).values()
         except Exception as error:
             raise NoAnswerError(f"{address}: {type(error).__name__}: {error}") from error
         if isinstance(answer, HeatsoakError):

@@ -3,6 +3,7 @@
 A test has a directory of its own, named after its run and itself. An *attempt* is one start of it;
 a second one is only made when somebody asks for it. For attempt N there are
 
+- `asked-N.json`: its process was asked for and has not come yet;
 - `ready-N.json`: the drive is locked, and the test waits for those that it begins with;
 - `go-N.json`: when it begins;
 - `started-N.json`: it has begun, and so must not be started again. Synced to disk before anything
@@ -10,7 +11,8 @@ a second one is only made when somebody asks for it. For attempt N there are
 - `ended-N.json`: how it ended.
 
 `lock` is locked by the test's process as long as it lives, and has its number, so a started test
-without an end and without a process was killed. `recording` is the recording.
+without an end and without a process was killed. `reserve` is room on the disk for the end.
+`recording` is the recording.
 """
 
 import os
@@ -25,16 +27,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
-from heatsoak.recording.files import replace_atomically
+from heatsoak.recording.files import replace_atomically, reporting_write_errors, reserve
 from heatsoak.target.state import state_directory
 from heatsoak.target.undo import lock
 
 #: Environment variable for another directory to keep tests in.
 HOME_VARIABLE = "HEATSOAK_RACK"
+#: A busy host takes so long to start Python.
+_COMES_S = 120.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 
-#: ``absent``: never started here. ``starting``: has not locked its drive yet. ``ready``: has, and
-#: waits for others. ``cut``: its process was killed, or its host went down.
+#: ``absent``: never started here. ``starting``: was asked for, and has not locked its drive yet.
+#: ``ready``: has, and waits for others. ``cut``: its process was killed, or its host went down.
 State = Literal[
     "absent", "starting", "ready", "running", "finished", "failed", "refused", "interrupted", "cut"
 ]
@@ -62,6 +66,18 @@ class RackTest(_Kept):
     erase_id: str | None
     protocol: Protocol
     waits: bool
+
+
+class Asked(_Kept):
+    """That a test's process was asked for and has not come: when last, and how often."""
+
+    at_unix_s: float
+    times: int
+
+    @property
+    def may_come(self) -> bool:
+        """Whether it may still be starting."""
+        return 0 <= time.time() - self.at_unix_s < _COMES_S
 
 
 class Started(_Kept):
@@ -192,6 +208,23 @@ class Kept:
                 return int(file.read() or 0) or None
         return None
 
+    def end(self, attempt: int, ended: Ended) -> None:
+        """Write how an attempt ended whose process never came; one that comes then does nothing."""
+        with self.locked() as is_ours:
+            if is_ours and not self.was_started(attempt):
+                write(self.path("ended", attempt), ended)
+
+    @contextmanager
+    def room_for_the_end(self) -> Iterator[None]:
+        """Keep some of the disk free, which may be full when the test ends."""
+        path = self.directory / "reserve"
+        with reporting_write_errors(path):
+            reserve(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
     def was_started(self, attempt: int) -> bool:
         """Whether an attempt must not be started, since it was before."""
         return any(self.path(what, attempt).exists() for what in ("started", "ended"))
@@ -205,8 +238,11 @@ class Kept:
         if ended is not None:
             return Status(state=ended.state, why=ended.why, progress=1.0)
         if started is None:
-            is_ready = self.path("ready", attempt).exists()
-            return Status(state=("ready" if is_ready else "starting") if lives else "absent")
+            if lives and self.path("ready", attempt).exists():
+                return Status(state="ready")
+            asked = self.read(Asked, "asked", attempt)
+            may_come = asked is not None and asked.may_come
+            return Status(state="starting" if lives or may_come else "absent")
         passed_s = time.time() - started.at_unix_s
         progress = min(max(passed_s / started.planned_s, 0.0), 0.99) if started.planned_s else 0.0
         if not lives:
@@ -217,7 +253,7 @@ class Kept:
 
 def write(path: Path, model: BaseModel) -> None:
     """Write a model so that it is there, whole, whatever happens from now on."""
-    with replace_atomically(path) as partial:
+    with reporting_write_errors(path), replace_atomically(path) as partial:
         partial.write_text(model.model_dump_json(), "utf-8")
 
 

@@ -34,9 +34,13 @@ def perform(directory: Path, attempt: int) -> int:
     with kept.locked() as is_ours:
         if not is_ours or kept.was_started(attempt):
             return 0  # another process has done it, or does
-        for what in ("ready", "go"):  # of a process that was killed while it waited
+        for what in ("asked", "ready", "go"):  # the last two of one that was killed while it waited
             kept.path(what, attempt).unlink(missing_ok=True)
-        ended = _run(kept, attempt)
+        try:
+            with kept.room_for_the_end():
+                ended = _run(kept, attempt)
+        except HeatsoakError as error:
+            ended = Ended(exit_code=error.exit_code, why=str(error))
         write(kept.path("ended", attempt), ended)
     if ended.why is not None:
         announce(ended.why)

@@ -7,13 +7,14 @@ that the same command goes on after it was stopped. The hosts have the last word
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from heatsoak import system
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings
 from heatsoak.protocol.conditions import Label
@@ -31,13 +32,31 @@ from heatsoak.rack.listed import (
 )
 from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
+from heatsoak.recording.files import made, require_creatable, require_writable
 from heatsoak.recording.meta import META, PARTIAL
+from heatsoak.target.device import DriveRow
 from heatsoak.units import format_duration
 
 #: Enough for all hosts of a rack to be told before.
 _LEAD_S = 3.0
 _POLL_S = 1.0
+#: In the output directory, locked by the command that follows the run.
+_LOCK = "rack.lock"
 _Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True)
+class DrivesOfHosts:
+    """What the hosts of a cluster have.
+
+    Attributes:
+        drives: rows of ``heatsoak drives`` by the ids of `hosts`.
+        silent: the names of hosts that did not answer.
+    """
+
+    hosts: dict[str, host.Host]
+    drives: dict[str, list[DriveRow]]
+    silent: list[str]
 
 
 @dataclass(frozen=True)
@@ -76,26 +95,66 @@ def run_rack(asked: Asked) -> Rack:
 
 
 async def _run(asked: Asked) -> Rack:
-    async with Hosts(asked.address) as hosts:
-        rack = _continued(asked)
-        if rack is None:
-            with suppress(OSError):  # of a command that was killed while it first wrote it
-                (asked.directory / (NAME + PARTIAL)).unlink()
-            require_new(asked.directory)
-            rack = _new(asked, await _tests_asked_for(hosts, asked))
-        else:
-            await _patiently(asked, hosts.find)  # hosts that do not answer may come back
-        if asked.again:
-            for row in rack.tests:
-                if row.state != "finished" and Status(state=row.state).has_ended:
-                    row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
-                    row.take(Status())
-        asked.directory.mkdir(parents=True, exist_ok=True)
-        _keep(rack, asked.directory)
-        following = _Following(asked, rack, hosts)
-        ids = dict.fromkeys(row.host_id for row in rack.tests)
-        await asyncio.gather(*(following.follow(id_) for id_ in ids))
+    with _only_one(asked.directory):
+        async with Hosts(asked.address) as hosts:
+            return await _follow(asked, hosts)
+
+
+async def _follow(asked: Asked, hosts: Hosts) -> Rack:
+    rack = _continued(asked)
+    if rack is None:
+        rack = _new(asked, await _tests_asked_for(hosts, asked))
+    else:
+        await _patiently(asked, hosts.find)  # hosts that do not answer may come back
+    if asked.again:
+        for row in rack.tests:
+            if row.state != "finished" and Status(state=row.state).has_ended:
+                row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
+                row.take(Status())
+    _keep(rack, asked.directory)
+    following = _Following(asked, rack, hosts)
+    ids = dict.fromkeys(row.host_id for row in rack.tests)
+    followed = asyncio.gather(*(following.follow(id_) for id_ in ids))
+    telling = asyncio.ensure_future(following.tell_of_changes())
+    try:
+        both: set[asyncio.Future[Any]] = {followed, telling}
+        (first, *_), _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        first.result()  # of telling there is only an error, such as of a full disk
+    finally:
+        followed.cancel()
+        telling.cancel()
+        following.tell()
     return rack
+
+
+@contextmanager
+def _only_one(directory: Path) -> Iterator[None]:
+    """Hold an output directory, new or of a run, as the only command that follows that run.
+
+    Raises UsageError if another command does, or for a directory of anything else.
+    """
+    leftovers = {_LOCK, NAME + PARTIAL}  # of a command that was killed while it began
+    if not (directory / NAME).exists() and not _names_in(directory) <= leftovers:
+        require_new(directory)
+    require_creatable(directory)
+    require_writable(directory)
+    with made(directory), (directory / _LOCK).open("ab") as file:
+        try:
+            system.lock(file.fileno())
+        except BlockingIOError:
+            raise UsageError(
+                f"{directory}: another command follows this run: wait for it, or end that one first"
+            ) from None
+        (directory / (NAME + PARTIAL)).unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            if not (directory / NAME).exists():
+                (directory / _LOCK).unlink()
+
+
+def _names_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
 async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Found:
@@ -125,13 +184,12 @@ async def _tests_asked_for(hosts: Hosts, asked: Asked) -> list[tuple[host.Host, 
         )
 
     async def ask() -> list[tuple[host.Host, ListedDrive]]:
-        found = await hosts.find()
+        found, drives = await hosts.each(host.drives)
         if listed is None and not found:
-            raise NotThereError(
-                "the cluster has no workers: start one on each host with dask worker"
-            )
+            raise _no_workers(hosts)
+        if hosts.silent:
+            asked.waiting(no_answer_from(hosts.silent))
         require_hosts(listed or [], found)
-        drives = {id_: await hosts.call(id_, host.drives) for id_ in found}
         every = [
             ListedDrive(host=found[id_].name, on=row.id)
             for id_, rows in drives.items()
@@ -223,6 +281,7 @@ class _Following:
         self._hosts = hosts
         self._lost: set[str] = set()
         self._begin_s: float | None = None
+        self._has_changed = True
 
     async def follow(self, host_id: str) -> None:
         """Start, follow and collect the tests of a host, until all of them are done."""
@@ -236,9 +295,9 @@ class _Following:
             except HeatsoakError as error:  # such as a host whose disk is broken
                 for row in rows:
                     row.why = row.why if row.is_collected else f"cannot be followed: {error}"
-                self._tell()
+                self._has_changed = True
                 return
-            self._tell()
+            self._has_changed = True
             if not all(row.is_collected for row in rows):
                 await asyncio.sleep(_POLL_S)
 
@@ -311,7 +370,16 @@ class _Following:
             row.directory = str(own)
         row.is_collected = True
 
-    def _tell(self) -> None:
+    async def tell_of_changes(self) -> None:
+        """Keep the rack, and tell of it, once a second where something has changed."""
+        while True:
+            await asyncio.sleep(_POLL_S)
+            if self._has_changed:
+                self.tell()
+
+    def tell(self) -> None:
+        """Keep where the rack stands, and tell of it."""
+        self._has_changed = False
         _keep(self._rack, self._asked.directory)
         running = sum(row.state == "running" for row in self._rack.tests)
         done = sum(row.is_collected for row in self._rack.tests)
@@ -359,14 +427,27 @@ async def _stop(rack: Rack, address: str) -> int:
         return stopped
 
 
-async def _each_drives(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]:
+async def _each_drives(address: str) -> DrivesOfHosts:
     async with Hosts(address) as hosts:
-        found = await hosts.find()
-        return found, {id_: await hosts.call(id_, host.drives) for id_ in found}
+        found, drives = await hosts.each(host.drives)
+        if not found:
+            raise _no_workers(hosts)
+        return DrivesOfHosts(found, drives, hosts.silent)
 
 
-def drives_of_hosts(address: str) -> tuple[dict[str, host.Host], dict[str, Any]]:
-    """Return a cluster's hosts and the rows of ``heatsoak drives`` there, by the hosts' ids."""
+def _no_workers(hosts: Hosts) -> NotThereError:
+    if hosts.silent:
+        return NotThereError(f"{no_answer_from(hosts.silent)}, nor does any other host")
+    return NotThereError("the cluster has no workers: start one on each host with dask worker")
+
+
+def no_answer_from(names: Sequence[str]) -> str:
+    """Return which hosts do not answer, in words."""
+    return f"host{'s' * (len(names) > 1)} {', '.join(names)}: no answer"
+
+
+def drives_of_hosts(address: str) -> DrivesOfHosts:
+    """Return the drives of a cluster's hosts; raises NotThereError where none answers."""
     return asyncio.run(_each_drives(address))
 
 
