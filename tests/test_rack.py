@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from exports import set_rate
 from heatsoak.protocol import load
 from heatsoak.rack import host
 from heatsoak.rack.kept import RackTest
+from heatsoak.rack.listed import as_toml
 from heatsoak.recording import Recording
 from loop_drive import attached
 from prometheus_client.parser import text_string_to_metric_families
@@ -482,7 +484,9 @@ def test_a_dry_run_touches_nothing(
     before = {host.name: sorted(host.home.iterdir()) for host in rack.hosts}
     done = rack.here(*words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("fill") == 2
+    # what is the same for several drives is said once
+    assert done.stdout.count("fill") == 1
+    assert f"{drives[0].uri} of b1, {drives[1].uri} of b2" in done.stdout.replace("\n", "")
     assert {host.name: sorted(host.home.iterdir()) for host in rack.hosts} == before
     assert not (tmp_path / "out").exists()
     assert [drive.starts for drive in drives] == [0, 0, 0]
@@ -537,6 +541,12 @@ def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, 
     assert not (tmp_path / "o").exists()
 
 
+def test_a_list_of_drives_that_none_may_write_can_be_extended() -> None:
+    text = as_toml({}, {})
+    assert "None can be written safely" in text
+    assert tomllib.loads(text + '\n[[drive]]\non = "S1"\n') == {"drive": [{"on": "S1"}]}
+
+
 def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
     done = heatsoak_here("rack", cwd=tmp_path)
     assert done.returncode == 0
@@ -573,7 +583,7 @@ def test_only_who_has_a_key_takes_part(tmp_path: Path) -> None:
         refused = rack.run("drives")
     assert refused.returncode == 3
     assert len(refused.stderr.splitlines()) == 1
-    assert "does not answer" in refused.stderr
+    assert "needs a key and certificates" in refused.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -45,6 +45,11 @@ def client_class(address: str) -> Any:
 
 def no_answer(address: str, error: Exception) -> str:
     """Return what to say where a scheduler does not answer."""
+    if isinstance(error, TypeError) and address.startswith(_SAFE):
+        return (
+            f"--scheduler {address}: needs a key and certificates, which Dask's configuration "
+            "names: docs/racks.md"
+        )
     return (
         f"--scheduler {address}: does not answer ({type(error).__name__}): give the address that "
         "dask scheduler prints, such as tcp://host:8786"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -25,6 +25,7 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
+from heatsoak.cli.rack_host import host_app
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
@@ -41,7 +42,7 @@ from heatsoak.rack.running import (
     run_rack,
     stop_rack,
 )
-from heatsoak.rack.state import Rack, RackFindings, Together
+from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report import print_drives, print_preview
@@ -53,6 +54,9 @@ SchedulerOption = Annotated[
         "--scheduler", metavar="ADDRESS", help="The Dask scheduler that has a worker on each host."
     ),
 ]
+
+#: In what the plans of drives differ that are tested alike.
+_APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
 rack_app = typer.Typer(
     help="Run a protocol on the drives of many hosts, and compare the drives.",
@@ -186,8 +190,8 @@ def run_command(
                 f"no longer followed; tests go on on their hosts: the same command with -o "
                 f"{directory} follows them again, heatsoak rack stop {directory} stops them"
             ) from None
-    found = [directory / row.directory for row in rack.tests if row.directory is not None]
-    findings = analyze([Recording.open(path) for path in found]) if found else None
+    found = list(_collected(rack, directory))
+    findings = analyze(found) if found else None
     if output_format is OutputFormat.JSON:
         judged = [] if findings is None else findings.recordings
         document = RackFindings(**dict(rack), recordings=judged)
@@ -242,6 +246,16 @@ def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
         yield
 
 
+def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:
+    """Yield what was recorded; the test says why one cannot be read."""
+    for row in rack.tests:
+        if row.directory is not None:
+            try:
+                yield Recording.open(directory / row.directory)
+            except UsageError as error:
+                row.why = f"{row.why}; {error}" if row.why else str(error)
+
+
 def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
@@ -261,13 +275,19 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     if output_format is OutputFormat.JSON:
         print_json([test.model_dump(mode="json") for test in found])
     else:
+        alike: dict[str, list[PlannedTest]] = {}
         for test in found:
-            print_out(f"{test.host}, {test.on}{'' if test.why is None else f': {test.why}'}")
-            print_preview([run.model_dump(mode="json") for run in test.runs], console())
+            key = "".join(run.model_copy(update=_APART).model_dump_json() for run in test.runs)
+            alike.setdefault(test.why or key, []).append(test)
+        for tests in alike.values():
+            names = ", ".join(f"{test.on} of {test.host}" for test in tests)
+            print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
+            print_preview([run.model_dump(mode="json") for run in tests[0].runs], console())
     return max((test.exit_code for test in found), default=0)
 
 
 rack_report.add_to(rack_app)
+rack_app.add_typer(host_app, name="host")
 
 
 def add_to(app: typer.Typer) -> None:

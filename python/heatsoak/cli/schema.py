@@ -26,6 +26,7 @@ def _documents() -> dict[str, Any]:
     from heatsoak.exporter import Written
     from heatsoak.history import History
     from heatsoak.rack.host import HostDrive
+    from heatsoak.rack.kept import HostTest
     from heatsoak.rack.results.findings import RackReport
     from heatsoak.rack.state import PlannedTest, RackFindings
     from heatsoak.report.files import Reported
@@ -51,6 +52,8 @@ def _documents() -> dict[str, Any]:
         "predict": Prediction,
         "protocols": list[ProtocolRow],
         "rack-drives": list[HostDrive],
+        "rack-host": list[HostTest],
+        "rack-host-start": HostTest,
         "rack-report": RackReport,
         "rack-run": RackFindings,
         "rack-run-dry-run": list[PlannedTest],
@@ -81,6 +84,8 @@ NAMES = {
     "predict": "predict",
     "protocols": "protocols",
     "rack-drives": "rack drives",
+    "rack-host": "rack host status and collect",
+    "rack-host-start": "rack host start",
     "rack-report": "rack report",
     "rack-run": "rack run",
     "rack-run-dry-run": "rack run --dry-run",

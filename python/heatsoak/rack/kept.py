@@ -42,6 +42,10 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 State = Literal[
     "absent", "starting", "ready", "running", "finished", "failed", "refused", "interrupted", "cut"
 ]
+#: What tells that there was an attempt.
+_ATTEMPTED = ("asked", "started", "ended")
+#: The share of a test that is done where its planned time is over and it still runs.
+LATE = 0.99
 #: States that no test leaves without another attempt.
 ENDS = ("finished", "failed", "refused", "interrupted", "cut")
 
@@ -58,6 +62,7 @@ class RackTest(_Kept):
         name: unique in the run; a file name.
         on: a target as for ``run --on``, or a drive's serial.
         waits: whether it begins only when it is told to.
+        sensors: where an export's drive has its sensors, as for ``run --sensors``.
     """
 
     run: str
@@ -66,6 +71,7 @@ class RackTest(_Kept):
     erase_id: str | None
     protocol: Protocol
     waits: bool
+    sensors: str | None = None
 
 
 class Asked(_Kept):
@@ -117,6 +123,22 @@ class Status(_Kept):
         return self.state in ENDS
 
 
+class HostTest(Status):
+    """A test of a host: what ``rack host`` prints of it.
+
+    Attributes:
+        recording: where the host keeps what is recorded.
+        directory: where it was collected to; None if it was not.
+    """
+
+    schema_version: Literal[1] = 1
+    run: str
+    name: str
+    on: str
+    recording: str
+    directory: str | None = None
+
+
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -132,6 +154,12 @@ def directory_of(run: str, name: str) -> Path:
         if not _NAME.fullmatch(text):
             raise UsageError(f"{text!r}: cannot be the name of a test's directory")
     return home() / run / name
+
+
+def kept_tests(run: str) -> list["Kept"]:
+    """Return the tests of a run that this host keeps, by name."""
+    directory = directory_of(run, "test").parent
+    return [Kept(path.parent) for path in sorted(directory.glob("*/test.json"))]
 
 
 class Kept:
@@ -225,6 +253,13 @@ class Kept:
         finally:
             path.unlink(missing_ok=True)
 
+    def newest_attempt(self) -> int:
+        """Return the number of the last attempt; 1 where there is none yet."""
+        found = (path.stem.partition("-") for path in self.directory.glob("*-*.json"))
+        return max(
+            (int(n) for what, _, n in found if what in _ATTEMPTED and n.isdigit()), default=1
+        )
+
     def was_started(self, attempt: int) -> bool:
         """Whether an attempt must not be started, since it was before."""
         return any(self.path(what, attempt).exists() for what in ("started", "ended"))
@@ -244,7 +279,7 @@ class Kept:
             may_come = asked is not None and asked.may_come
             return Status(state="starting" if lives or may_come else "absent")
         passed_s = time.time() - started.at_unix_s
-        progress = min(max(passed_s / started.planned_s, 0.0), 0.99) if started.planned_s else 0.0
+        progress = min(max(passed_s / started.planned_s, 0.0), LATE) if started.planned_s else 0.0
         if not lives:
             why = "its process was killed, or its host went down"
             return Status(state="cut", why=why, progress=progress)

@@ -26,12 +26,14 @@ class ListedDrive(Strict):
         on: a drive's serial or other id, or a target as for ``run --on``.
         erase: the drive whose data may be destroyed, as for ``run --erase``.
         labels: conditions, such as the slot.
+        sensors: where an export's drive has its sensors on its host, as for ``run --sensors``.
     """
 
     host: str | None = None
     on: str
     erase: str | None = None
     labels: dict[str, Label] = Field(default_factory=dict)
+    sensors: str | None = None
 
 
 class Listed(Strict):
@@ -111,6 +113,10 @@ def as_toml(hosts: dict[str, Host], drives: dict[str, list[DriveRow]]) -> str:
     document = tomlkit.document()
     document.add(tomlkit.comment("The drives that heatsoak rack run tests."))
     document.add(tomlkit.comment("A protocol that writes destroys what is on those with `erase`."))
+    if not any(row.writable for rows in drives.values() for row in rows):
+        document.add(tomlkit.comment("None can be written safely: heatsoak rack drives says why."))
+        document.add(tomlkit.comment("One that is only read needs no more than [[drive]] and on."))
+        return tomlkit.dumps(document)
     tables = tomlkit.aot()
     for id_, rows in drives.items():
         for row in rows:

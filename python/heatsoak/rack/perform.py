@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from heatsoak.bench.session import Session, plan_session
+from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import Ended, Kept, RackTest, Started, write
@@ -70,7 +70,9 @@ def _run(kept: Kept, attempt: int) -> Ended:
 
 def planned(test: RackTest) -> Session:
     """Plan a test's session on this host; raises what :func:`plan_session` does."""
-    return plan_session(place_of(test.on), lambda: test.protocol, erase_id=test.erase_id)
+    options = DriveOptions(sensors=None if test.sensors is None else Path(test.sensors))
+    place = place_of(test.on)
+    return plan_session(place, lambda: test.protocol, erase_id=test.erase_id, options=options)
 
 
 def place_of(on: str, roots: Roots | None = None) -> Place:

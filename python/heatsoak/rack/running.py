@@ -20,7 +20,7 @@ from heatsoak.protocol import Protocol, apply_settings
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import RackTest, Status, write
+from heatsoak.rack.kept import LATE, RackTest, Status, write
 from heatsoak.rack.listed import (
     ListedDrive,
     NotThereError,
@@ -208,7 +208,7 @@ def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
             name=name_of(on_host, drive),
             host=on_host.name,
             host_id=on_host.id,
-            **drive.model_dump(include={"on", "erase", "labels"}),
+            **drive.model_dump(include={"on", "erase", "labels", "sensors"}),
         )
         for on_host, drive in tests
     ]
@@ -234,8 +234,8 @@ def _continued(asked: Asked) -> Rack | None:
     if asked.listed is not None:
         drives = load_listed(asked.listed)
         same &= len(drives) == len(rack.tests) and all(
-            (one.host or row.host, one.on, one.erase, one.labels)
-            == (row.host, row.on, row.erase, row.labels)
+            (one.host or row.host, one.on, one.erase, one.labels, one.sensors)
+            == (row.host, row.on, row.erase, row.labels, row.sensors)
             for one, row in zip(drives, rack.tests, strict=False)
         )
     if not same:
@@ -265,6 +265,7 @@ def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
         erase_id=row.erase,
         protocol=apply_settings(protocol, labels),
         waits=rack.together != "none",
+        sensors=row.sensors,
     )
 
 
@@ -385,6 +386,9 @@ class _Following:
         done = sum(row.is_collected for row in self._rack.tests)
         lost = sorted({row.host for row in self._rack.tests if row.host_id in self._lost})
         words = f"{done} of {len(self._rack.tests)} tests done, {running} running"
+        late = sum(row.state == "running" and row.progress >= LATE for row in self._rack.tests)
+        if late:
+            words += f", {late} of them longer than planned"
         if lost:
             words += f"; no answer from {', '.join(lost)}, where tests go on"
         self._asked.tell(self._rack, words)

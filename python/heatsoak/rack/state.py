@@ -31,6 +31,7 @@ class Row(BaseModel):
     on: str
     erase: str | None
     labels: dict[str, Label]
+    sensors: str | None = None
     attempt: int = 1
     state: State = "absent"
     why: str | None = None

@@ -1,0 +1,165 @@
+"""``heatsoak rack host``: what a host of a rack does, for schedulers other than Dask.
+
+Each command may be repeated at any time: a test that was started is not started again. All of them
+print JSON.
+"""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heatsoak.cli import completion
+from heatsoak.cli.common import print_help_alone, print_json
+from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.rack import host
+from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
+from heatsoak.rack.listed import ListedDrive, name_of, plain
+from heatsoak.recording.files import making
+from heatsoak.recording.meta import META
+
+_POLL_S = 1.0
+
+host_app = typer.Typer(
+    help="Start, follow and collect tests of this host from a scheduler of your own.",
+    invoke_without_command=True,
+)
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="A name for the run, the same on all hosts.")
+]
+
+
+@host_app.callback()
+def host_group(context: typer.Context) -> None:
+    """Start, follow and collect tests of this host from a scheduler of your own."""
+    print_help_alone(context)
+
+
+@host_app.command("start")
+def start_command(
+    run: RunArgument,
+    protocol: Annotated[
+        str,
+        typer.Argument(
+            help="A bundled protocol's name, a TOML file, or a fio job file.",
+            autocompletion=completion.protocols,
+        ),
+    ],
+    on: Annotated[str, typer.Option("--on", help="A drive's serial, or a target as for `run`.")],
+    erase: Annotated[
+        str | None, typer.Option("--erase", metavar="ID", help="As for `run`: lose its data.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for `run`.")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="As for `run`.")] = 1.0,
+    sensors: Annotated[
+        str | None, typer.Option("--sensors", metavar="DIR", help="As for `run`.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume it where it was cut short.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
+) -> int:
+    """Start a protocol on one drive, once; say where it stands."""
+    here = host.describe()
+    wanted = apply_settings(scaled(load(protocol), scale), settings or [])
+    wanted = apply_settings(wanted, [f"conditions.host={here.name}"])
+    test = RackTest(
+        run=run,
+        name=name_of(here, ListedDrive(on=on)),
+        on=on,
+        erase_id=erase,
+        protocol=wanted,
+        waits=False,
+        sensors=sensors,
+    )
+    kept = Kept(directory_of(run, test.name))
+    attempt = kept.newest_attempt()
+    before = kept.status(attempt)
+    if resume and before.has_ended and before.state != "finished":
+        attempt += 1
+    status = host.start(test, attempt)
+    while wait and not status.has_ended:
+        time.sleep(_POLL_S)
+        status = host.start(test, attempt)  # also where its process was killed before it began
+    print_json(_row(kept, status).model_dump(mode="json"))
+    return _exit_code(status)
+
+
+@host_app.command("status")
+def status_command(run: RunArgument) -> int:
+    """Say where the tests of a run stand."""
+    return _print([_row(kept, kept.status(kept.newest_attempt())) for kept in _tests(run)])
+
+
+@host_app.command("collect")
+def collect_command(
+    run: RunArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST."),
+    ],
+) -> int:
+    """Copy what the tests that have ended recorded."""
+    name, rows = host.describe().name, []
+    for kept in _tests(run):
+        row = _row(kept, kept.status(kept.newest_attempt()))
+        if row.has_ended and (kept.recording / META).exists():
+            into = output / plain(name) / row.name
+            with kept.alone():
+                _copy(kept.recording, into)
+            row = row.model_copy(update={"directory": str(into)})
+        rows.append(row)
+    return _print(rows)
+
+
+@host_app.command("stop")
+def stop_command(run: RunArgument) -> int:
+    """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
+    print_json({"stopped": host.stop(run, [kept.directory.name for kept in _tests(run)])})
+    return 0
+
+
+def _tests(run: str) -> list[Kept]:
+    """The tests of a run on this host; raises UsageError for none."""
+    host.describe()
+    if not (found := kept_tests(run)):
+        raise UsageError(f"{run}: this host keeps no test of a run of that name")
+    return found
+
+
+def _row(kept: Kept, status: Status) -> HostTest:
+    test = kept.test()
+    return HostTest(
+        run=test.run,
+        name=test.name,
+        on=test.on,
+        recording=str(kept.recording),
+        **status.model_dump(),
+    )
+
+
+def _print(rows: list[HostTest]) -> int:
+    """Print tests; return the exit code of the worst."""
+    print_json([row.model_dump(mode="json") for row in rows])
+    return max(map(_exit_code, rows), default=0)
+
+
+def _exit_code(status: Status) -> int:
+    if status.state == "refused":
+        return 4
+    return HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
+
+
+def _copy(recording: Path, into: Path) -> None:
+    """Copy a recording, unless that was done before."""
+    if into.exists():
+        if (into / META).read_bytes() == (recording / META).read_bytes():
+            return
+        shutil.rmtree(into)  # of the attempt before, which this one continued
+    with making(into) as partial:
+        shutil.copytree(recording, partial, dirs_exist_ok=True)
