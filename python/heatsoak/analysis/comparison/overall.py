@@ -65,8 +65,9 @@ def summarize(
     counted = _counted(by, groups)
     slowed = [group for group in groups if throttling.get(group) == "yes"]
     open_ones = [group for group in groups if throttling.get(group) == "cannot-tell"]
-    heat = [f"heat slows {_slowed(by, slowed)}"] if slowed else []
-    heat += [f"whether it slows {_slowed(by, open_ones)} is open"] if slowed and open_ones else []
+    heat = [f"heat slows {_slowed(by, slowed, groups)}"] if slowed else []
+    if slowed and open_ones:
+        heat.append(f"whether it slows {_slowed(by, open_ones, groups)} is open")
     if not better and not worse:
         text = f"Between {'; '.join([f'{counted} no difference is shown', *heat])}."
         return ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
@@ -148,11 +149,13 @@ def _named(by: str, groups: Sequence[Label]) -> str:
     return listed(names)
 
 
-def _slowed(by: str, groups: Sequence[Label]) -> str:
+def _slowed(by: str, slowed: Sequence[Label], groups: Sequence[Label]) -> str:
     """What heat slows: drives of these names, or the drive in these conditions."""
+    if len(slowed) == len(groups):
+        return "all of them" if by in KEYS else "the drive in all of them"
     if by in KEYS:
-        return _named(by, groups)
-    return f"the drive {listed([where(by, group) for group in groups])}"
+        return _named(by, slowed)
+    return f"the drive {listed([where(by, group) for group in slowed])}"
 
 
 def _are(by: str, groups: Sequence[Label]) -> str:
