@@ -15,10 +15,13 @@ from urllib.request import urlopen
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings
-from heatsoak.bench.metrics import Address, Metrics, seen_of, served
+from heatsoak.bench.metrics import Address, Metrics, Scrapes, seen_of, served
+from heatsoak.bench.recorder import nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
+from heatsoak.rack.host import Reading
 from heatsoak.rack.metrics import RackMetrics
+from heatsoak.rack.state import Rack, Row
 from heatsoak.target.device import describe_device
 from machine import Machine
 from prometheus_client import CollectorRegistry, generate_latest
@@ -175,6 +178,66 @@ def test_promtool_finds_nothing_wrong(running: tuple[Watched, str]) -> None:
         text = answer.read()
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@needs_promtool
+def test_promtool_finds_nothing_wrong_with_racks_and_exports(
+    tmp_path: Path,
+) -> None:
+    row = Row(name="t", host="b1", host_id="1", on="S1", erase=None, labels={}, state="running")
+    rack = RackMetrics(tmp_path)
+    rack.rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=[row])
+    rack.readings["t"] = Reading(
+        values={"write_bw_mb_s": 900.0, "write_lat_p99_us": 90.0, "temp_c.composite": 60.0},
+        moved={**nothing_moved(), "write_bytes": 1e9},
+        sensors=[],
+        drive={"model": "A", "firmware": "1B"},
+    )
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(rack)
+    served = generate_latest(registry)
+    assert b'heatsoak_write_bytes_total{device="S1",host="b1",model="A"} 1e+09' in served
+    assert b'heatsoak_drive_info{device="S1",firmware="1B",host="b1",model="A"} 1.0' in served
+    run = simulated_run(tmp_path)
+    heatsoak_here("export", str(run), "-o", "om.txt", "--as", "openmetrics", cwd=tmp_path)
+    for text in (served, without_times((tmp_path / "om.txt").read_text()).encode()):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def simulated_run(directory: Path) -> Path:
+    done = heatsoak_here(
+        *("run", "quick", "--on", "sim:samsung-950-pro-512", "-o", "run", "--scale", "0.1"),
+        cwd=directory,
+    )
+    assert done.returncode == 0, done.stderr
+    return directory / "run"
+
+
+def without_times(text: str) -> str:
+    """OpenMetrics as Prometheus' older text, which has no units, and one value of each series."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            if not line.startswith(("# UNIT", "# EOF")):
+                found[line] = line
+        else:
+            series, value, _ = line.rsplit(" ", 2)
+            found.setdefault(series, f"{series} {value}")
+    return "\n".join(found.values()) + "\n"
+
+
+def test_who_asks_again_and_again_sees_the_end() -> None:
+    scrapes = Scrapes(RackMetrics(Path()))
+    scrapes.wait_for_the_next()  # nobody ever asked
+    for _ in range(2):
+        list(scrapes.collect())
+        time.sleep(4)  # so that a busy machine does not take as long for what follows
+    waiting = threading.Thread(target=scrapes.wait_for_the_next)
+    waiting.start()
+    assert waiting.is_alive()
+    list(scrapes.collect())
+    waiting.join()
 
 
 @needs_promtool

@@ -6,6 +6,7 @@ miss nothing.
 """
 
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ _TEMPERATURE = OpenMetricsFamily(
     "heatsoak_drive_temperature_celsius",
     "The drive's own temperature: its composite, or else its hottest sensor.",
 )
+_INFO = OpenMetricsFamily("heatsoak_drive_info", "Which drive it is; 1 as long as it is looked at.")
 _VERDICT = OpenMetricsFamily(
     "heatsoak_verdict", "1 for what the newest load in the last half hour shows, 0 for the rest."
 )
@@ -69,6 +71,7 @@ class Seen:
         labels: which drive it is, such as ``serial``.
         moved: bytes and I/Os so far, as a watch counts them; empty where nobody counts.
         verdict: of the newest load.
+        info: what else is known of the drive, such as its firmware.
     """
 
     labels: Mapping[str, str | None]
@@ -76,6 +79,7 @@ class Seen:
     sensors: Sequence[SensorInfo | SensorMeta] = ()
     moved: Mapping[str, float] = field(default_factory=dict)
     verdict: str | None = None
+    info: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def seen_of(watch: DriveWatch) -> Seen:
@@ -87,7 +91,14 @@ def seen_of(watch: DriveWatch) -> Seen:
         sensors=watch.sensors,
         moved=watch.moved.copy(),
         verdict=found.steps[-1].verdict if found is not None and found.steps else None,
+        info={"firmware": device.firmware},
     )
+
+
+#: The longest time to wait for a last scrape.
+_LAST_SCRAPE_S = 90.0
+#: How much later than the last two let expect a scrape may come.
+_LATER = 1.5
 
 
 class Collector(Protocol):
@@ -96,6 +107,29 @@ class Collector(Protocol):
     def collect(self) -> Iterator["Metric"]:
         """Yield metrics, each family once."""
         ...
+
+
+class Scrapes:
+    """Passes on metrics, and knows when somebody asked for them."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._at_s: list[float] = []
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics."""
+        yield from self._collector.collect()
+        self._at_s = [*self._at_s[-1:], time.monotonic()]
+
+    def wait_for_the_next(self) -> None:
+        """Let somebody who asks again and again see how it ended."""
+        if len(self._at_s) < 2:
+            return
+        now_s, (first_s, last_s) = time.monotonic(), self._at_s
+        give_up_s = last_s + _LATER * (last_s - first_s)
+        give_up_s = min(give_up_s, now_s + _LAST_SCRAPE_S)
+        while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -149,6 +183,7 @@ class Metrics:
 
 
 def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
+    yield _INFO, {name: printable(text) for name, text in drive.info.items() if text}, 1.0
     latest = drive.latest.values()
     for name, value in latest.items():
         family = column_of(name).metric
@@ -156,7 +191,7 @@ def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], 
             yield family, labels_of(name), value * family.times / family.over
     for way, verb in (("read", "read"), ("write", "written")) if drive.moved else ():
         for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
-            text = f"{what} since the watch began, whoever caused it."
+            text = f"{what} since the watch, or the test, began."
             counted = OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
             yield counted, {}, drive.moved[f"{way}_{unit}"]
     if (temp_c := drive.latest.drive_temp_c()) is not None:

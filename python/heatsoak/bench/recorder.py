@@ -35,6 +35,22 @@ IDLE_POLL_INTERVAL_S = 10.0
 _FEW_ROWS = 4
 
 
+_WAYS = ("read", "write")
+
+
+def nothing_moved() -> dict[str, float]:
+    """Return the counts that :func:`add_moved` adds to, such as ``read_bytes``."""
+    return {f"{way}_{unit}": 0.0 for way in _WAYS for unit in ("bytes", "operations")}
+
+
+def add_moved(moved: dict[str, float], row: Mapping[str, float]) -> None:
+    """Add the bytes and I/Os of a sample's interval."""
+    for way in _WAYS if "interval_s" in row else ():
+        bytes_s = 1e6 * row.get(f"{way}_bw_mb_s", 0.0)
+        moved[f"{way}_bytes"] += bytes_s * row["interval_s"]
+        moved[f"{way}_operations"] += row.get(f"{way}_iops", 0.0) * row["interval_s"]
+
+
 class Latest:
     """Newest values by column; readable and writable from several threads."""
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.bench.interruptions import Interruptions
-from heatsoak.bench.recorder import Latest, host_facts, sensor_meta
+from heatsoak.bench.recorder import Latest, add_moved, host_facts, nothing_moved, sensor_meta
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
@@ -43,8 +43,6 @@ _KEPT_S = 1.25 * _JUDGED_S
 _JUDGE_AGAIN_S = 10.0
 _JUDGE_SHARE = 300.0
 _BEAT_S = 0.5
-_WAYS = ("read", "write")
-_MOVED = tuple(f"{way}_{unit}" for way in _WAYS for unit in ("bytes", "operations"))
 #: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
 
@@ -71,7 +69,7 @@ class DriveWatch:
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None
     elapsed_s: float = 0.0
-    moved: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_MOVED, 0.0))
+    moved: dict[str, float] = field(default_factory=nothing_moved)
     sensors: Sequence[SensorInfo] = ()
     _unwritten: ToolError | None = field(default=None, init=False)
 
@@ -112,7 +110,7 @@ class DriveWatch:
 
             def take(row: dict[str, float]) -> None:
                 self.latest.update(row)
-                self._count(row)
+                add_moved(self.moved, row)
                 with self._keeping():
                     writer.append_row(row)
                 recent.add(row)
@@ -167,13 +165,6 @@ class DriveWatch:
                 spent_s = time.thread_time() - began_s
                 judge_at_s = clock.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
-
-    def _count(self, row: Mapping[str, float]) -> None:
-        """Add what was moved in a row's interval; only one sensor's thread has such rows."""
-        for way in _WAYS if "interval_s" in row else ():
-            bytes_s = 1e6 * row.get(f"{way}_bw_mb_s", 0.0)
-            self.moved[f"{way}_bytes"] += bytes_s * row["interval_s"]
-            self.moved[f"{way}_operations"] += row.get(f"{way}_iops", 0.0) * row["interval_s"]
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:

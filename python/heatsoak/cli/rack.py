@@ -11,7 +11,7 @@ from rich.table import Table
 from heatsoak import system
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
-from heatsoak.bench.metrics import Address, served
+from heatsoak.bench.metrics import Address, Scrapes, served
 from heatsoak.cli import completion, rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
@@ -241,9 +241,12 @@ def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
     if metrics is None:
         yield
         return
-    with served(shown, Address.parse(metrics)) as url:
+    scrapes = Scrapes(shown)
+    with served(scrapes, Address.parse(metrics)) as url:
         print_err(f"metrics: {url}")
-        yield
+        with shown.judging():
+            yield
+        scrapes.wait_for_the_next()
 
 
 def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:

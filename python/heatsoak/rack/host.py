@@ -6,6 +6,7 @@ answer asks once more.
 
 import hashlib
 import json
+import math
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,11 +24,13 @@ from pydantic import BaseModel, ConfigDict
 
 import heatsoak
 from heatsoak import system
+from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.rack.kept import Asked, Ended, Kept, RackTest, Status, directory_of, home, write
 from heatsoak.rack.perform import Go, planned
 from heatsoak.recording import Recording, SensorMeta
+from heatsoak.recording.columns import Owner, column_of
 from heatsoak.recording.meta import JOURNAL
 from heatsoak.target.device import DriveRow
 from heatsoak.target.inventory import inventory
@@ -37,8 +41,8 @@ _SYSTEMD = Path("/run/systemd/system")
 _BLOCK = 1 << 20
 #: A test's process that did not come is asked for so often.
 _MOST_STARTS = 3
-#: Of a journal, where each column's newest value is.
-_NEWEST_BYTES = 1 << 16
+#: A reading that is older than the newest by this is no longer of now, and of a load it is over.
+_STALE_S, _LOAD_IS_OVER_S = 60.0, 3.0
 
 
 class Host(BaseModel):
@@ -135,11 +139,62 @@ def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
 
 
 class Reading(BaseModel):
-    """The newest values of a running test's recording by column, its sensors, and its drive."""
+    """What a running test's recording says now.
+
+    Attributes:
+        values: the newest by column; of a load, only while there is one.
+        moved: bytes and I/Os so far, as a watch counts them.
+    """
 
     values: dict[str, float]
+    moved: dict[str, float]
     sensors: list[SensorMeta]
     drive: dict[str, Any]
+
+
+@dataclass
+class _Journal:
+    """How far a recording's journal was read, and what it came to.
+
+    Attributes:
+        read_bytes: how much of it was.
+        newest: the newest value of each column, with its time.
+    """
+
+    read_bytes: int = 0
+    newest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    moved: dict[str, float] = field(default_factory=nothing_moved)
+
+    def read(self, path: Path) -> None:
+        """Read what was written since."""
+        with path.open("rb") as file:
+            file.seek(self.read_bytes)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # it is being written
+                self.read_bytes += len(line)
+                self._take(json.loads(line))
+
+    def _take(self, row: dict[str, Any]) -> None:
+        numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+        t_s = numbers.get("t_s", 0.0)
+        self.newest |= {key: (t_s, value) for key, value in numbers.items()}
+        add_moved(self.moved, numbers)
+
+    def values(self) -> dict[str, float]:
+        """Return the newest values; what is of a load, or long past, is left out."""
+        last_s = max((t_s for t_s, _ in self.newest.values()), default=0.0)
+        loaded_s = self.newest.get("interval_s", (-math.inf, 0.0))[0]
+        is_loaded = last_s - loaded_s <= _LOAD_IS_OVER_S
+        return {
+            key: value
+            for key, (t_s, value) in self.newest.items()
+            if last_s - t_s <= _STALE_S
+            and (is_loaded or column_of(key).owner not in (Owner.LOAD, Owner.SAMPLE))
+        }
+
+
+_journals: dict[Path, _Journal] = {}
 
 
 def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
@@ -147,16 +202,19 @@ def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
     found = {}
     for name in names:
         directory = Kept(directory_of(run, name)).recording
+        path = directory / JOURNAL
         try:
             meta = Recording.open(directory).meta
-            with (directory / JOURNAL).open("rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - _NEWEST_BYTES, 0))
-                lines = file.read().split(b"\n")[1:-1]  # the ends may be parts of lines
-        except (OSError, UsageError):
+            known = _journals.setdefault(path, _Journal())
+            if path.stat().st_size < known.read_bytes:  # another attempt began it anew
+                known = _journals[path] = _Journal()
+            known.read(path)
+        except (OSError, ValueError, UsageError):
+            _journals.pop(path, None)
             continue  # has not begun, has just ended, or has a recording for each cell
-        values = {key: value for line in lines for key, value in json.loads(line).items()}
-        numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
-        found[name] = Reading(values=numbers, sensors=meta.sensors, drive=meta.drive)
+        found[name] = Reading(
+            values=known.values(), moved=known.moved, sensors=meta.sensors, drive=meta.drive
+        )
     return found
 
 

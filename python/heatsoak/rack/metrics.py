@@ -1,9 +1,10 @@
 """A run of a rack as metrics for Prometheus: where tests stand, and what their drives do."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
@@ -20,6 +21,7 @@ from heatsoak.recording.columns import OpenMetricsFamily
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+_LOOK_S = 1.0
 _STATE = OpenMetricsFamily(
     "heatsoak_rack_test_state", "1 for where a test of the rack stands, 0 for the rest."
 )
@@ -35,7 +37,32 @@ class RackMetrics:
     directory: Path
     rack: Rack | None = None
     readings: dict[str, Reading] = field(default_factory=dict)
-    _verdicts: dict[str, str] = field(default_factory=dict)
+    _verdicts: dict[str, str | None] = field(default_factory=dict)
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """Judge what is collected meanwhile; when somebody asks, there is no time for it."""
+        is_over = Event()
+        thread = Thread(target=self._judge, args=(is_over,), daemon=True)
+        thread.start()
+        yield
+        is_over.set()
+        thread.join()
+
+    def _judge(self, is_over: Event) -> None:
+        last = False
+        while not last:
+            last = is_over.wait(_LOOK_S)
+            for row in [] if self.rack is None else self.rack.tests:
+                if row.directory is not None and row.directory not in self._verdicts:
+                    self._verdicts[row.directory] = self._verdict_on(row.directory)
+
+    def _verdict_on(self, directory: str) -> str | None:
+        """The verdict on the last step of what was collected."""
+        with suppress(HeatsoakError):
+            (found, *_) = analyze([Recording.open(self.directory / directory)]).recordings
+            return found.steps[-1].verdict if found.steps else None
+        return None
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics, each family once."""
@@ -52,23 +79,20 @@ class RackMetrics:
 
     def _seen(self, row: Row) -> Seen:
         labels, latest = _labels(row), Latest()
-        reading = self.readings.get(row.name) if row.state == "running" else None
+        reading = self.readings.get(row.name)
         if reading is None:
-            return Seen(labels, latest, verdict=self._verdict(row))
-        latest.update(reading.values)
+            return Seen(labels, latest, verdict=self._verdicts.get(row.directory or ""))
+        if row.state == "running":
+            latest.update(reading.values)
         known = {key: reading.drive.get(key) for key in ("model", "serial")}
-        return Seen({**labels, **known}, latest, reading.sensors)
-
-    def _verdict(self, row: Row) -> str | None:
-        """The verdict on the last step of what was collected."""
-        if row.directory is None:
-            return None
-        if row.directory not in self._verdicts:
-            with suppress(HeatsoakError):
-                (found, *_) = analyze([Recording.open(self.directory / row.directory)]).recordings
-                if found.steps:
-                    self._verdicts[row.directory] = found.steps[-1].verdict
-        return self._verdicts.get(row.directory)
+        return Seen(
+            {**labels, **known},
+            latest,
+            reading.sensors if row.state == "running" else (),
+            reading.moved,
+            verdict=self._verdicts.get(row.directory or ""),
+            info={"firmware": reading.drive.get("firmware")},
+        )
 
 
 _STATES = get_args(State)

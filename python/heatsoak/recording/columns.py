@@ -135,6 +135,7 @@ def _rates() -> Iterator[Column]:
             f"{metric}_latency_quantile_seconds",
             text,
             "seconds",
+            "summary",
             over=1_000_000,
             label=("quantile", share),
         )
