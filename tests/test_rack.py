@@ -461,8 +461,9 @@ def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> No
         assert following.returncode == 0
     assert found["heatsoak_rack_test_state", "b2", drive.uri, "running"] == 1
     assert found["heatsoak_rack_test_state", "b2", drive.uri, "cut"] == 0
-    (written,) = (value for key, value in found.items() if key[0].startswith("heatsoak_write_by"))
-    assert written > 0
+    assert found["heatsoak_write_bytes_total", "b2", drive.uri] > 0
+    assert found["heatsoak_write_bytes_per_second", "b2", drive.uri] > 0
+    assert found["heatsoak_drive_info", "b2", drive.uri] == 1
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
