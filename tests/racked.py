@@ -236,7 +236,7 @@ def rack_of_hosts(
         where: Where = {name: (own, None, []) for name in names}
         if apart:
             own, where = stack.enter_context(_namespaces(names))
-        port = _free_port(own)
+        port = free_port(own)
         address = f"{protocol}://{own}:{port}"
         scheduler = Supervised(
             [
@@ -296,7 +296,8 @@ def _workers(address: str, keys: Path | None) -> int:
     return 0
 
 
-def _free_port(ip: str) -> int:
+def free_port(ip: str) -> int:
+    """Return a port that nobody listens on."""
     with socket.socket() as one:
         one.bind((ip, 0))
         port: int = one.getsockname()[1]

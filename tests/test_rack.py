@@ -2,13 +2,18 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -29,7 +34,9 @@ from racked import (
     FILL_ONCE,
     CountingDrive,
     RackOfHosts,
+    Supervised,
     counting_drive,
+    free_port,
     kill,
     made_keys,
     rack_of_hosts,
@@ -546,6 +553,48 @@ def test_a_list_of_drives_that_none_may_write_can_be_extended() -> None:
     text = as_toml({}, {})
     assert "None can be written safely" in text
     assert tomllib.loads(text + '\n[[drive]]\non = "S1"\n') == {"drive": [{"on": "S1"}]}
+
+
+def code_of_the_docs(begins: str) -> list[str]:
+    """The blocks of docs/racks.md that begin so, without indentation."""
+    text = (Path(__file__).parents[1] / "docs" / "racks.md").read_text("utf-8")
+    blocks = [textwrap.dedent(block) for block in re.findall(r"```[a-z]*\n(.*?)```", text, re.S)]
+    return [block for block in blocks if block.startswith(begins)]
+
+
+def test_the_docs_alone_lead_to_a_report(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    # what a reader replaces: addresses, and the drives, of which this machine has none
+    own = {"tls://10.0.0.1:8786": f"tcp://127.0.0.1:{port}"}
+    own |= {"10.0.0.11": "127.0.0.1", "10.0.0.1": "127.0.0.1", "8786": str(port)}
+    own |= {"heatsoak ": f"{sys.executable} -m heatsoak ", "dask ": f"{DASK} "}
+    (workers,) = code_of_the_docs("dask scheduler")
+    commands, (listed,) = code_of_the_docs("heatsoak rack drives")[0], code_of_the_docs("# rack")
+    for theirs, ours in own.items():
+        workers, commands = workers.replace(theirs, ours), commands.replace(theirs, ours)
+    listed = re.sub("(?m)^erase.*", "", listed)
+    listed = listed.replace("S3PTNX0J900001", "sim:samsung-950-pro-512")
+    env = {"HEATSOAK_RACK": str(tmp_path / "home")}
+    done: list[subprocess.CompletedProcess[str]] = []
+
+    def runs(command: str) -> bool:
+        words = shlex.split(command, comments=True)
+        one = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done.append(one)
+        # what was started above may not be there yet
+        return not re.search("no workers|does not answer|no answer", one.stderr)
+
+    with ExitStack() as stack:
+        for number, command in enumerate(workers.splitlines()):
+            output = tmp_path / f"dask-{number}.txt"
+            stack.callback(Supervised(shlex.split(command), output, env).end)
+        for command in commands.splitlines():
+            assert until(partial(runs, command))
+            assert done[-1].returncode == 0, done[-1]
+            if "rack drives" in command:
+                (tmp_path / "rack.toml").write_text(listed)
+    assert done[-1].stdout.startswith("The drive passes")
+    assert (tmp_path / "monday.html").stat().st_size > 10_000
 
 
 def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
