@@ -146,7 +146,8 @@ def _row(kept: Kept, status: Status) -> HostTest:
 def _print(rows: list[HostTest]) -> int:
     """Print tests; return the exit code of the worst."""
     print_json([row.model_dump(mode="json") for row in rows])
-    return max(map(_exit_code, rows), default=0)
+    codes = set(map(_exit_code, rows))
+    return next((code for code in (HeatsoakError.exit_code, 4) if code in codes), 0)
 
 
 def _exit_code(status: Status) -> int:
