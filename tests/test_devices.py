@@ -8,6 +8,7 @@ from heatsoak.errors import UsageError
 from heatsoak.sensor import Roots, device_behind, drive_sensors
 from heatsoak.target.device import describe_device, list_devices
 from heatsoak.target.inventory import inventory
+from heatsoak.target.place import parse_place
 from machine import Machine
 
 
@@ -39,6 +40,15 @@ def test_an_nvme_drive_is_described_with_its_link(machine: Machine) -> None:
         "max_width": 4,
         "max_ceiling_mb_s": 3938,
     }
+
+
+def test_a_drive_is_found_by_its_serial(machine: Machine) -> None:
+    machine.nvme(0, "0000:01:00.0", "S2R9NX0H")
+    machine.nvme(1, "0000:02:00.0", "S2R9NX0J")
+    place = parse_place("S2R9NX0J", machine.roots)
+    assert (place.kind, place.text) == ("block", f"{machine.roots.dev}/nvme1n1")
+    with pytest.raises(UsageError, match="S2R9: there is no such target"):
+        parse_place("S2R9", machine.roots)
 
 
 def test_a_sata_drive_is_described_by_its_own_words(machine: Machine) -> None:

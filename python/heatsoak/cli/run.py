@@ -48,7 +48,7 @@ def run_command(
         typer.Option(
             "--on",
             metavar="TARGET",
-            help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or an nbd+unix:// URI.",
+            help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
             autocompletion=completion.targets,
         ),
     ],

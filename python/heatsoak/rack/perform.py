@@ -7,12 +7,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from heatsoak.bench.session import DriveOptions, Session, plan_session
-from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
+from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import Ended, Kept, RackTest, Started, write
-from heatsoak.sensor import Roots
-from heatsoak.target import Place, parse_place
-from heatsoak.target.device import list_devices
+from heatsoak.target import parse_place
 
 #: A test that waits longer for the others gives its drive free.
 _WAITS_S = 3600.0
@@ -71,16 +69,8 @@ def _run(kept: Kept, attempt: int) -> Ended:
 def planned(test: RackTest) -> Session:
     """Plan a test's session on this host; raises what :func:`plan_session` does."""
     options = DriveOptions(sensors=None if test.sensors is None else Path(test.sensors))
-    place = place_of(test.on)
+    place = parse_place(test.on)
     return plan_session(place, lambda: test.protocol, erase_id=test.erase_id, options=options)
-
-
-def place_of(on: str, roots: Roots | None = None) -> Place:
-    """Return the target that is named, also by a drive's serial; raises UsageError for none."""
-    devices = [one for one in list_devices(roots or Roots()) if on in one.erase_ids]
-    if len(devices) > 1:
-        raise UsageError(f"{on}: {len(devices)} drives of this host are called that")
-    return parse_place(str(devices[0].path) if devices else on)
 
 
 def _begin(kept: Kept, attempt: int, waits: bool, planned_s: float) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 PlaceKind = Literal["simulated", "directory", "file", "block", "nbd"]
 
-_FORMS = "sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., or nbd+unix:///?socket=PATH"
+_FORMS = (
+    "sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix:///?socket=PATH"
+)
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,8 @@ class Place:
         return None if name is None else describe_device(name, roots)
 
 
-def parse_place(text: str) -> Place:
-    """Return what `text` names.
+def parse_place(text: str, roots: Roots | None = None) -> Place:
+    """Return what `text` names: a target, or a drive by its serial or any id of ``drives``.
 
     Raises UsageError if it names nothing, or a real drive on a system that none is loaded on.
     """
@@ -189,7 +191,7 @@ def parse_place(text: str) -> Place:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise UsageError(f"{text}: there is no such target: {_FORMS}") from None
+        return _drive_called(text, roots or Roots())
     except OSError as error:
         raise UsageError(f"{text}: cannot be examined: {error.strerror}") from error
     if stat.S_ISDIR(mode):
@@ -199,6 +201,15 @@ def parse_place(text: str) -> Place:
     if stat.S_ISREG(mode):
         return Place(text, "file")
     raise UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")
+
+
+def _drive_called(text: str, roots: Roots) -> Place:
+    named = [one for one in list_devices(roots) if text in one.erase_ids]
+    if len(named) > 1:
+        raise UsageError(f"{text}: {len(named)} drives of this host are called that")
+    if not named:
+        raise UsageError(f"{text}: there is no such target: {_FORMS}")
+    return Place(str(named[0].path), "block")
 
 
 #: How long a drive may take to appear after it was plugged in.
