@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 import heatsoak
-from heatsoak import system
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sweep.work import version
@@ -40,8 +39,8 @@ class Workers:
 
 
 @contextmanager
-def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[Workers]:
-    """Yield where to run tasks: `jobs` processes, by default one a processor, or a Dask cluster.
+def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Workers]:
+    """Yield where to run tasks: `jobs` processes, or a Dask cluster.
 
     Raises UsageError for a cluster that cannot do it, and ToolError for one that does not answer.
     """
@@ -49,14 +48,13 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
         with _cluster(scheduler) as (executor, count):
             yield Workers(executor, count, _overhead_s(executor))
         return
-    count = jobs or system.processors()
-    if count == 1:
+    if jobs == 1:
         yield Workers(_Here(), 1, 0.0)
         return
-    with _processes(count) as executor:
+    with _processes(jobs) as executor:
         # a pool starts a process when a task finds none idle: all of them start now, at once
-        wait([executor.submit(version) for _ in range(count)])
-        yield Workers(executor, count, _overhead_s(executor))
+        wait([executor.submit(version) for _ in range(jobs)])
+        yield Workers(executor, jobs, _overhead_s(executor))
 
 
 class _Here(Executor):
