@@ -59,6 +59,25 @@ def test_help_and_version_wait_for_nothing_that_a_command_needs(words: tuple[str
     assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
 
 
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        (("-h",), "Usage: heatsoak [OPTIONS] COMMAND"),
+        (("help",), "Usage: heatsoak [OPTIONS] COMMAND"),
+        (("run", "-h"), "Usage: heatsoak run"),
+        (("help", "run"), "Usage: heatsoak run"),
+        (("rack", "stop", "-h"), "Usage: heatsoak rack stop"),
+        (("-v",), "heatsoak 0"),
+    ],
+)
+def test_help_and_version_are_found_by_their_usual_names(
+    tmp_path: Path, words: tuple[str, ...], begins: str
+) -> None:
+    done = heatsoak_here(*words, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith(begins)
+
+
 @pytest.mark.slow
 def test_judging_a_recording_loads_nothing_that_it_does_not_use(
     tmp_path: Path, small_drive: Path
@@ -102,6 +121,10 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "zero.toml", "--on", "."), "steps[1].bs: "),
         (("run", "nosuch.toml", "--on", "."), "nosuch.toml: no such file"),
         (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
+        (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
+        (("watch", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
+        (("run", "quick", "--on", ".", "--scale", "half"), "'half' is not a number"),
+        (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a number"),
         (("run", "quick"), "Missing option '--on'"),
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (("rnu",), "No such command 'rnu'"),

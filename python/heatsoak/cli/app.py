@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -27,6 +28,7 @@ app = typer.Typer(
     help="Finds out whether a drive throttles, when, by how much, and why.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
@@ -40,7 +42,9 @@ def _show_version(wanted: bool) -> None:
 def root(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", "-v", callback=_show_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Find out whether a drive throttles, when, by how much, and why."""
@@ -78,8 +82,7 @@ def _run() -> int:
         code = error.exit_code
     except typer.exceptions.TyperException as error:
         # the parser's own errors: which argument is wrong, and what it should be
-        said = getattr(error, "format_message", error.__str__)()
-        announce(said.replace(": Value error, ", ": "))
+        announce(_said_of(error))
         code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         announce("interrupted")
@@ -97,6 +100,22 @@ def _run() -> int:
         announce(_internal_error(error))
         code = HeatsoakError.exit_code
     return code if isinstance(code, int) else 0
+
+
+#: What the parser says of a word that is no number, without the word.
+_NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to .*")
+
+
+def _said_of(error: typer.exceptions.TyperException) -> str:
+    """Return what the parser says, with the word that it could not read."""
+    said: str = getattr(error, "format_message", error.__str__)()
+    options = getattr(getattr(error, "param", None), "opts", ())
+    for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if option in options:
+            is_no = f"'{value if equals else after}' is not a number"
+            said = _NO_NUMBER.sub(is_no, said)
+    return said.replace(": Value error, ", ": ")
 
 
 def _internal_error(error: BaseException) -> str:

@@ -124,6 +124,8 @@ class Commands(TyperGroup):
                 print_out(line)
             ctx.exit()
         _require_words(args)
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         return super().parse_args(ctx, args)
 
     @override

@@ -55,7 +55,7 @@ def report_command(
             metavar="FILE",
             help="File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
         ),
-    ],
+    ] = Path("report.html"),
     by: Annotated[
         str | None,
         typer.Option(

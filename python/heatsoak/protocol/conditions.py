@@ -42,6 +42,8 @@ _KINDS: dict[ConditionKind, frozenset[str]] = {
         "test", "thread", "threads", "workload", "writes",
     }),
 }  # fmt: skip
+#: Words of labels that say how a drive is cooled.
+COOLING = _KINDS["cooling"]
 #: More of these cool better (True) or worse (False), where a label's value is a number.
 _MORE_COOLS = {
     **dict.fromkeys(("air", "airflow", "blower", "cooler", "cooling", "fan", "fans"), True),

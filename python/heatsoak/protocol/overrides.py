@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol.conditions import Conditions, Label
+from heatsoak.protocol.conditions import COOLING, Conditions, Label
 from heatsoak.protocol.model import Matrix, Protocol
 from heatsoak.protocol.rounds import Step
 from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy
@@ -50,7 +50,10 @@ def read_labels(settings: Iterable[str]) -> Conditions:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {setting}: write KEY=VALUE, such as slot=top")
-        labels[key.strip()] = _label(value)
+        key = key.strip()
+        if not key.startswith("conditions."):
+            _check_label(key, value)
+        labels[key.removeprefix("conditions.")] = _label(value)
     return labels
 
 
@@ -85,13 +88,23 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
         )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
-    near = suggestion(key, (*WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8)
-    if near:
-        raise UsageError(
-            f"--set {key}={value}: unknown key '{key}'{near}; "
-            f"a label of that name is conditions.{key}={value}"
-        )
+    if near := suggestion(key, (*WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8):
+        raise _unknown(key, value, near)
+    _check_label(key, value)
     return _labelled(protocol, key, value)
+
+
+def _check_label(key: str, value: str) -> None:
+    """Raise UsageError for a misspelt label of cooling, which would then say nothing of heat."""
+    if key not in COOLING and (near := suggestion(key, COOLING, likeness=0.85)):
+        raise _unknown(key, value, near)
+
+
+def _unknown(key: str, value: str, near: str) -> UsageError:
+    return UsageError(
+        f"--set {key}={value}: unknown key '{key}'{near}; "
+        f"a label of that name is conditions.{key}={value}"
+    )
 
 
 def _labelled(protocol: Protocol, key: str, value: str) -> Protocol:

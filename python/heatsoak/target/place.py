@@ -174,7 +174,7 @@ class Place:
 
 
 def parse_place(text: str, roots: Roots | None = None) -> Place:
-    """Return what `text` names: a target, or a drive by its serial or any id of ``drives``.
+    """Return what `text` names: a target, or a drive by its name, serial or any id of ``drives``.
 
     Raises UsageError if it names nothing, or a real drive on a system that none is loaded on.
     """
@@ -204,7 +204,7 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
 
 
 def _drive_called(text: str, roots: Roots) -> Place:
-    named = [one for one in list_devices(roots) if text in one.erase_ids]
+    named = [one for one in list_devices(roots) if text in (one.name, *one.erase_ids)]
     if len(named) > 1:
         raise UsageError(f"{text}: {len(named)} drives of this host are called that")
     if not named:
