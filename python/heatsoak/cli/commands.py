@@ -23,7 +23,7 @@ _QUESTIONS = (
     "",
     "What does a result look like?       heatsoak demo (a simulated drive, a minute)",
     "What can be tested here?            heatsoak doctor",
-    "Does my drive throttle?             heatsoak run quick --on ~/ (two minutes)",
+    "Does my drive throttle?             heatsoak run quick --on ~/ (two to four minutes)",
     "Does it while I work with it?       heatsoak watch /dev/nvme0n1",
     "I only have logs: did it throttle?  heatsoak analyze FILES",
     "",
