@@ -141,13 +141,10 @@ def test_drives_of_a_host_begin_together(
     assert len(goes) == 1
 
 
-def test_however_often_a_test_is_started_it_runs_once(
-    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
+def filling(drive: CountingDrive, tmp_path: Path) -> RackTest:
+    """A test that writes all of a drive once."""
     (tmp_path / "once.toml").write_text(FILL_ONCE)
-    drive = drives[0]
-    test = RackTest(
+    return RackTest(
         run="r",
         name="t",
         on=drive.uri,
@@ -155,6 +152,14 @@ def test_however_often_a_test_is_started_it_runs_once(
         protocol=load(str(tmp_path / "once.toml")),
         waits=False,
     )
+
+
+def test_however_often_a_test_is_started_it_runs_once(
+    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
+    drive = drives[0]
+    test = filling(drive, tmp_path)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: host.start(test, 1), range(8)))
     assert until(lambda: host.statuses("r", {"t": 1})["t"].has_ended)
@@ -204,15 +209,7 @@ def test_a_test_whose_process_is_slow_to_come_is_waited_for(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = late_processes(tmp_path, monkeypatch, late_s=3)
-    (tmp_path / "once.toml").write_text(FILL_ONCE)
-    test = RackTest(
-        run="r",
-        name="t",
-        on=drives[0].uri,
-        erase_id=drives[0].erase_id,
-        protocol=load(str(tmp_path / "once.toml")),
-        waits=False,
-    )
+    test = filling(drives[0], tmp_path)
     seen = set()
 
     def has_ended() -> bool:
@@ -231,15 +228,7 @@ def test_a_test_that_cannot_be_started_never_begins_later(
 ) -> None:
     late_processes(tmp_path, monkeypatch, late_s=0)
     (tmp_path / "programs" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "once.toml").write_text(FILL_ONCE)
-    test = RackTest(
-        run="r",
-        name="t",
-        on=drives[0].uri,
-        erase_id=drives[0].erase_id,
-        protocol=load(str(tmp_path / "once.toml")),
-        waits=False,
-    )
+    test = filling(drives[0], tmp_path)
     status = host.start(test, 1)
     assert status.state == "failed"
     assert status.why is not None
