@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from heatsoak.catalog import ModernFigure, load_drive, load_enclosure
 from heatsoak.cli.common import progress_bar
 from heatsoak.reproduce import (
     FigureSet,
@@ -76,6 +77,7 @@ def main() -> None:
         "modern": modern_table(modern),
         "modern-counts": modern_counts(modern),
         "modern-near": near_table(modern),
+        "modern-yes-or-no": yes_or_no_table(modern),
         "modern-errors": error_table(modern),
         "rates": rate_table(reproduce([q for q in questions() if is_rate(q)])),
     }
@@ -272,6 +274,52 @@ def near_table(modern: Modern) -> str:
 
     rows = [[kind, *(cell for of in both for cell in cells(of[kind]))] for kind in both[0]]
     return table(["", "hold", "near", "hold left out", "near left out"], rows)
+
+
+#: Two lines of arithmetic: a bare drive in still air is so much warmer than it for each watt, and
+#: half of that under a heatsink or in moving air; it throttles from here on.
+BARE_K_PER_W, THROTTLES_C = 12.5, 80.0
+#: What a drive draws that nobody measured.
+USUAL_W = 6.0
+
+
+def by_arithmetic(question: Question) -> bool:
+    """Whether a drive throttles by its watts and the air alone."""
+    assert question.measured is not None
+    (place,) = question.measured.places
+    assert isinstance(question.figure, ModernFigure)
+    enclosure, rated = load_enclosure(place), load_drive(question.figure.drive_id or "").rated
+    step = question.measured.only or ""
+    power = rated.read_w if "read" in step else rated.write_w
+    is_cooled = enclosure.conditions.get("heatsink", "none") != "none"
+    is_cooled |= enclosure.air_speed_m_s is not None and enclosure.air_speed_m_s.value > 0
+    k_per_w = BARE_K_PER_W / (2 if is_cooled else 1)
+    hottest_c = enclosure.air_c.value + k_per_w * (USUAL_W if power is None else power.value)
+    return hottest_c >= THROTTLES_C
+
+
+def yes_or_no_table(modern: Modern) -> str:
+    """How often "does it throttle?" is answered rightly, beside answers that cost nothing."""
+    throttles = [
+        (question, row, without)
+        for question, row, without in zip(modern.asked, modern.rows, modern.left_out, strict=True)
+        if row.metric == "throttles"
+    ]
+
+    def right(answers: list[bool]) -> str:
+        true = [bool(row.published[0]) for _, row, _ in throttles]
+        return f"{sum(a == b for a, b in zip(answers, true, strict=True))} of {len(true)}"
+
+    rows = [
+        ["simulated", f"{sum(row.ok for _, row, _ in throttles)} of {len(throttles)}"],
+        ["left out", f"{sum(row.ok for _, _, row in throttles)} of {len(throttles)}"],
+        ['"never throttles"', right([False] * len(throttles))],
+        [
+            f"air + {BARE_K_PER_W:g} K/W x watts (half if cooled) above {THROTTLES_C:.0f} C",
+            right([by_arithmetic(q) for q, _, _ in throttles]),
+        ],
+    ]
+    return table(["does it throttle?", "right"], rows)
 
 
 def error_table(modern: Modern) -> str:
