@@ -113,6 +113,14 @@ def test_published_figures_are_about_drives_and_places_of_the_catalog() -> None:
         assert set(figure.drives) <= set(catalog.drive_ids())
 
 
+def test_published_figures_have_articles_and_roles_have_figures() -> None:
+    figures, roles = catalog.published(), catalog.roles()
+    assert {one.article for one in (*figures.cells, *figures.figures)} <= set(figures.articles)
+    ids = catalog.figure_ids()
+    for known in (*roles.fitted, *roles.held_out):
+        assert any(name == known or name.startswith(f"{known}.") for name in ids)
+
+
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())
 def test_every_drive_works_in_every_place(drive_id: str) -> None:
     drive = catalog.load_drive(drive_id)
