@@ -62,7 +62,7 @@ def test_one_more_word_is_another_family(drive: Drive, word: str) -> None:
         "CT500T720SSD8",
         "Sabrent Rocket XTRM4",
         "Sabrent Rocket Gen4",
-        "HP SSD EX900 1TB",
+        "HP SSD EX910 1TB",
         "Kingston Fury Renegade G6 1TB",
         "ADATA LEGEND 850 LITE",
         "SP001TBP34A70M28",
