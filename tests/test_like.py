@@ -71,6 +71,7 @@ def test_one_more_word_is_another_family(drive: Drive, word: str) -> None:
         "",
         "Toaster",
         f"Samsung SSD 990 PRO {'9' * 400}TB",
+        f"Samsung {'1000' * 5000}",
     ],
 )
 def test_near_misses_are_no_drive(model: str) -> None:

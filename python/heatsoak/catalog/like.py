@@ -175,7 +175,8 @@ def _known(key: str) -> list[tuple[str, frozenset[str], str]]:
 
 def _normal(model: str) -> str:
     """A name in lower case, with single spaces between its words, and with words of one form."""
-    text = re.sub(r"-00[a-z0-9]{3,4}\b", "", model.casefold())  # for a single customer
+    # no name is longer; the ending is for a single customer
+    text = re.sub(r"-00[a-z0-9]{3,4}\b", "", model[:100].casefold())
     text = re.sub(r"\bmz-", "mz", text.replace("t-force", "team"))
     text = " ".join(word.strip(".") for word in re.findall(r"[a-z0-9.#*]+", text))
     text = re.sub(r"\b(?:pcie?|gen) ?([345])(?:\.0)?\b", r"gen\1", text)
