@@ -25,7 +25,7 @@ _IN_PART_NUMBERS = {
     r"(?=(\d{3}g?))": GB,
 }
 #: A part number or a customer's code behind a name.
-_CODE = re.compile(r"(?=.*\d)(?!.*[gt]b$)[a-z0-9]{8,16}|\d{4,}")
+_CODE = re.compile(r"(?=.*\d)(?!.*[gt]b$)[a-z0-9]{8,16}|\d{4,8}")
 #: Words that say the class, which names seldom need, and the ids of classes.
 _OF_CLASS = re.compile(r"pcie?|gen[345]|g?[345]?x4|[mtq]lc")
 _CLASS = re.compile(r"pcie(\d)-([a-z]+)-(dramless-)?\d")
