@@ -437,6 +437,21 @@ def test_a_drive_is_its_data_sheet_over_its_class(tmp_path: Path) -> None:
     assert power_w == pytest.approx(6, rel=0.05)
 
 
+def test_a_drive_may_have_no_cache_and_another_limit_than_its_class(tmp_path: Path) -> None:
+    text = OVER_A_CLASS.replace("pcie4-tlc-1tb", "pcie4-tlc-2tb").replace(
+        'enclosure = "open-bench"', 'enclosure = "open-bench"\ncache = "none"'
+    )
+    text += "[governor.law]\nengage_c = { value = 70, source = 'data sheet' }\n"
+    drive, base = catalog.load_drive(own(tmp_path / "mine.toml", text)), "pcie4-tlc-2tb"
+    assert drive.cache is None
+    flash_mb_s = drive.nand.dies.value * drive.nand.unit_bytes.value / drive.nand.program_us.value
+    assert flash_mb_s == pytest.approx(drive.write_mb_s)
+    law = catalog.load_drive(base).governor.law
+    assert law.kind == "band"
+    assert drive.governor.law == law.model_copy(update={"engage_c": drive.governor.begins})
+    assert drive.governor.begins.value == 70
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
