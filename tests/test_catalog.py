@@ -113,6 +113,15 @@ def test_published_figures_are_about_drives_and_places_of_the_catalog() -> None:
         assert set(figure.drives) <= set(catalog.drive_ids())
 
 
+def test_published_figures_have_articles_and_roles_have_figures() -> None:
+    figures, roles = catalog.published(), catalog.roles()
+    articles = {cell.article for cell in figures.cells} | {one.article for one in figures.figures}
+    assert articles <= set(figures.articles)
+    ids = catalog.figure_ids()
+    for known in (*roles.fitted, *roles.held_out):
+        assert any(name == known or name.startswith(f"{known}.") for name in ids)
+
+
 @pytest.mark.parametrize("drive_id", catalog.drive_ids())
 def test_every_drive_works_in_every_place(drive_id: str) -> None:
     drive = catalog.load_drive(drive_id)
@@ -426,6 +435,21 @@ def test_a_drive_is_its_data_sheet_over_its_class(tmp_path: Path) -> None:
     frames = [frame for frame in target.run(step) if isinstance(frame, pl.DataFrame)]
     power_w = pl.concat(frames)["power_w"].drop_nulls().tail(100).mean()
     assert power_w == pytest.approx(6, rel=0.05)
+
+
+def test_a_drive_may_have_no_cache_and_another_limit_than_its_class(tmp_path: Path) -> None:
+    text = OVER_A_CLASS.replace("pcie4-tlc-1tb", "pcie4-tlc-2tb").replace(
+        'enclosure = "open-bench"', 'enclosure = "open-bench"\ncache = "none"'
+    )
+    text += "[governor.law]\nengage_c = { value = 70, source = 'data sheet' }\n"
+    drive, base = catalog.load_drive(own(tmp_path / "mine.toml", text)), "pcie4-tlc-2tb"
+    assert drive.cache is None
+    flash_mb_s = drive.nand.dies.value * drive.nand.unit_bytes.value / drive.nand.program_us.value
+    assert flash_mb_s == pytest.approx(drive.write_mb_s)
+    law = catalog.load_drive(base).governor.law
+    assert law.kind == "band"
+    assert drive.governor.law == law.model_copy(update={"engage_c": drive.governor.begins})
+    assert drive.governor.begins.value == 70
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from heatsoak.catalog import (
     like,
     load_drive,
     named_bytes,
-    parse_drive,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
+DATA = Path(__file__).parent / "importer" / "data"
 DRIVES = [load_drive(name) for name in drive_ids()]
 
 
@@ -47,29 +47,36 @@ def test_every_model_and_every_id_finds_its_own_drive(
 @given(st.sampled_from(DRIVES), st.sampled_from(["Plus", "EVO", "QVO", "X", "varied"]))
 def test_one_more_word_is_another_family(drive: Drive, word: str) -> None:
     found = like(f"{drive.model}, {word}")
-    assert found is None or found.kind == "class"
+    assert found is None or found.kind == "class" or found.drive.id != drive.id
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        "Samsung SSD 970 EVO 1TB",
-        "Samsung SSD 970 EVO Plus 1TB",
-        "Samsung SSD 980 1TB",
-        "Samsung SSD 990 EVO Plus 2TB",
-        "WD_BLACK SN850 1TB",
-        "WDS200T2X0E-00BCA0",
-        "CT4000P3PSSD8",
-        "CT2000T710SSD3",
+        "Samsung SSD 970 QVO 1TB",
+        "Samsung SSD 970 EVO Plus2 1TB",
         "Acme 990 PRO 1TB",
+        "Kingston 990 PRO 1TB",
+        "WD Blue SN590",
+        "WD_BLACK SN850P 1TB",
+        "CT500T720SSD8",
+        "Sabrent Rocket XTRM4",
+        "Sabrent Rocket Gen4",
+        "HP SSD EX910 1TB",
+        "Kingston Fury Renegade G6 1TB",
+        "ADATA LEGEND 850 LITE",
+        "SP001TBP34A70M28",
         "Gen4 NVMe",
         "1TB",
         "",
+        "Toaster",
         f"Samsung SSD 990 PRO {'9' * 400}TB",
+        f"Samsung {'1000' * 5000}",
     ],
 )
-def test_near_misses_are_no_family(model: str) -> None:
-    assert like(model) is None
+def test_near_misses_are_no_drive(model: str) -> None:
+    found = like(model)
+    assert found is None or found.kind == "class"
 
 
 @pytest.mark.parametrize(
@@ -120,13 +127,65 @@ def test_a_dynamic_cache_grows_with_the_capacity() -> None:
     assert four.cache_bytes == pytest.approx(2 * cache_bytes(two.drive), rel=1e-3)
 
 
-def test_words_give_the_class() -> None:
-    found = liked("NoName Gen4 QLC 4TB")
-    assert (found.kind, found.drive.id) == ("class", "pcie4-qlc-2tb")
+@pytest.mark.parametrize(
+    ("model", "drive_id", "guessed"),
+    [
+        ("NoName Gen4 QLC 4TB", "pcie4-qlc-2tb", ()),
+        ("PCIe 3.0 QLC without DRAM 512GB", "pcie3-qlc-dramless-1tb", ()),
+        ("Acme PCIe 5.0 2TB", "pcie5-tlc-2tb", ("TLC",)),
+        ("WD Blue SN590 1TB", "pcie4-tlc-1tb", ("PCIe 4.0", "TLC")),
+    ],
+)
+def test_words_give_the_class(model: str, drive_id: str, guessed: tuple[str, ...]) -> None:
+    found = liked(model)
+    assert (found.kind, found.drive.id, found.guessed) == ("class", drive_id, guessed)
 
 
-def test_a_drives_file_may_have_other_names_of_it(small_drive_text: str) -> None:
-    drive = parse_drive('also = ["ANOTHER 1TB"]\n' + small_drive_text, "own.toml")
+@pytest.mark.parametrize(
+    "line", Path(__file__).with_name("owned_drives.txt").read_text().split("\n")
+)
+def test_what_people_own_is_found_by_what_it_is_called(line: str) -> None:
+    name, _, family = map(str.strip, line.partition("="))
+    if name:
+        assert liked(name).drive.id.startswith(family)
+        assert liked(name).kind != "class"
+
+
+def test_every_makers_word_is_known() -> None:
+    makers = {name.partition("-")[0] for name in drive_ids() if not name.startswith("pcie")}
+    assert {like(f"{maker} x") is not None for maker in makers} == {True}
+
+
+def test_what_nobody_measured_says_so(tmp_path: Path) -> None:
+    row = json.loads(
+        heatsoak_here("drives", "--like", "SN550", "--format", "json", cwd=tmp_path).stdout
+    )
+    assert row["basis"] == "data sheet"
+    assert {"throttles_from_c", "warning_c", "cache_bytes", "flash_mb_s"} <= set(row["assumed"])
+    assert "smartctl -a" in row["tells_more"]
+
+
+def test_a_listing_of_a_drive_tells_its_model_and_its_own_limits(tmp_path: Path) -> None:
+    listing = (DATA / "smartctl" / "nvme-loop-de.txt").read_text("utf-8")
+    (tmp_path / "drive.txt").write_text(listing.replace("EXAMPLE NVME 1TB", "WD Blue SN550 1TB"))
+    done = heatsoak_here("drives", "--like", "drive.txt", "--format", "json", cwd=tmp_path)
+    row = json.loads(done.stdout)
+    assert (row["id"], row["warning_c"], row["critical_c"]) == ("wd-sn550-1tb", 84, 87)
+    assert (row["throttles_from_c"], row["tells_more"]) == (84, None)
+    assert "warning_c" not in row["assumed"]
+
+
+def test_a_log_of_an_unknown_drive_gets_its_class_by_its_rates(tmp_path: Path) -> None:
+    rows = "\n".join(f"{t},Acme X 1TB,6800,0,{40 + t}" for t in range(60))
+    (tmp_path / "log.csv").write_text(f"time_s,model,read_mb_s,write_mb_s,temp_c\n{rows}\n")
+    done = heatsoak_here("drives", "--like", "log.csv", cwd=tmp_path)
+    told = "Acme X 1TB: the catalog has only its class, pcie4-tlc-1tb (TLC by guess)"
+    assert done.stdout.startswith(told), done.stdout
+
+
+def test_a_drives_file_may_have_other_names_of_it(tmp_path: Path, small_drive_text: str) -> None:
+    (tmp_path / "own.toml").write_text('also = ["ANOTHER 1TB"]\n' + small_drive_text)
+    drive = load_drive(str(tmp_path / "own.toml"))
     assert drive.also == ("ANOTHER 1TB",)
     assert "also" not in json.loads(drive.core_json())
 
@@ -154,10 +213,24 @@ def test_a_drive_that_reports_another_temperature_than_it_throttles_by(tmp_path:
     assert "throttles from    a temperature that it does not report" in done.stdout
 
 
-def test_nothing_like_it_names_the_nearest(tmp_path: Path) -> None:
-    said = complaint(heatsoak_here("drives", "--like", "Samsung SSD 970 EVO 1TB", cwd=tmp_path), 2)
-    assert "the catalog has no drive like it (did you mean 'Samsung SSD 9" in said
+def test_nothing_like_it_says_what_would_be(tmp_path: Path) -> None:
+    said = complaint(heatsoak_here("drives", "--like", "samsun-990-pro", cwd=tmp_path), 2)
+    assert "the catalog has no drive like it (did you mean 'samsung-990-pro-" in said
+    assert "say it, as in 'Gen4 QLC 2TB', or give a file with its smartctl -a" in said
 
 
 def test_telling_and_restoring_are_two_commands(tmp_path: Path) -> None:
     complaint(heatsoak_here("drives", "--like", "x", "--restore", cwd=tmp_path), 2)
+    complaint(heatsoak_here("drives", "--known", "--restore", cwd=tmp_path), 2)
+
+
+def test_all_known_drives_are_listed_by_what_is_known_of_them(tmp_path: Path) -> None:
+    done = heatsoak_here("drives", "--known", cwd=tmp_path)
+    measured, _, rest = done.stdout.partition("classes, what such drives have in common")
+    classes, _, sheets = rest.partition("data sheets on figures of a class, not measured")
+    assert "sim:samsung-990-pro-2tb" in measured
+    assert "sim:pcie4-qlc-2tb" in classes
+    assert "sim:samsung-970-evo-plus-1tb" in sheets
+    usual = heatsoak_here("drives", cwd=tmp_path).stdout
+    assert "sim:samsung-970-evo-plus-1tb" not in usual
+    assert "heatsoak drives --known lists" in usual

@@ -95,6 +95,18 @@ def test_a_drive_that_gets_too_hot_to_go_on_is_said_to_shut_down(tmp_path: Path)
     assert "so hot that it shuts itself down" in found["answer"]
 
 
+def test_a_drive_that_nobody_measured_is_said_to_be_one_and_differs_more(tmp_path: Path) -> None:
+    place = ("--enclosure", "laptop", "--for", "2m")
+    known, own = (
+        predicted(drive, *place, cwd=tmp_path)
+        for drive in ("samsung-970-pro-1tb", "samsung-970-evo-plus-1tb")
+    )
+    assert "nobody measured it" in own["assumed"][0]
+    assert "nobody measured it" not in known["assumed"][0]
+    widths_k = [np.ptp(one["max_reported_temp_c"]) for one in (known, own)]
+    assert widths_k[1] > 2 * widths_k[0]
+
+
 def test_a_recorder_is_told_whether_its_rate_is_held(tmp_path: Path) -> None:
     capture = ("--workload", "capture-4k60", "--for", "6m", "--holds", "1490MB/s")
     hot = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", *capture)

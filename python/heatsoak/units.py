@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 MB = 1_000_000
 GB = 1_000_000_000
+TB = 1000 * GB
 GIB = 1 << 30
 
 #: Lowest and highest reading that can be a temperature, in C. Industrial drives are rated for -40

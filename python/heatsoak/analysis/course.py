@@ -68,14 +68,14 @@ class Course:
 
     @property
     def known(self) -> Likeness | None:
-        """The catalog's drive of the same model or its family; None if there is none."""
+        """The catalog's drive of the same model or its family; None if nobody measured one."""
         if not (model := self.drive.get("model")):
             return None
         from heatsoak.catalog import like  # few recordings are held against the catalog
 
         size = self.drive_gb and round(self.drive_gb * GB)
         found = like(str(model), size)
-        return None if found is None or found.kind == "class" else found
+        return None if found is None or found.drive.basis else found
 
     @property
     def link_ceiling_mb_s(self) -> tuple[float, float] | None:

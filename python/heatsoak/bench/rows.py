@@ -2,6 +2,7 @@
 JSON."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -237,11 +238,18 @@ def restored_rows(notes: Sequence[Note]) -> list[RestoredRow]:
     return [RestoredRow(said=note.text, is_left="is_left" in note.data) for note in notes]
 
 
+#: What PCIe's generations carry that those before do not: four lanes of them, or SATA.
+_FASTER_THAN_MB_S = {"5": 7877, "4": 3938, "3": 600}
+#: How a drive's own limits come to be known.
+_LIMITS_TELL = "its own limits: smartctl -a DEVICE > drive.txt; heatsoak drives --like drive.txt"
+
+
 class LikenessRow(_Row):
     """What the catalog knows of a drive like one that was asked for: ``drives --like``.
 
     Attributes:
         likeness: the same ``model``, its ``family`` in another capacity, or its ``class`` alone.
+        basis: what the catalog has of it if nobody measured it; None if somebody did.
         id: of the catalog's drive, whose model is `model`.
         size_bytes: of the drive that was asked for; None if that is not known.
         throttles_from_c: what it reports when it begins to throttle; None if it throttles by a
@@ -251,11 +259,13 @@ class LikenessRow(_Row):
         flash_mb_s: how fast it writes once that is full.
         assumed: the keys whose numbers are assumed, or scaled from a sibling's.
         command: what simulates it.
+        tells_more: what would tell more of it than that.
     """
 
     sentence: str
     asked: str
     likeness: Literal["model", "family", "class"]
+    basis: Literal["class", "data sheet"] | None
     id: str
     model: str
     size_bytes: int | None
@@ -266,54 +276,86 @@ class LikenessRow(_Row):
     flash_mb_s: float
     assumed: list[str]
     command: str
+    tells_more: str | None
 
 
-def likeness_row(model: str) -> LikenessRow:
-    """Return what the catalog knows of drives of this model; UsageError if it has none like it."""
-    found = like(model)
+def likeness_row(asked: str) -> LikenessRow:
+    """Return what the catalog knows of drives of this model, or of the one that a file is about.
+
+    Raises UsageError if it has none like it, and cannot tell its class.
+    """
+    model, size_bytes, pcie, own_c = asked, None, None, dict[str, float]()
+    if Path(asked).is_file():
+        model, size_bytes, pcie, own_c = _told_by(Path(asked))
+    found = like(model, size_bytes, pcie)
     if found is None:
-        known = [name for one in drive_ids() for name in (one, load_drive(one).model)]
         raise UsageError(
-            f"{model}: the catalog has no drive like it{suggestion(model, known)}: heatsoak drives "
-            "lists what it has"
+            f"{model}: the catalog has no drive like it{suggestion(model, drive_ids())}, and "
+            "nothing tells its class: say it, as in 'Gen4 QLC 2TB', or give a file with its "
+            "smartctl -a"
         )
     drive, from_c = found.drive, found.throttles_from_c
     limits, cache_bytes = drive.limits, found.cache_bytes
-    warning_c, critical_c = (limits.wctemp_c, limits.cctemp_c) if limits else (None, None)
     figures = {
         "throttles_from_c": from_c,
-        "warning_c": warning_c,
-        "critical_c": critical_c,
+        "warning_c": limits and limits.wctemp_c,
+        "critical_c": limits and limits.cctemp_c,
         "cache_bytes": drive.cache and drive.cache.bytes,
         "flash_mb_s": drive.nand.program_us,
     }
-    is_scaled = found.kind == "family" and found.size_bytes is not None
-    scaled = {"cache_bytes", "flash_mb_s"} if is_scaled else set()
+    is_scaled = found.kind != "model" and found.size_bytes is not None
+    assumed = {key for key, figure in figures.items() if figure and figure.assumed}
+    assumed |= {"cache_bytes", "flash_mb_s"} if is_scaled else set()
+    known_c = {key: fig.value for key, fig in figures.items() if fig and key.endswith("_c")} | own_c
+    if drive.basis and "warning_c" in own_c:
+        known_c["throttles_from_c"] = own_c["warning_c"]
     return LikenessRow(
         sentence=f"{model}: {_likeness_in_words(found)}",
-        asked=model,
+        asked=asked,
         likeness=found.kind,
+        basis=drive.basis,
         id=drive.id,
         model=drive.model,
         size_bytes=found.size_bytes and round(found.size_bytes),
-        throttles_from_c=from_c and from_c.value,
-        warning_c=warning_c and warning_c.value,
-        critical_c=critical_c and critical_c.value,
+        throttles_from_c=known_c.get("throttles_from_c"),
+        warning_c=known_c.get("warning_c"),
+        critical_c=known_c.get("critical_c"),
         cache_bytes=None if cache_bytes is None else round(cache_bytes),
         flash_mb_s=round(found.flash_mb_s, 1),
-        assumed=[key for key, fig in figures.items() if fig and (fig.assumed or key in scaled)],
+        assumed=[key for key in figures if key in assumed and key not in own_c],
         command=f"heatsoak run quick --on sim:{drive.id}",
+        tells_more=_LIMITS_TELL if drive.basis and not own_c else None,
     )
 
 
+def _told_by(path: Path) -> tuple[str, int | None, str | None, dict[str, float]]:
+    """A drive's model, size and limits by a log or listing, and PCIe's generation by its rates."""
+    from heatsoak.importer import Source, read  # most ask for a name
+
+    logs = [log for log in read(Source.of_path(path)) if log.drive.get("model")]
+    if not logs:
+        raise UsageError(f"{path}: names no drive: give its smartctl -a, or the model itself")
+    log = logs[0]
+    rates = [
+        log.samples[way].max() for way in ("read_bw_mb_s", "write_bw_mb_s") if way in log.samples
+    ]
+    fastest_mb_s = max((float(str(rate)) for rate in rates if rate is not None), default=0.0)
+    faster = (pcie for pcie, mb_s in _FASTER_THAN_MB_S.items() if fastest_mb_s > mb_s)
+    limits_c = {name: c for sensor in log.sensors for name, c in sensor.thresholds.items()}
+    own_c = {name: limits_c[name] for name in ("warning_c", "critical_c") if limits_c.get(name)}
+    return str(log.drive["model"]), log.drive.get("size_bytes"), next(faster, None), own_c
+
+
 def _likeness_in_words(found: Likeness) -> str:
-    size = format_bytes(found.drive.user_bytes)
+    size, drive_id = format_bytes(found.drive.user_bytes), found.drive.id
+    unmeasured = ": its data sheet, on figures of its class" if found.drive.basis else ""
     match found.kind:
         case "model":
-            return f"the catalog has it, as {found.drive.id}"
+            return f"the catalog has it, as {drive_id}{unmeasured}"
         case "family" if found.size_bytes is None:
-            return f"the catalog has its family, as {found.drive.id}"
+            return f"the catalog has its family, as {drive_id}{unmeasured}"
         case "family":
-            return f"the catalog has its {size} sibling, {found.drive.id}"
+            return f"the catalog has its {size} sibling, {drive_id}{unmeasured}"
         case "class":
-            return f"the catalog has only its class, {found.drive.id}"
+            guess = f" ({' and '.join(found.guessed)} by guess)" if found.guessed else ""
+            return f"the catalog has only its class, {drive_id}{guess}: figures of no one drive"

@@ -1,8 +1,8 @@
 """Simulated drives and enclosures, trace shapes and published figures: data with sources.
 
-Drives are in ``drives/``, one TOML file each; enclosures in ``enclosures/``, where a file can have
-a whole family of them; trace shapes in ``traces/``; published figures in ``published.toml``, and
-those of other drives in ``modern.toml``.
+Drives are in ``drives/``, one TOML file each, and those that nobody measured in ``models.csv``, a
+line each; enclosures in ``enclosures/``, where a file can have a family; trace shapes in
+``traces/``; published figures in ``published.toml``, and those of other drives in ``modern.toml``.
 Wherever an id is accepted, so is the path of a user's own file in the same format.
 """
 
@@ -14,23 +14,20 @@ from heatsoak.catalog.loader import (
     load_drive,
     load_enclosure,
     load_trace,
-    parse_drive,
     parse_enclosures,
     trace_ids,
 )
-from heatsoak.catalog.modern import ModernFigure, modern_figures
 from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
     CELL_METRICS,
     PUGET_STEPS,
-    Article,
     FigureRole,
     Measured,
-    Published,
+    ModernFigure,
     PublishedFigure,
     PugetCell,
-    Roles,
     figure_ids,
+    modern_figures,
     published,
     puget_cell,
     roles,
@@ -41,7 +38,6 @@ from heatsoak.catalog.traces import TraceShape
 __all__ = [
     "CELL_METRICS",
     "PUGET_STEPS",
-    "Article",
     "Drive",
     "Enclosure",
     "Figure",
@@ -49,10 +45,8 @@ __all__ = [
     "Likeness",
     "Measured",
     "ModernFigure",
-    "Published",
     "PublishedFigure",
     "PugetCell",
-    "Roles",
     "TraceShape",
     "drive_ids",
     "enclosure_ids",
@@ -64,7 +58,6 @@ __all__ = [
     "load_trace",
     "modern_figures",
     "named_bytes",
-    "parse_drive",
     "parse_enclosures",
     "published",
     "puget_cell",

@@ -1,7 +1,7 @@
 """Drives made from a base: what their file does not give is scaled from a drive of their class."""
 
 from collections.abc import Mapping
-from math import log2
+from math import floor, log2
 from typing import Any
 
 from heatsoak.errors import UsageError
@@ -11,18 +11,21 @@ _PAGE_BYTES = 4096
 _SEQUENTIAL_BYTES = 131072
 #: The controller's temperature under load that those powers are meant at.
 _LOADED_C = 70.0
-#: Tables that are given whole or not at all.
-_WHOLE = {"weights", "law"}
-
 Tables = dict[str, Any]
 
 
 def over(below: Tables, above: Tables) -> Tables:
-    """Merge tables; a number replaces another together with its provenance."""
+    """Merge tables; a number replaces another together with its provenance.
+
+    Weights are given whole, and so is a law of its own kind.
+    """
     merged = dict(below)
     for key, value in above.items():
         old = below.get(key)
-        if isinstance(old, dict) and isinstance(value, dict) and key not in _WHOLE:
+        is_whole = key == "weights" or (
+            key == "law" and isinstance(value, dict) and "kind" in value
+        )
+        if isinstance(old, dict) and isinstance(value, dict) and not is_whole:
             merged[key] = value if "value" in value else over(old, value)
         else:
             merged[key] = value
@@ -33,14 +36,17 @@ def drive_over(base: Tables, own: Tables, name: str) -> Tables:
     """Return the tables of a drive from its base's and its own.
 
     Flash follows the capacity, data paths and command times the ratings, and the link's energies
-    the rated powers; everything else is the base's.
+    the rated powers; with ``cache = "none"``, flash takes writes as fast as rated. Everything else
+    is the base's.
     Raises UsageError, beginning with `name`, for ratings that do not go with each other.
     """
     merged = over(base, own)
+    if merged.get("cache") == "none":
+        del merged["cache"]
     try:
         return _derived(base, merged, own, name)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-        return over(base, own)  # the schema says what is wrong with it
+        return merged  # the schema says what is wrong with it
 
 
 def _derived(base: Tables, merged: Tables, own: Tables, name: str) -> Tables:
@@ -68,23 +74,33 @@ def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], f
     channels = drive["nand"]["channels"]["value"]
     like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
     dies = own.get("nand", {}).get("dies", like)
+    fastest_mb_s = max(rated["seq_read_mb_s"]["value"], rated["seq_write_mb_s"]["value"])
+    raw_bytes = whole_pages(base["capacity"]["raw_bytes"]["value"] * larger)
+    reserve_bytes = whole_pages(
+        base["capacity"].get("reserve_bytes", {"value": 0})["value"] * larger
+    )
+    block_bytes = nand["block_bytes"]["value"]
+    most = floor(log2((raw_bytes - reserve_bytes) / block_bytes / 1000))
     scaled: dict[tuple[str, str], float] = {
-        ("capacity", "raw_bytes"): whole_pages(base["capacity"]["raw_bytes"]["value"] * larger),
+        ("capacity", "raw_bytes"): raw_bytes,
+        **({("capacity", "reserve_bytes"): reserve_bytes} if reserve_bytes else {}),
         ("nand", "dies"): dies["value"],
-        # a power of two, as the base's
-        ("nand", "block_bytes"): nand["block_bytes"]["value"] * 2.0 ** round(log2(larger)),
+        # a power of two, as the base's, and a thousand of them at least
+        ("nand", "block_bytes"): block_bytes * 2.0 ** min(round(log2(larger)), most),
         ("nand", "read_us"): min(
             drive["nand"]["read_us"]["value"],
             dies["value"] / rated["rand_read_iops"]["value"] * 1e6,
         ),
+        ("nand", "channel_mb_s"): max(nand["channel_mb_s"]["value"], fastest_mb_s / channels),
         ("controller", "read_mb_s"): rated["seq_read_mb_s"]["value"],
         ("controller", "write_mb_s"): rated["seq_write_mb_s"]["value"],
         ("controller", "read_command_us"): 1e6 / rated["rand_read_iops"]["value"],
         ("controller", "write_command_us"): 1e6 / rated["rand_write_iops"]["value"],
     }
-    if (reserve := base["capacity"].get("reserve_bytes")) is not None:
-        scaled["capacity", "reserve_bytes"] = whole_pages(reserve["value"] * larger)
-    if (cache := base.get("cache")) is not None:
+    if (cache := base.get("cache")) is not None and "cache" not in drive:
+        stripe_bytes = dies["value"] * drive["nand"]["unit_bytes"]["value"]
+        scaled["nand", "program_us"] = stripe_bytes / rated["seq_write_mb_s"]["value"]
+    elif cache is not None:
         more_dies = dies["value"] / nand["dies"]["value"]
         faster = rated["seq_write_mb_s"]["value"] / base["rated"]["seq_write_mb_s"]["value"]
         scaled["cache", "bytes"] = whole_pages(cache["bytes"]["value"] * larger)

@@ -7,28 +7,28 @@ from functools import cache
 from math import isclose, log2
 from typing import Literal
 
-from heatsoak.catalog.loader import drive_ids, load_drive, names_of
+from heatsoak.catalog.loader import drive_ids, load_drive, names_of, read_catalog
 from heatsoak.catalog.specs import Drive, Figure, plain
-from heatsoak.units import GB
+from heatsoak.units import GB, TB
 
-TB = 1000 * GB
-_Family = tuple[str, ...]
+#: A name's words without those that many have, and the makers and the bytes that these said.
+_Name = tuple[tuple[str, ...], frozenset[str], float | None]
 
-#: Words that drives of one family have or lack.
-_IDLE_WORDS = {"ssd", "with", "heatsink"}
-#: What follows a part number for a single customer.
-_OF_CUSTOMER = re.compile(r"-00[a-z0-9]{3,4}\b")
-_CAPACITY = re.compile(r"(\d{1,5}(?:\.\d+)?)([gt])b")
-#: How part numbers write capacities, by what they are like, and the number's unit.
-_IN_PART_NUMBERS = (
-    ("WDS500G3B0C", re.compile(r"(?=(\d{3,4})(g)(?!b))"), GB),
-    ("WDS500G3B0C", re.compile(r"(?=(\d{3})(t)(?!b))"), 10 * GB),  # 100T is 1 TB
-    ("TM8FPK002T", re.compile(r"(?=(\d{3})(t)(?!b))"), TB),
-    ("CT2000T700SSD3", re.compile(r"(?<=[a-z])(?=(\d{3,4})()[a-z])"), GB),
-)
-#: How names say PCIe generation and flash.
-_GENERATION = re.compile(r"\b(?:pcie?|gen|g) ?([345])(?:\.0)?(?:x4)?\b")
-_FLASH = re.compile(r"\b(mlc|tlc|qlc)\b")
+_CAPACITY = re.compile(r"(\d{1,5}(?:\.\d+)?)([gt])b?")
+#: How part numbers write capacities: 1T, 1T0 and 1T02; 002T, 020T and 200T; 1000 and 500G.
+_IN_PART_NUMBERS = {
+    r"(?=(\dt\d{0,2}))": TB,
+    r"(?=(00\dt))": TB,
+    r"(?=(0[1-9]\dt))": 100 * GB,
+    r"(?=([1-9]\d\dt))": 10 * GB,
+    r"(?=(\d{4}g?))": GB,
+    r"(?=(\d{3}g?))": GB,
+}
+#: A part number or a customer's code behind a name.
+_CODE = re.compile(r"(?=.*\d)(?!.*[gt]b$)[a-z0-9]{8,16}|\d{4,8}")
+#: Words that say the class, which names seldom need, and the ids of classes.
+_OF_CLASS = re.compile(r"pcie?|gen[345]|g?[345]?x4|[mtq]lc")
+_CLASS = re.compile(r"pcie(\d)-([a-z]+)-(dramless-)?\d")
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class Likeness:
     Attributes:
         kind: the same ``model``, its ``family`` in another capacity, or its ``class`` alone.
         size_bytes: of the drive that was asked for; None if that is not known.
+        guessed: what of its class was not told.
     """
 
     kind: Literal["model", "family", "class"]
     drive: Drive
     size_bytes: float | None
+    guessed: tuple[str, ...] = ()
 
     @property
     def throttles_from_c(self) -> Figure | None:
@@ -57,9 +59,8 @@ class Likeness:
     def cache_bytes(self) -> float | None:
         """How large its write cache is; a dynamic one grows with the capacity."""
         found = self.drive.cache
-        if found is None:
-            return None
-        return found.bytes.value * (self._larger if found.kind == "dynamic" else 1.0)
+        times = self._larger if found and found.kind == "dynamic" else 1.0
+        return found.bytes.value * times if found else None
 
     @property
     def flash_mb_s(self) -> float:
@@ -74,38 +75,42 @@ class Likeness:
 
 
 @cache
-def like(model: str, size_bytes: int | None = None) -> Likeness | None:
+def like(model: str, size_bytes: int | None = None, pcie: str | None = None) -> Likeness | None:
     """Return the catalog's drive that is most like one of this model; None if none is.
 
-    `size_bytes` is its capacity, if the model does not name it, or a drive reports both.
+    `size_bytes` is its capacity, if the model does not name it, or a drive reports both;
+    `pcie` is its generation of PCIe, where something else tells it.
     """
     if model in drive_ids():
         drive = load_drive(model)
         return Likeness("model", drive, drive.user_bytes)
     text = _normal(model)
-    # the maker may be named by one of the two alone
-    for name, known in (
-        (text, _families()),
-        (text, _families(of_maker=True)),
-        (_rest(text), _families()),
-    ):
-        for family, named in _readings(name):
-            if found := known.get(family):
-                return _of_family(text, found, size_bytes, named)
-    size = size_bytes or next((named for _, named in _readings(text) if named), None)
-    return _of_class(text, size)
+    words, makers, named = _name(text)
+    told = re.search(r"\b(?:gen|g(?=.x))([345])", text)
+    for tried in _attempts(words):
+        # what has only words of its class is no maker's drive without the maker
+        is_named = not makers and not all(map(_OF_CLASS.fullmatch, tried))
+        for key, written in _keys(_joined(tried)):
+            found = [
+                one
+                for one, own_makers, own in _known(key)
+                if (is_named or makers & own_makers) and (not told or own in ("", told[1]))
+            ]
+            if found:
+                return _of_family(text, found, size_bytes, named or written)
+    return _of_class(text, told[1] if told else pcie, size_bytes or named)
 
 
 def named_bytes(model: str) -> float | None:
     """Return the capacity that a model's name tells in a word of its own: that of ``X 1TB``."""
-    return _capacity(_normal(model))
+    return _name(_normal(model))[2]
 
 
 def _of_family(
-    text: str, found: list[str], size_bytes: float | None, named: float | None
+    text: str, ids: list[str], size_bytes: float | None, named: float | None
 ) -> Likeness:
     """The drive of a family that has this very name, or is nearest in size."""
-    drives = [load_drive(name) for name in found]
+    drives = list(map(load_drive, ids))
     same = [drive for drive in drives if text in map(_normal, (drive.model, *drive.also))]
     size = size_bytes or named
     if not size:
@@ -118,65 +123,107 @@ def _of_family(
     return Likeness("model" if is_same else "family", drive, drive.user_bytes if is_same else size)
 
 
-def _of_class(text: str, size_bytes: float | None) -> Likeness | None:
-    """The generic drive of the generation and flash that a name gives."""
-    generation, flash = _GENERATION.search(text), _FLASH.search(text)
-    if generation is None or flash is None:
+def _of_class(text: str, pcie: str | None, size: float | None) -> Likeness | None:
+    """The nearest class by what is told of it; None if nothing is, and no maker is named."""
+    flash = re.search(r"\b[mtq]lc\b", text)
+    has_dram = not re.search(r"\bdram ?less|\b(?:without|no) dram\b|\bhmb\b", text)
+    if not (pcie or flash or size or _name(text)[1]) and has_dram:
         return None
-    start = f"pcie{generation[1]}-{flash[1]}-"
-    without_dram = "dramless" in text or "without dram" in text
-    drives = [
-        load_drive(name)
-        for name in drive_ids()
-        if name.startswith(start) and ("dramless" in name) == without_dram
-    ]
-    if not drives:
-        return None
-    drive = min(drives, key=lambda one: abs(log2((size_bytes or TB) / one.user_bytes)))
-    return Likeness("class", drive, None)
+    wanted = pcie or "4", flash[0] if flash else "tlc", "" if has_dram else "dramless-"
+
+    def unlike(drive_id: str) -> tuple[list[bool], float]:
+        own = _CLASS.findall(drive_id)[0]
+        apart = abs(log2((size or TB) / (_name(_normal(drive_id))[2] or TB)))
+        return [one != other for one, other in zip(wanted, own, strict=True)], apart
+
+    nearest = min(filter(_CLASS.match, drive_ids()), key=unlike)
+    untold = {f"PCIe {wanted[0]}.0": pcie, wanted[1].upper(): flash}
+    guessed = tuple(words for words, told in untold.items() if not told)
+    return Likeness("class", load_drive(nearest), size, guessed)
 
 
 @cache
-def _families(of_maker: bool = False) -> dict[_Family, list[str]]:
-    """The ids of each family's drives, by the names that they and people have for it.
+def _index() -> dict[str, list[tuple[str, frozenset[str], str]]]:
+    """Drives, their makers and PCIe's generation, by their names: their ids', reported, people's.
 
-    Those `of_maker` lack the maker's name.
+    A star ends a name that may go on in any way.
     """
-    known: dict[_Family, list[str]] = {}
-    for name in drive_ids():
-        models, user_bytes = names_of(name)
-        in_words = re.sub(r"-(\d{3,4})$", r"-\1gb", name)
-        for text in map(_normal, (*models, in_words)):
-            for family, named in _readings(_rest(text) if of_maker else text):
+    known: dict[str, list[tuple[str, frozenset[str], str]]] = {}
+    for drive_id in drive_ids():
+        in_words = re.sub(r"-(\d{3,4})(?=$|-u2)", r"-\1gb", drive_id)
+        reported, base = names_of(drive_id)
+        names = [_name(_normal(text)) for text in (in_words, *reported)]
+        found = _CLASS.match(drive_id) or _CLASS.match(base)
+        makers = frozenset(one for name in names for one in name[1])
+        drive = (drive_id, makers, found[1] if found else "")
+        for words, _, named in names:
+            for name, written in _keys(_joined(words)):
+                key = name if name.endswith("*") else name.replace("~", "")
                 # any digits could be a capacity, but these are this drive's
-                if len(family) == 1 or isclose(named or 0.0, user_bytes, rel_tol=1e-3):
-                    known.setdefault(family, []).append(name)
-    return {family: list(dict.fromkeys(names)) for family, names in known.items()}
+                is_own = not named and isclose(written or 0, names[0][2] or 0, rel_tol=0.03)
+                if (written is None or is_own) and drive not in known.setdefault(key, []):
+                    known[key].append(drive)
+    return known
 
 
-def _rest(text: str) -> str:
-    """A name behind its first word, which is the maker's as a rule."""
-    return text.partition(" ")[2]
+def _known(key: str) -> list[tuple[str, frozenset[str], str]]:
+    """The drives with this name, or else with the longest beginning of it that codes follow."""
+    ends = (end for end in range(len(key), 3, -1) if "~" not in key[end:])
+    tried = (key.replace("~", ""), *(f"{key[:end]}*" for end in ends))
+    return next((found for one in tried if (found := _index().get(one))), [])
 
 
 def _normal(model: str) -> str:
-    """A model in lower case, without what its family may have or lack."""
-    text = _OF_CUSTOMER.sub("", model.casefold())
-    text = re.sub(r"[\s_,-]+", " ", text).strip()
-    text = re.sub(r"(?<=\d) (?=[gt]b\b)", "", text)
-    return " ".join(word for word in text.split() if word not in _IDLE_WORDS)
+    """A name in lower case, with single spaces between its words, and with words of one form."""
+    # no name is longer; the ending is for a single customer
+    text = re.sub(r"-00[a-z0-9]{3,4}\b", "", model[:100].casefold())
+    text = re.sub(r"\bmz-", "mz", text.replace("t-force", "team"))
+    text = " ".join(word.strip(".") for word in re.findall(r"[a-z0-9.#*]+", text))
+    text = re.sub(r"\b(?:pcie?|gen) ?([345])(?:\.0)?\b", r"gen\1", text)
+    text = re.sub(r"(?<=\d)\.0\b", "", text)
+    return re.sub(r"(?<=\d) (?=[gt]b\b)", "", text)
 
 
-def _readings(text: str) -> Iterator[tuple[_Family, float | None]]:
-    """What may be a name's family, with the capacity in bytes that it names in that case."""
-    for form, pattern, unit in _IN_PART_NUMBERS:
-        for found in pattern.finditer(text):
-            yield (text[: found.start(1)], form, text[found.end(2) :]), float(found[1]) * unit
-    if words := [word for word in text.split() if not _CAPACITY.fullmatch(word)]:
-        yield (" ".join(words),), _capacity(text)
+@cache
+def _words() -> tuple[dict[str, str], frozenset[str]]:
+    """What makers are called, each with one name for it, and what drives of a family may lack."""
+    told = read_catalog("words.toml")
+    makers = {word: one for one, others in told["makers"].items() for word in (one, *others)}
+    return makers, frozenset(told["idle"])
 
 
-def _capacity(text: str) -> float | None:
-    """The capacity in bytes that a word of a name tells."""
-    found = [match for word in text.split() if (match := _CAPACITY.fullmatch(word))]
-    return float(found[-1][1]) * (GB if found[-1][2] == "g" else TB) if found else None
+def _name(text: str) -> _Name:
+    """What a normal name tells."""
+    known, idle = _words()
+    words = text.split()
+    sizes = {word: size for word in words if (size := _CAPACITY.fullmatch(word))}
+    left = tuple(word for word in words if word not in {*idle, *known, *sizes})
+    named = [float(size[1]) * (GB if size[2] == "g" else TB) for size in sizes.values()]
+    makers = frozenset(known[word] for word in words if word in known)
+    return left, makers, named[-1] if named else None
+
+
+def _joined(words: tuple[str, ...]) -> str:
+    """Words without spaces, since people divide them anyhow; ~ marks those without a digit."""
+    return "".join(w if re.search(r"[\d#]", w) else f"~{w}" for w in words)
+
+
+def _attempts(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """A name's words, then without codes behind them, then without words for its class."""
+    for kept in dict.fromkeys((words, tuple(w for w in words if not _OF_CLASS.fullmatch(w)))):
+        while kept:
+            yield kept
+            kept = kept[:-1] if _CODE.fullmatch(kept[-1]) else ()
+
+
+def _keys(text: str) -> Iterator[tuple[str, float | None]]:
+    """What a joined name may be known by, with the bytes that its digits come to in that case."""
+    for form, unit in _IN_PART_NUMBERS.items():
+        for found in re.finditer(form, text):
+            size = float(found[1].replace("t", ".").rstrip("g")) * unit
+            # capacities double from one of these to the next, which a model's number seldom meets
+            doublings = [log2(size / GB / sold) for sold in (100, 120, 125, 128) if size]
+            if any(abs(times - round(times)) < 0.017 for times in doublings):
+                yield f"{text[: found.start(1)]}#{text[found.end(1) :]}", size
+    if text:
+        yield text, None

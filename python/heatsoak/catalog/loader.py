@@ -1,12 +1,13 @@
 """Reads the catalog's files, and the user's own in the same format."""
 
+import csv
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from heatsoak.catalog.bases import drive_over, over
+from heatsoak.catalog.bases import drive_over, over, whole_pages
 from heatsoak.catalog.places import Enclosure, PlaceFamily
 from heatsoak.catalog.specs import Drive
 from heatsoak.catalog.traces import TraceShape
@@ -15,13 +16,15 @@ from heatsoak.toml import toml_file, toml_tables, validated
 
 _CATALOG = files("heatsoak.catalog")
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
+#: Where the numbers of the table of models come from.
+_RECALLED = {"assumed": "recalled from its data sheet or listings, not read"}
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
 _TWIN = {"drive", "places", "parameters"}
 
 
 def drive_ids() -> list[str]:
-    """Return the ids of the simulated drives."""
-    return list(_names("drives"))
+    """Return the ids of the simulated drives: those with a file, and those of the table."""
+    return sorted((*_names("drives"), *_models()))
 
 
 def load_drive(name: str) -> Drive:
@@ -29,9 +32,7 @@ def load_drive(name: str) -> Drive:
 
     Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
-    if name in _names("drives"):
-        return _drive(name)
-    return _own_drive(name, ())
+    return _drive(name) if name in drive_ids() else _own_drive(name, ())
 
 
 def enclosure_ids() -> list[str]:
@@ -45,9 +46,7 @@ def load_enclosure(name: str) -> Enclosure:
     A twin's file has one or several: the first, or the one named as ``twin.toml#PLACE``.
     Raises UsageError for an unknown id, or for a bad file, naming it and the key.
     """
-    if name in _enclosures():
-        return _enclosures()[name]
-    return _own_enclosure(name, ())
+    return _enclosures()[name] if name in _enclosures() else _own_enclosure(name, ())
 
 
 def trace_ids() -> list[str]:
@@ -66,13 +65,10 @@ def load_trace(name: str) -> TraceShape:
     return shape.model_copy(update={"id": name})
 
 
-def parse_drive(text: str, name: str) -> Drive:
-    """Return the drive in a TOML text; `name` precedes every error message."""
-    return _drive_of(toml_tables(text, name), name, load_drive)
-
-
 def own_tables(drive_id: str) -> dict[str, Any]:
-    """Return what the catalog's file of a drive gives, without its base."""
+    """Return what the catalog gives of a drive itself, without its base."""
+    if (row := _models().get(drive_id)) is not None:
+        return _tables_of_model(row)
     return read_catalog(f"drives/{drive_id}.toml")
 
 
@@ -97,23 +93,22 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
         if name in families:
             return families[name]
         if name not in singles:
-            raise UsageError(f"{path[-1]}: base: {_unknown(name, [*families, *singles])}")
+            raise UsageError(_unknown(path[-1], name, "enclosure", [*families, *singles]))
         _require_no_cycle(name, path)
         return _single(singles[name], name, lambda base: place(base, (*path, name)))
 
     return {name: place(name, ()) for name in sorted({*families, *singles})}
 
 
-@cache
-def names_of(drive_id: str) -> tuple[list[str], float]:
-    """Return the models of a drive of the catalog, and its capacity in bytes.
+def names_of(drive_id: str) -> tuple[list[str], str]:
+    """Return what a drive of the catalog reports as its model, its other names, and its base.
 
-    Its file alone is read, and its base's where that gives the capacity: there are dozens.
+    Only the head of its file is parsed: there are dozens.
     """
-    tables = own_tables(drive_id)
-    capacity = tables.get("capacity", {}).get("user_bytes")
-    user_bytes = capacity["value"] if capacity else names_of(tables["base"])[1]
-    return [tables["model"], *tables.get("also", ())], float(user_bytes)
+    if (row := _models().get(drive_id)) is not None:
+        return [row["model"], *filter(None, row["also"].split("|"))], row["base"]
+    head = toml_tables(_text("drives", drive_id).partition("\n[")[0], drive_id)
+    return [head["model"], *head.get("also", ())], head.get("base", "")
 
 
 def read_catalog(name: str) -> dict[str, Any]:
@@ -122,23 +117,49 @@ def read_catalog(name: str) -> dict[str, Any]:
 
 
 @cache
+def _models() -> dict[str, dict[str, str]]:
+    """The lines of the table of drives of which only a data sheet is known, by their ids."""
+    lines = (_CATALOG / "models.csv").read_text("utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return {row["id"]: row for row in rows}
+
+
+def _tables_of_model(row: dict[str, str]) -> dict[str, Any]:
+    """What a file of its own would give of a model that is a line of the table."""
+    (model, *also), base = names_of(row["id"])
+    told: dict[str, Any] = {"model": model, "also": also, "base": base, "basis": "data sheet"}
+    # the rule of the IDEMA for the sectors of a drive sold with so many GB (LBA1-03)
+    size = 512.0 * (97_696_368 + 1_953_504 * (float(row["gb"]) - 50))
+    told |= {"enclosure": "open-bench", "capacity": {"user_bytes": {"value": size, **_RECALLED}}}
+    for column, text in row.items():
+        table, _, key = column.partition(".")
+        if key and text:
+            told.setdefault(table, {})[key] = {"value": float(text), **_RECALLED}
+    if row["cache_gb"]:
+        cache_bytes = whole_pages(float(row["cache_gb"]) * 1e9)
+        told["cache"] = {"bytes": {"value": cache_bytes, **_RECALLED}} if cache_bytes else "none"
+    if "limits" in told:
+        told["governor"] = {"law": {"engage_c": told["limits"]["wctemp_c"]}}
+    return told
+
+
+@cache
 def _drive(name: str) -> Drive:
     """A drive of the catalog; only what is asked for is read, for there are dozens."""
-    tables = own_tables(name)
-    return _drive_of(tables, name, _drive).model_copy(update={"id": name})
+    return drive_from(own_tables(name), name)
 
 
 @cache
 def _traces() -> dict[str, TraceShape]:
     return {
-        stem: validated(TraceShape, toml_tables(text, stem), stem).model_copy(update={"id": stem})
-        for stem, text in _texts("traces")
+        name: validated(TraceShape, {**toml_tables(_text("traces", name), name), "id": name}, name)
+        for name in _names("traces")
     }
 
 
 @cache
 def _enclosures() -> dict[str, Enclosure]:
-    return parse_enclosures(dict(_texts("enclosures")))
+    return parse_enclosures({name: _text("enclosures", name) for name in _names("enclosures")})
 
 
 def _own_drive(name: str, path: tuple[str, ...]) -> Drive:
@@ -149,13 +170,9 @@ def _own_drive(name: str, path: tuple[str, ...]) -> Drive:
         return _drive_of_twin(tables, name)
 
     def load(base: str) -> Drive:
-        if base in _names("drives"):
+        if base in drive_ids():
             return _drive(base)
-        beside = Path(name).parent / base
-        if not beside.is_file():
-            known = suggestion(base, drive_ids())
-            raise UsageError(f"{name}: base: there is no drive '{base}'{known}")
-        return _own_drive(str(beside), (*path, name))
+        return _own_drive(_beside(name, base, "drive", drive_ids()), (*path, name))
 
     return _drive_of(tables, name, load).model_copy(update={"id": name})
 
@@ -175,10 +192,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     def place(base: str) -> Enclosure:
         if base in _enclosures():
             return _enclosures()[base]
-        beside = Path(name).parent / base
-        if not beside.is_file():
-            raise UsageError(f"{name}: base: {_unknown(base, enclosure_ids())}")
-        return _own_enclosure(str(beside), (*path, name))
+        return _own_enclosure(_beside(name, base, "enclosure", enclosure_ids()), (*path, name))
 
     return _single(data, name, place)
 
@@ -188,7 +202,7 @@ def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -
     if (base := tables.get("base")) is not None:
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of a drive (is {base!r})")
-        below = load(base).model_dump(exclude_none=True, exclude={"id", "base", "also"})
+        below = load(base).model_dump(exclude_none=True, exclude={"id", "base", "also", "basis"})
         tables = drive_over(below, tables, name)
     return validated(Drive, tables, name)
 
@@ -217,8 +231,15 @@ def _table(tables: dict[str, Any], key: str, name: str) -> dict[str, Any]:
     return found
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    return f"there is no enclosure '{name}'{suggestion(name, known)}"
+def _beside(name: str, base: str, what: str, known: list[str]) -> str:
+    """The path of a file's base, which is in the same directory."""
+    if not (beside := Path(name).parent / base).is_file():
+        raise UsageError(_unknown(name, base, what, known))
+    return str(beside)
+
+
+def _unknown(name: str, base: str, what: str, known: list[str]) -> str:
+    return f"{name}: base: there is no {what} '{base}'{suggestion(base, known)}"
 
 
 def _require_no_cycle(name: str, path: tuple[str, ...]) -> None:
@@ -245,10 +266,8 @@ def _names(folder: str) -> tuple[str, ...]:
     return tuple(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
-def _texts(folder: str) -> list[tuple[str, str]]:
-    return [
-        (stem, (_CATALOG / folder / f"{stem}.toml").read_text("utf-8")) for stem in _names(folder)
-    ]
+def _text(folder: str, name: str) -> str:
+    return (_CATALOG / folder / f"{name}.toml").read_text("utf-8")
 
 
 def _own_file(name: str, what: str, known: list[str]) -> dict[str, Any]:

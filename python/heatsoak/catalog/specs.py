@@ -1,6 +1,8 @@
 """The schema of a drive's file; `crates/drive/src/spec.rs` documents each number."""
 
 import json
+from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -70,55 +72,35 @@ class Figure(Strict):
 _MOST = 1e15
 
 
-def _positive(figure: Figure) -> Figure:
-    if figure.value <= 0:
-        raise ValueError(f"must be more than 0 (is {figure.value:g})")
-    return _sane(figure)
+def _must_be(said: str, is_right: Callable[[float], bool]) -> AfterValidator:
+    def check(figure: Figure) -> Figure:
+        for words, is_met in ((said, is_right(figure.value)), (_SANE, figure.value <= _MOST)):
+            if not is_met:
+                raise ValueError(f"must be {words} (is {figure.value:g})")
+        return figure
+
+    return AfterValidator(check)
 
 
-def _sane(figure: Figure) -> Figure:
-    if figure.value > _MOST:
-        raise ValueError(f"must be {_MOST:g} at most (is {figure.value:g})")
-    return figure
+_SANE = f"{_MOST:g} at most"
+Count = Annotated[Figure, _must_be("a whole number, 0 or more", lambda n: n >= 0 and n == int(n))]
+Percentage = Annotated[Figure, _must_be("0 to 100", lambda pct: 0 <= pct <= 100)]
+Positive = Annotated[Figure, _must_be("more than 0", lambda value: value > 0)]
+Volume = Annotated[Figure, _must_be(_SANE, lambda value: value <= _MOST)]
 
 
-def _count(figure: Figure) -> Figure:
-    if figure.value < 0 or figure.value != int(figure.value):
-        raise ValueError(f"must be a whole number, 0 or more (is {figure.value:g})")
-    return _sane(figure)
-
-
-def _percentage(figure: Figure) -> Figure:
-    if not 0 <= figure.value <= 100:
-        raise ValueError(f"must be 0 to 100 (is {figure.value:g})")
-    return figure
-
-
-Count = Annotated[Figure, AfterValidator(_count)]
-Percentage = Annotated[Figure, AfterValidator(_percentage)]
-Positive = Annotated[Figure, AfterValidator(_positive)]
-Volume = Annotated[Figure, AfterValidator(_sane)]
-
-
-def plain(model: Strict) -> dict[str, Any]:
+def plain(value: Any) -> Any:
     """Return a table with its figures as plain numbers, leaving out those not given."""
-    return {
-        name: _plain(value)
-        for name in type(model).model_fields
-        if (value := getattr(model, name)) is not None
-    }
-
-
-def _plain(value: Any) -> Any:
     match value:
         case Figure():
             return value.value
         case Strict():
-            return plain(value)
+            given = {name: getattr(value, name) for name in type(value).model_fields}
+            return {name: plain(entry) for name, entry in given.items() if entry is not None}
         case dict():
-            return {name: _plain(entry) for name, entry in value.items()}
+            return {name: plain(entry) for name, entry in value.items()}
         case list() | tuple():
-            return [_plain(entry) for entry in value]
+            return [plain(entry) for entry in value]
         case _:
             return value
 
@@ -352,42 +334,25 @@ class OperationalState(Strict):
     max_w: Figure
 
 
-_WHOLE = {
-    "capacity": ("user_bytes", "raw_bytes", "reserve_bytes"),
-    "nand": ("dies", "channels", "unit_bytes", "block_bytes"),
-    "controller": ("buffer_bytes",),
-    "controller.map_cache": ("bytes_covered", "piece_bytes"),
-    "cache": ("bytes", "bits"),
-}
-
-
+_WHOLE = (
+    *("capacity.user_bytes", "capacity.raw_bytes", "capacity.reserve_bytes", "nand.dies"),
+    *("nand.channels", "nand.unit_bytes", "nand.block_bytes", "controller.buffer_bytes"),
+    *("controller.map_cache.bytes_covered", "controller.map_cache.piece_bytes"),
+    *("cache.bytes", "cache.bits"),
+)
 #: Of bytes: nine petabytes. Larger whole numbers are not exact in every part of the simulation.
 _LARGEST = 2**53
-
-
 #: What a drive does takes no longer: a simulated run would wait for it.
 _LONGEST = {"_us": (60e6, "us"), "purge_s": (86_400.0, "s")}
 
 
-def _require_short(spec: Any, path: str = "") -> None:
-    """Raise ValueError where a table has a time that no drive needs."""
-    entries = enumerate(spec) if isinstance(spec, list) else spec.items()
-    for name, value in entries:
+def _numbers(spec: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """What tables hold, by its path of names with dots."""
+    for name, value in enumerate(spec) if isinstance(spec, list) else spec.items():
         if isinstance(value, dict | list):
-            _require_short(value, f"{path}{name}.")
-            continue
-        for ending, (longest, unit) in _LONGEST.items():
-            if str(name).endswith(ending) and value > longest:
-                raise ValueError(
-                    f"{path}{name} is {value:g}: it must be {longest:,.0f} {unit} at most"
-                )
-
-
-def _table(spec: dict[str, Any], path: str) -> dict[str, Any]:
-    """The table at a path of names with dots; empty where it is left out."""
-    for name in path.split("."):
-        spec = spec.get(name, {})
-    return spec
+            yield from _numbers(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 class Drive(Strict):
@@ -399,6 +364,7 @@ class Drive(Strict):
         also: other names that drives of this model report.
         enclosure: the id of its default enclosure.
         base: the drive whose numbers hold where its file gives none.
+        basis: what all else that it does comes from, if nobody measured it.
         limits: what it states of its temperatures.
     """
 
@@ -407,6 +373,7 @@ class Drive(Strict):
     also: tuple[Name, ...] = ()
     enclosure: str = Field(min_length=1)
     base: str | None = None
+    basis: Literal["class", "data sheet"] | None = None
     rated: Rated
     capacity: Capacity
     nand: Nand
@@ -422,20 +389,19 @@ class Drive(Strict):
     operational_states: tuple[OperationalState, ...] = ()
 
     @model_validator(mode="after")
-    def _whole_numbers(self) -> Self:
-        spec = plain(self)
-        _require_short(spec)
-        for table, keys in _WHOLE.items():
-            for key in keys:
-                value = _table(spec, table).get(key)
-                if value is None:
-                    continue
-                minimum = 0 if key == "reserve_bytes" else 1
-                if value != int(value) or not minimum <= value <= _LARGEST:
+    def _has_possible_numbers(self) -> Self:
+        for path, value in _numbers(plain(self)):
+            for ending, (longest, unit) in _LONGEST.items():
+                if path.endswith(ending) and value > longest:
                     raise ValueError(
-                        f"{table}.{key} is {value:g}: it must be a whole number from {minimum} to "
-                        f"{_LARGEST:.0e}"
+                        f"{path} is {value:g}: it must be {longest:,.0f} {unit} at most"
                     )
+            minimum = 0 if path == "capacity.reserve_bytes" else 1
+            if path in _WHOLE and (value != int(value) or not minimum <= value <= _LARGEST):
+                raise ValueError(
+                    f"{path} is {value:g}: it must be a whole number from {minimum} to "
+                    f"{_LARGEST:.0e}"
+                )
         return self
 
     @property
@@ -476,11 +442,11 @@ class Drive(Strict):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)
-        for name in ("id", "model", "also", "enclosure", "base", "rated", "limits"):
+        for name in ("id", "model", "also", "enclosure", "base", "basis", "rated", "limits"):
             spec.pop(name, None)
-        for table, keys in _WHOLE.items():
-            numbers = _table(spec, table)
-            for key in keys:
-                if key in numbers:
-                    numbers[key] = int(numbers[key])
+        for path in _WHOLE:
+            *tables, key = path.split(".")
+            table = reduce(lambda inner, name: inner.get(name, {}), tables, spec)
+            if key in table:
+                table[key] = int(table[key])
         return json.dumps(spec)

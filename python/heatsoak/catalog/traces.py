@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume
+from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume, plain
 from heatsoak.units import GB, format_block, parse_size
 
 DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
@@ -200,12 +200,7 @@ class TraceShape(Strict):
                 "read_share": addresses.hot_read_pct.value / 100,
                 "write_share": addresses.hot_write_pct.value / 100,
             },
-            "pauses": {
-                name: getattr(self.pauses, name).value for name in type(self.pauses).model_fields
-            },
-            "reference": {
-                name: getattr(self.reference, name).value
-                for name in type(self.reference).model_fields
-            },
+            "pauses": plain(self.pauses),
+            "reference": plain(self.reference),
         }
         return json.dumps(shape)

@@ -27,28 +27,38 @@ def drives_command(
         str | None,
         typer.Option(
             "--like",
-            metavar="MODEL",
-            help="Tell what the catalog knows of a model: where it throttles, its cache.",
+            metavar="MODEL|FILE",
+            help="Tell what the catalog knows of a model, or of the drive of a log or of "
+            "smartctl -a: where it throttles, its cache.",
             autocompletion=completion.drives,
         ),
     ] = None,
+    known: Annotated[
+        bool,
+        typer.Option("--known", help="List the simulated drives alone, and all of them."),
+    ] = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List real and simulated drives, with their sensors and whether writing is safe."""
-    if restore and like is not None:
-        raise UsageError("--like only tells, and --restore changes drives: give one of them")
+    if restore + known + (like is not None) > 1:
+        raise UsageError(
+            "--like and --known only tell, and --restore changes drives: give one of them"
+        )
     if restore:
         return _restore(output_format)
     if like is not None:
         return _like(like, output_format)
     # not needed for --like
-    from heatsoak.target.inventory import inventory
+    from heatsoak.target.inventory import inventory, simulated
 
-    rows = [row.model_dump(mode="json") for row in inventory(Roots())]
+    listed = simulated() if known else inventory(Roots())
+    rows = [row.model_dump(mode="json") for row in listed]
     if output_format is OutputFormat.JSON:
         print_json(rows)
     else:
-        print_drives(rows, console())
+        print_drives(rows, console(), known=known)
+    if known:
+        return 0
     if system.IS_LINUX:
         for note in leftovers():
             announce(note.text)

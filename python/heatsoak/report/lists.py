@@ -8,19 +8,30 @@ from rich.columns import Columns
 from rich.padding import Padding
 from rich.table import Table
 
+from heatsoak.catalog import load_drive
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions
 from heatsoak.recording import Recording, Touched
 from heatsoak.units import format_bytes, format_duration, format_number
 
+#: What the catalog's drives are, by what is known of them.
+_SIMULATED: dict[str | None, str] = {
+    None: "measured ones (docs/simulated-drive.md says more of them)",
+    "class": "classes, what such drives have in common",
+    "data sheet": "data sheets on figures of a class, not measured",
+}
 
-def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
+
+def print_drives(
+    drives: Iterable[dict[str, Any]], console: Console, *, known: bool = False
+) -> None:
     """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each.
 
-    Simulated drives, of which there are many, follow as names alone.
+    Simulated drives, of which there are many, follow as names alone; those that nobody measured
+    only if the catalog's drives are to be `known`.
     """
     drives = list(drives)
-    simulated = [drive["path"] or drive["id"] for drive in drives if drive["simulated"]]
+    simulated = [drive["id"] for drive in drives if drive["simulated"]]
     drives = [drive for drive in drives if not drive["simulated"]]
     has_hosts = any("host" in drive for drive in drives)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -50,10 +61,18 @@ def print_drives(drives: Iterable[dict[str, Any]], console: Console) -> None:
         )
     if drives:
         console.print(table)
-    if simulated:
+    by_basis: dict[str | None, list[str]] = {basis: [] for basis in _SIMULATED}
+    for name in simulated:
+        by_basis[load_drive(name.removeprefix("sim:")).basis].append(name)
+    for basis, names in by_basis.items():
+        if names and (known or basis != "data sheet"):
+            console.print()
+            console.print(f"Simulated drives, for --on: {_SIMULATED[basis]}", soft_wrap=True)
+            console.print(Columns(map(Text, names), padding=(0, 2, 0, 0)))
+    if simulated and not known:
+        more = len(by_basis["data sheet"])
         console.print()
-        console.print("Simulated drives, for --on (docs/simulated-drive.md says more of them):")
-        console.print(Columns(map(Text, simulated), padding=(0, 2, 0, 0)))
+        console.print(f"heatsoak drives --known lists {more} more, which nobody measured.")
 
 
 def print_likeness(row: dict[str, Any], console: Console) -> None:
@@ -64,6 +83,8 @@ def print_likeness(row: dict[str, Any], console: Console) -> None:
         table.add_row(heading, text + (" (assumed)" if key in row["assumed"] else ""))
     console.print(table)
     console.print(f"To simulate it: {row['command']}", soft_wrap=True)
+    if row["tells_more"]:
+        console.print(f"What tells more: {row['tells_more']}", soft_wrap=True)
 
 
 def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

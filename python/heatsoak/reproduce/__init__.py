@@ -77,7 +77,8 @@ def drive_like(path: str) -> tuple[str, catalog.Drive]:
     Its `model` says which one that is. Raises UsageError if no drive of the catalog has that model.
     """
     own = catalog.load_drive(path)
-    models = {catalog.load_drive(name).model: name for name in catalog.drive_ids()}
+    drives = map(catalog.load_drive, catalog.drive_ids())
+    models = {drive.model: drive.id for drive in drives if not drive.basis}
     if own.model not in models:
         raise UsageError(
             f"{path}: no drive of the catalog is a '{own.model}': model says which published "

@@ -14,7 +14,7 @@ _IN_MEMORY = ("zram", "ram")
 
 def inventory(roots: Roots | None = None) -> list[DriveRow]:
     """Return the drives of this machine, where that is Linux, then the simulated ones."""
-    return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *_simulated()]
+    return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *simulated()]
 
 
 def _real(roots: Roots) -> Iterator[DriveRow]:
@@ -54,7 +54,8 @@ def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
             sensor.close()
 
 
-def _simulated() -> Iterator[DriveRow]:
+def simulated() -> Iterator[DriveRow]:
+    """Yield the drives of the catalog."""
     for drive_id in drive_ids():
         drive = load_drive(drive_id)
         yield DriveRow(

@@ -25,6 +25,8 @@ DRAWS = 40
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
 #: dust by a tenth, two samples of a chip by a twentieth, two sensors by a kelvin.
 AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
+#: The latter two of a drive that nobody measured: so much drives of a class differ.
+OF_CLASS = (0.25, 5.0)
 #: What can be changed about a place: from where to where, and in what.
 AMBIENT_C, WARMING_K, AIRFLOW_M_S = (-40.0, 150.0), (-100.0, 100.0), (0.0, 100.0)
 #: Air that moves as fast as this halves a bare module's resistance: a light breeze does.
@@ -204,8 +206,14 @@ def _likely_of(
     drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
     half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
     # each with its opposite, so that their middle is the drive itself
-    drawn = np.concatenate([half, -half]).tolist()
-    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn]
+    drawn = np.concatenate([half, -half])
+    drawn[:, 2:] *= np.divide(spreads_of(subject), (POWER, LIMIT_K))
+    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn.tolist()]
+
+
+def spreads_of(drive: Drive) -> tuple[float, float]:
+    """Return by what share power differs among likely drives, and by how many K their limit."""
+    return OF_CLASS if drive.basis else (POWER, LIMIT_K)
 
 
 def _plain(enclosure: Enclosure) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 
 from heatsoak.analysis import analyze
-from heatsoak.catalog import Drive, drive_ids, load_drive
+from heatsoak.catalog import Drive, like, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
 from heatsoak.twin.experiments import propose
@@ -32,9 +32,9 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
 
     The one of its model if there is one, else the slowest class whose drives are as fast.
     """
-    named = next((d for d in map(load_drive, drive_ids()) if d.model == model), None)
-    if named is not None:
-        return named
+    named = like(model) if model else None
+    if named is not None and named.kind == "model":
+        return named.drive
     read, write = fastest_mb_s(measured)
 
     def rated_mb_s(drive: Drive) -> tuple[float, float]:

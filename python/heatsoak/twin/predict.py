@@ -16,12 +16,11 @@ from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.case import (
     AIR_K,
     HALVED_AT_M_S,
-    LIMIT_K,
-    POWER,
     RESISTANCE,
     Case,
     Cooling,
     Phase,
+    spreads_of,
 )
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.readings import Array
@@ -340,9 +339,12 @@ def _range(values: Sequence[float]) -> Range | None:
 
 def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
     if not isinstance(subject, Twin):
+        if subject.basis:
+            yield "nobody measured it: what its data sheet does not tell are figures of its class"
+        power, limit_k = spreads_of(subject)
         yield (
             f"drives of a model and their rooms differ: air by {AIR_K:.0f} K, resistance to it by "
-            f"{RESISTANCE:.0%}, power by {POWER:.0%}, limit by {LIMIT_K:.0f} K"
+            f"{RESISTANCE:.0%}, power by {power:.0%}, limit by {limit_k:.0f} K"
         )
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
