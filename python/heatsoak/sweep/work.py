@@ -22,7 +22,7 @@ from heatsoak.sweep.plan import Group
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import Asked as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
-from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place
+from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
 from heatsoak.twin.predict import Cliff, Prediction, cliff_of, told
 from heatsoak.twin.readings import Array
 
@@ -157,9 +157,8 @@ def _exact(group: Group, unheated: Unheated, change: Change) -> Row:
     """What the simulated drive itself does in the changed place."""
     own = LikelyDrive.middle(group.subject, group.place)
     try:
-        core = Core(
-            json.dumps(own.drive), json.dumps(cooled_place(own.place, change.cooling)), group.seed
-        )
+        place, steps = cooled_place(own.place, change.cooling), (*group.before, unheated.workload)
+        core = core_of(own.drive, place, steps, group.seed)
         found = run_exact(core, group.before, unheated.workload, unheated.seconds, unheated.load)
     except ValueError as error:  # such as one that runs away idle in a hotter room
         return {"impossible": f"{group.place}: {error}"}
@@ -202,10 +201,17 @@ def run_exact(
         np.nan_to_num(found[f"{name}_bw_mb_s"])[:seconds] for name in ("read", "write")
     )
     mb_s[: len(read)] = read + written
-    onset_s = core.truth()["onset_s"]
-    if not np.isfinite(onset_s):
+    return slowed_in_run(load, mb_s, core.truth()["onset_s"])
+
+
+def slowed_in_run(load: Load, mb_s: Array, acts_s: float) -> Slowed | None:
+    """Return how heat slowed a run of a load, whose governor first acted at `acts_s`, if at all.
+
+    `mb_s` is what it moved in each second.
+    """
+    if not np.isfinite(acts_s):
         return None
     missing = 1 - mb_s / load.free_mb_s(np.cumsum(mb_s))
-    missing[: int(onset_s)] = 0.0
+    missing[: int(acts_s)] = 0.0
     begins, _ = held_back(behind(missing))
-    return load.slowed(mb_s, max(onset_s, float(begins[0]))) if len(begins) else None
+    return load.slowed(mb_s, max(acts_s, float(begins[0]))) if len(begins) else None

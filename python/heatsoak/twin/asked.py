@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import LAST_S, MIN_DROP
@@ -150,7 +151,7 @@ def behind(missing: Array) -> Array:
     return np.asarray(total - np.minimum(np.minimum.accumulate(total), 0.0))
 
 
-def held_back(late_s: Array) -> tuple[Array, Array]:
+def held_back(late_s: Array) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     """Return where each time begins and ends in which more than :data:`BUFFERED_S` gets late."""
     edges = np.diff((late_s > 0).astype(np.int8), prepend=0, append=0)
     begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)

@@ -7,7 +7,7 @@ governor are then run over that for each of the likely drives.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -39,8 +39,10 @@ _ALIKE = 0.02
 _READS_S, _WRITES_S = 10.0, 3600.0
 #: A load that moves less than this of a rate that it is held to does not keep up with it.
 _KEEPS_UP = 0.98
-#: What a drive without a cache is filled by fastest.
-_FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2}
+#: A drive is filled so slowly that it hardly warms, in large blocks, which are simulated fastest;
+#: and rests until it is as warm as its place.
+_FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
+_RESTED_S = 3 * 3600.0
 
 #: What may come before a load.
 Before = WorkloadStep | Pause | Purge
@@ -131,8 +133,8 @@ class Outcome:
     """What a workload was to one likely drive.
 
     Attributes:
-        onset_s: when heat first held it back so far that more than :data:`BUFFERED_S` waited, and,
-            of a load, that this took some of a minute; None if it never did. What follows is 0 then.
+        onset_s: when heat first held it back so far that more than :data:`BUFFERED_S` waited, and
+            so far that it shows, if it is a load; None if it never did. What follows is 0 then.
         onset_gb: what it had moved by then.
         depth_pct: what heat took of a load's worst minute, and `worst_mb_s` what it moved in that.
         times: how often it was held back so far, until it had caught up.
@@ -246,9 +248,7 @@ class Case:
             asked = _of_demand(subject, drive, drives.enclosure, workload)
             seconds = workload.seconds
         else:
-            loads = [one for one in (*before, workload) if isinstance(one, WorkloadStep)]
-            filled = not any(one.writes for one in loads)
-            unheated = _Unheated(subject, drive, drives.enclosure, filled=filled)
+            unheated = _Unheated(subject, drive, drives.enclosure, (*before, workload))
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(duration_s), 1)
@@ -301,13 +301,9 @@ def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> Speed
     return Speeds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
 
 
-def _of_demand(
-    subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand
-) -> Asked:
+def _of_demand(subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand) -> Asked:
     speeds = _speeds(subject, drive, place)
-    work = work_of(
-        drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops
-    )
+    work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
     # what a drive was seen to do in a second took it no longer
     most = 1.0 if is_own(subject, demand) else np.inf
     return Asked(
@@ -420,35 +416,48 @@ def _heatsink_of(place: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+def core_of(
+    drive: dict[str, Any], place: dict[str, Any], steps: Sequence[Before], seed: int = 0
+) -> Core:
+    """Return the exact engine of a drive at rest, filled long ago if `steps` only read.
+
+    Raises ValueError for a drive that cannot be there.
+    """
+    is_filled = not any(one.writes for one in steps if isinstance(one, WorkloadStep))
+    # what was written long ago has left the cache
+    spec = {key: table for key, table in drive.items() if not (is_filled and key == "cache")}
+    core = Core(json.dumps(spec), json.dumps(place), seed)
+    if is_filled:
+        core.begin(
+            json.dumps([{**_FILL, "span_bytes": core.user_bytes, "io_bytes": core.user_bytes}])
+        )
+        _finish(core)
+        core.advance(_RESTED_S, _RESTED_S)
+    return core
+
+
+def _finish(core: Core) -> None:
+    while not core.done:
+        core.advance(3600.0, 3600.0)
+    core.end()
+
+
 class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
     def __init__(
-        self, subject: Twin | Drive, drive: Drive, place: dict[str, Any], *, filled: bool
+        self, subject: Twin | Drive, drive: Drive, place: dict[str, Any], steps: Sequence[Before]
     ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
-        spec = json.loads(drive.core_json())
-        if filled:
-            # what was written long ago has left the cache
-            spec.pop("cache", None)
         self._subject = subject
         self._speeds = _speeds(subject, drive, place)
         self._user_bytes = drive.user_bytes
         try:
-            self._core = Core(json.dumps(spec), json.dumps({**still, **host}))
+            self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
         except ValueError as error:
             raise UsageError(f"{drive.id}: {error}") from error
         self._core.hold(1.0)
-        if filled:
-            size = self._user_bytes
-            self._core.begin(json.dumps([{**_FILL, "span_bytes": size, "io_bytes": size}]))
-            self._finish()
-
-    def _finish(self) -> None:
-        while not self._core.done:
-            self._core.advance(3600.0, 3600.0)
-        self._core.end()
 
     def before(self, step: Before) -> Asked | float:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
@@ -457,7 +466,7 @@ class _Unheated:
         began_s = self._core.t_s
         if isinstance(step, Purge):
             self._core.purge()
-            self._finish()
+            _finish(self._core)
         else:
             self._core.advance(max(step.duration_s, 1.0), 60.0)
         return max(self._core.t_s - began_s, 1.0)
@@ -504,9 +513,7 @@ class _Unheated:
         }
         keeps_up = mb_s * factor >= _KEEPS_UP * wanted_mb_s
         least_share = np.where(keeps_up, self._speeds.link_share_of(work), 1.0)
-        return Asked(
-            dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work
-        )
+        return Asked(dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work)
 
     def _seen_mb_s(self, step: WorkloadStep) -> float | None:
         """What a twin was seen to move of such a load at full speed; None if nothing is known."""

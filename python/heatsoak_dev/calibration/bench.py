@@ -3,7 +3,8 @@
 The bench's two resistances are shared by both drives; what a drive adds is what its random writes
 cost. Sequential workloads are simulated as in :mod:`heatsoak_dev.calibration.cells`. An hour of
 random writes is taken at what the drive does at its end: the exact engine writes as much as was
-published to a filled drive once, and what collection does then is measured; how far the exact engine's hour is off that is found after a first fit, and the fit made again.
+published to a filled drive once, and what collection does then is measured; how far the exact
+engine's hour is off that is found after a first fit, and the fit made again.
 """
 
 import json

@@ -73,9 +73,7 @@ def of_filled(drive_json: str, enclosure_json: str, workloads: str) -> Profile:
 
 
 @cache
-def of_worn(
-    drive_json: str, enclosure_json: str, workloads: str, written_bytes: int
-) -> Profile:
+def of_worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> Profile:
     """Return the profile of `workloads` after they wrote so much to a drive that was full."""
     core = worn(drive_json, enclosure_json, workloads, written_bytes)
     return measure(core, drive_json, workloads, WORN_S)
