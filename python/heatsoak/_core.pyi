@@ -186,8 +186,9 @@ class Lumped:
         `dt_s` is how long each stretch was, `work` its mean operations in a second as `serve` has
         them, and `power_w`, where it was measured, takes the place of what the work costs. `air_k`
         is how much warmer the air is than the place's own; the drive begins at rest in the first.
-        Returns, at the end of each stretch, `governed_c`, the temperature that the governor acts on, `sensor_c.NAME` before rounding,
-        and `power_w`, what the work costs by the drive's energies. ValueError for other series.
+        Returns, at the end of each stretch, `governed_c`, the temperature that the governor acts
+        on, `sensor_c.NAME` before rounding, and `power_w`, what the work costs by the drive's
+        energies. ValueError for other series.
         """
 
 @final

@@ -11,6 +11,7 @@ from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
+from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
@@ -223,11 +224,12 @@ def _offer(
 
 
 def _is_enough(case: Case, cooling: Cooling) -> bool:
-    """Whether few enough throttle, of which no more are tried than needed."""
+    """Whether few enough throttle: neither drives nor a demand are followed further than needed."""
+    most_late_s = BUFFERED_S if isinstance(case.workload, Demand) else np.inf
     slowed = 0
     try:
-        for is_slowed in case.slowed(cooling):
-            slowed += is_slowed
+        for one in case.outcomes(cooling, most_late_s=most_late_s):
+            slowed += one.onset_s is not None
             if slowed > ENOUGH * DRAWS:
                 return False
     except UsageError:  # too hot even for a drive at rest

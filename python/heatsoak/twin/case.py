@@ -18,7 +18,7 @@ from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import BUFFERED_S, Asked, Speeds, behind, held_back, work_of
+from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
@@ -76,56 +76,13 @@ class LikelyDrive:
     drive: dict[str, Any]
     place: dict[str, Any]
 
-    def lumped(self) -> Lumped:
-        """Return heat and governor alone of it, at rest; ValueError where it cannot be."""
-        return Lumped(json.dumps(self.drive), json.dumps(self.place))
-
     @classmethod
     def middle(cls, subject: Twin | Drive, place: str) -> Self:
         """Return the drive itself in the place itself, at what is likeliest of both."""
-        if not isinstance(subject, Twin):
-            return cls(json.loads(subject.core_json()), _plain(load_enclosure(place)))
-        at = subject.enclosure(place) if place in subject.places else load_enclosure(place)
-        return cls(json.loads(subject.drive().core_json()), _plain(at))
-
-
-@dataclass(frozen=True)
-class LikelyDrives:
-    """Drives as likely as what is known of one, and where they are."""
-
-    place: str
-    _likely: Sequence[LikelyDrive]
-
-    @classmethod
-    def of(
-        cls, subject: Twin | Drive, enclosure: str | None, seed: int, draws: int = DRAWS
-    ) -> Self:
-        """Draw them; UsageError for an unknown place.
-
-        `draws` is even, or 1 for the drive itself.
-        """
-        return cls(*_likely_of(subject, enclosure, seed, draws))
-
-    @property
-    def enclosure(self) -> dict[str, Any]:
-        """The place as the core takes it."""
-        return self._likely[0].place
-
-    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
-        """Yield them with other cooling, at rest.
-
-        Raises UsageError where most of them cannot be there at all.
-        """
-        impossible = 0
-        for one in self._likely:
-            try:
-                lumped = LikelyDrive(one.drive, cooled_place(one.place, cooling)).lumped()
-            except ValueError as error:  # such as one that runs away idle in a hotter room
-                impossible += 1
-                if 2 * impossible > len(self._likely):
-                    raise UsageError(f"{self.place}: {error}") from error
-                continue
-            yield lumped
+        is_own = isinstance(subject, Twin) and place in subject.places
+        at = subject.enclosure(place) if is_own else load_enclosure(place)  # type: ignore[operator]
+        drive = subject.drive() if isinstance(subject, Twin) else subject
+        return cls(json.loads(drive.core_json()), _plain(at))
 
 
 @dataclass(frozen=True)
@@ -207,7 +164,7 @@ class Case:
 
     Attributes:
         drive: the simulated drive, or the one that a twin is based on.
-        drives: those that are likely, in the place.
+        place: its name; `likely` are drives there, as likely as what is known of the subject.
         workload: a load that asks for all it can get or for a rate, or a demand of its own.
         seconds: how long it is followed.
         asked: what it asks for.
@@ -215,7 +172,8 @@ class Case:
 
     subject: Twin | Drive
     drive: Drive
-    drives: LikelyDrives
+    place: str
+    likely: Sequence[LikelyDrive]
     workload: WorkloadStep | Demand
     seconds: int
     asked: Asked
@@ -241,34 +199,49 @@ class Case:
         for the drive itself. Raises UsageError for what is unknown, or cannot be simulated.
         """
         drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
-        drives = LikelyDrives.of(subject, enclosure, seed, draws)
+        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        place = enclosure or usual
+        likely = list(_likely(subject, place, seed, draws))
         prepared: list[Asked | float] = []
         if isinstance(workload, Demand):
             workload = workload.first(duration_s)
-            asked = _of_demand(subject, drive, drives.enclosure, workload)
+            asked = _of_demand(subject, drive, likely[0].place, workload)
             seconds = workload.seconds
         else:
-            unheated = _Unheated(subject, drive, drives.enclosure, (*before, workload))
+            unheated = _Unheated(subject, drive, likely[0].place, (*before, workload))
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(duration_s), 1)
-        return cls(subject, drive, drives, workload, seconds, asked.lasting(seconds), prepared)
+        asked = asked.lasting(seconds)
+        return cls(subject, drive, place, likely, workload, seconds, asked, prepared)
 
-    @property
-    def place(self) -> str:
-        """The place's name."""
-        return self.drives.place
+    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
+        """Yield the likely drives with other cooling, at rest.
+
+        Raises UsageError where most of them cannot be there at all.
+        """
+        impossible = 0
+        for one in self.likely:
+            place = cooled_place(one.place, cooling)
+            try:
+                lumped = Lumped(json.dumps(one.drive), json.dumps(place))
+            except ValueError as error:  # such as one that runs away idle in a hotter room
+                impossible += 1
+                if 2 * impossible > len(self.likely):
+                    raise UsageError(f"{self.place}: {error}") from error
+                continue
+            yield lumped
 
     def outcomes(
         self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
     ) -> Iterator[Outcome]:
         """Yield what becomes of it on each likely drive with other cooling.
 
-        None is followed further than until `most_late_s` got late. Raises UsageError where most of
-        them cannot be there at all.
+        None is followed further than until `most_late_s` got late. Raises UsageError as
+        :meth:`cooled`.
         """
         is_load = isinstance(self.workload, WorkloadStep)
-        for lumped in self.drives.cooled(cooling):
+        for lumped in self.cooled(cooling):
             for one in self._prepared:
                 if isinstance(one, float):
                     lumped.rest(one)
@@ -276,15 +249,6 @@ class Case:
                     one.serve(lumped)
             served = self.asked.serve(lumped, self.seconds, most_late_s)
             yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
-
-    def slowed(self, cooling: Cooling) -> Iterator[bool]:
-        """Yield whether heat slows each likely drive, which is followed no further than needed.
-
-        Raises UsageError as :meth:`outcomes` does.
-        """
-        most_late_s = BUFFERED_S if isinstance(self.workload, Demand) else np.inf
-        for one in self.outcomes(cooling, most_late_s=most_late_s):
-            yield one.onset_s is not None
 
 
 def slowed_in(outcomes: Sequence[Outcome]) -> float:
@@ -320,27 +284,19 @@ def is_own(subject: Twin | Drive, demand: Demand) -> bool:
     return demand.is_recorded and demand.model in (None, subject.model)
 
 
-def _likely_of(
-    subject: Twin | Drive, enclosure: str | None, seed: int, draws: int
-) -> tuple[str, list[LikelyDrive]]:
-    """The place's name, and drives there."""
+def _likely(subject: Twin | Drive, place: str, seed: int, draws: int) -> Iterator[LikelyDrive]:
+    middle = LikelyDrive.middle(subject, place)
     if draws == 1:
-        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
-        place = enclosure or usual
-        return place, [LikelyDrive.middle(subject, place)]
-    if isinstance(subject, Twin):
-        own = enclosure is None or enclosure in subject.places
-        place = enclosure or subject.places[0]
-        found = []
-        for drive, at in subject.specifications(place if own else None, draws, seed):
-            found.append(LikelyDrive(drive, at if own else _plain(load_enclosure(place))))
-        return place, found
-    place = enclosure or subject.enclosure
-    drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
-    half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
-    # each with its opposite, so that their middle is the drive itself
-    drawn = np.concatenate([half, -half]).tolist()
-    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn]
+        yield middle
+    elif isinstance(subject, Twin):
+        own = place if place in subject.places else None
+        for drive, at in subject.specifications(own, draws, seed):
+            yield LikelyDrive(drive, at or middle.place)
+    else:
+        half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
+        # each with its opposite, so that their middle is the drive itself
+        for differs in np.concatenate([half, -half]).tolist():
+            yield _varied(middle, *differs)
 
 
 def _plain(enclosure: Enclosure) -> dict[str, Any]:
@@ -349,14 +305,10 @@ def _plain(enclosure: Enclosure) -> dict[str, Any]:
 
 
 def _varied(
-    drive: dict[str, Any],
-    place: dict[str, Any],
-    air: float,
-    resistance: float,
-    power: float,
-    limit: float,
+    middle: LikelyDrive, air: float, resistance: float, power: float, limit: float
 ) -> LikelyDrive:
     """Another drive of the model in another such place, by how many spreads each differs."""
+    drive, place = middle.drive, middle.place
     energy = {
         key: value * np.exp(POWER * power) if key.endswith(("_uj", "_w")) else value
         for key, value in drive["energy"].items()
