@@ -91,11 +91,12 @@ def test_the_middle_is_the_drive_itself(load: str) -> None:
     # what only reads is of a drive that was filled long ago
     rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
     filled = [write(runtime=None), rest] if load == "read" else before
-    step = step.model_copy(update={"runtime_s": min(step.runtime_s or 120.0, 120.0)})
+    length_s = min(step.runtime_s or 120.0, 120.0)
+    step = step.model_copy(update={"runtime_s": length_s})
     target, _ = ran(*filled, step)
     for seed in range(3):
         found = predict(
-            load_drive(SUBJECT), step, step.runtime_s, before=before, enclosure=HOT, seed=seed
+            load_drive(SUBJECT), step, length_s, before=before, enclosure=HOT, seed=seed
         )
         assert found.onset_s is not None
         assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)

@@ -23,7 +23,7 @@ from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import Asked as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
 from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
-from heatsoak.twin.predict import Cliff, Prediction, cliff_of, told
+from heatsoak.twin.predict import Prediction, told
 from heatsoak.twin.readings import Array
 
 #: Asked for by its hash, and changed so.
@@ -40,44 +40,17 @@ class Timed(Generic[_Found]):
     seconds: float
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A group after its unheated pass, on likely drives."""
-
-    case: Case
-    cliff: Cliff | None
-
-
-@dataclass(frozen=True)
-class Unheated:
-    """What a load does without heat, on the drive itself: what a run of the exact engine needs."""
-
-    workload: WorkloadStep
-    seconds: int
-    load: Load
-
-
-@dataclass(frozen=True)
-class Passed:
-    """A group's unheated pass.
-
-    Attributes:
-        prepared: a pickled :class:`Prepared`: it goes along with many tasks, and packing it for
-            each would take longer than giving them away.
-        unheated: None for what the exact engine cannot run.
-    """
-
-    prepared: bytes
-    unheated: Unheated | None
-
-
 def version() -> str:
     """Return heatsoak's version where this is run."""
     return heatsoak.__version__
 
 
-def prepare(group: Group) -> Timed[Passed]:
-    """Make the unheated pass; raises UsageError for what cannot be simulated."""
+def prepare(group: Group) -> Timed[bytes]:
+    """Make the unheated pass; raises UsageError for what cannot be simulated.
+
+    Its :class:`Case` is pickled: it goes along with many tasks, and packing it for each would take
+    longer than giving them away.
+    """
     began = time.perf_counter()
     case = Case.of(
         group.subject,
@@ -88,23 +61,19 @@ def prepare(group: Group) -> Timed[Passed]:
         seed=group.seed,
         draws=group.draws,
     )
-    prepared = Prepared(case, cliff_of(case))
-    unheated = None
-    if group.is_exact and isinstance(case.workload, WorkloadStep):
-        unheated = Unheated(case.workload, case.seconds, case.asked)
-    passed = Passed(pickle.dumps(prepared), unheated)
-    return Timed(passed, time.perf_counter() - began)
+    return Timed(pickle.dumps(case), time.perf_counter() - began)
 
 
 def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Predict points of a group, each with heat and governor alone."""
-    prepared = pickle.loads(packed)
-    return _each(asked, lambda change: _predicted(prepared, change))
+    case = pickle.loads(packed)
+    return _each(asked, lambda change: _predicted(case, change))
 
 
-def simulate(group: Group, unheated: Unheated, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Run the exact engine on points of a group."""
-    return _each(asked, lambda change: _exact(group, unheated, change))
+    case = pickle.loads(packed)
+    return _each(asked, lambda change: _exact(group, case, change))
 
 
 def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Row]]:
@@ -113,9 +82,9 @@ def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Ro
     return Timed(rows, time.perf_counter() - began)
 
 
-def _predicted(prepared: Prepared, change: Change) -> Row:
+def _predicted(case: Case, change: Change) -> Row:
     try:
-        found = told(prepared.case, change.cooling, change.holds_mb_s, cliff=prepared.cliff)
+        found = told(case, change.cooling, change.holds_mb_s)
     except UsageError as error:  # too hot even at rest
         return {"impossible": str(error)}
     return _row_of(found)
@@ -153,13 +122,14 @@ RANGES = (
 ENDS = ("low", "mid", "high")
 
 
-def _exact(group: Group, unheated: Unheated, change: Change) -> Row:
+def _exact(group: Group, case: Case, change: Change) -> Row:
     """What the simulated drive itself does in the changed place."""
-    own = LikelyDrive.middle(group.subject, group.place)
+    own, step = LikelyDrive.middle(group.subject, group.place), case.workload
+    assert isinstance(step, WorkloadStep)  # Group.is_exact
     try:
-        place, steps = cooled_place(own.place, change.cooling), (*group.before, unheated.workload)
-        core = core_of(own.drive, place, steps, group.seed)
-        found = run_exact(core, group.before, unheated.workload, unheated.seconds, unheated.load)
+        place = cooled_place(own.place, change.cooling)
+        core = core_of(own.drive, place, (*group.before, step), group.seed)
+        found = run_exact(core, group.before, step, case.seconds, case.asked)
     except ValueError as error:  # such as one that runs away idle in a hotter room
         return {"impossible": f"{group.place}: {error}"}
     return {

@@ -8,12 +8,15 @@ governor are then run over that for each of the likely drives.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import BaseModel
 
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
+from heatsoak.analysis.falls import find_drops
+from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
@@ -22,6 +25,7 @@ from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
+from heatsoak.units import format_duration
 
 #: How many likely drives are looked at.
 DRAWS = 40
@@ -158,25 +162,42 @@ class Outcome:
         )
 
 
+class Cliff(BaseModel):
+    """Where the workload slows down without any heat."""
+
+    cause: Literal["write-cache", "spare-area"]
+    onset_s: float
+    depth_pct: float
+
+    @property
+    def sentence(self) -> str:
+        """It in a sentence."""
+        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
+        return (
+            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
+            f"-{self.depth_pct:.0f} %."
+        )
+
+
 @dataclass(frozen=True)
 class Case:
     """A workload on likely drives in a place.
 
     Attributes:
-        drive: the simulated drive, or the one that a twin is based on.
         place: its name; `likely` are drives there, as likely as what is known of the subject.
         workload: a load that asks for all it can get or for a rate, or a demand of its own.
         seconds: how long it is followed.
         asked: what it asks for.
+        cliff: where a load slows down without any heat.
     """
 
     subject: Twin | Drive
-    drive: Drive
     place: str
     likely: Sequence[LikelyDrive]
     workload: WorkloadStep | Demand
     seconds: int
     asked: Asked
+    cliff: Cliff | None
     _prepared: Sequence[Asked | float]
 
     @classmethod
@@ -203,6 +224,7 @@ class Case:
         place = enclosure or usual
         likely = list(_likely(subject, place, seed, draws))
         prepared: list[Asked | float] = []
+        cliff = None
         if isinstance(workload, Demand):
             workload = workload.first(duration_s)
             asked = _of_demand(subject, drive, likely[0].place, workload)
@@ -212,8 +234,9 @@ class Case:
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(duration_s), 1)
-        asked = asked.lasting(seconds)
-        return cls(subject, drive, place, likely, workload, seconds, asked, prepared)
+            asked = asked.lasting(seconds)
+            cliff = _cliff(drive, asked)
+        return cls(subject, place, likely, workload, seconds, asked, cliff, prepared)
 
     def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
         """Yield the likely drives with other cooling, at rest.
@@ -249,6 +272,27 @@ class Case:
                     one.serve(lumped)
             served = self.asked.serve(lumped, self.seconds, most_late_s)
             yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
+
+
+def _cliff(drive: Drive, asked: Asked) -> Cliff | None:
+    """Where a load's rate falls with everything permitted."""
+    if not asked.work["programmed_pages"][0]:
+        return None
+    ends_s = np.cumsum(asked.dt_s)
+    t_s = np.arange(1.0, max(ends_s[-1], 2.0))
+    values = asked.mb_s[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(ends_s) - 1)]
+    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
+    if not drops:
+        return None
+    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
+    moved_mb = 1e3 * asked.gb_by(drop.onset_s)
+    spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
+    is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb
+    return Cliff(
+        cause="write-cache" if is_cache else "spare-area",
+        onset_s=round(drop.onset_s, 1),
+        depth_pct=round(100 * drop.depth, 1),
+    )
 
 
 def slowed_in(outcomes: Sequence[Outcome]) -> float:

@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
@@ -20,6 +18,7 @@ from heatsoak.twin.case import (
     RESISTANCE,
     Before,
     Case,
+    Cliff,
     Cooling,
     is_own,
     slowed_in,
@@ -35,23 +34,6 @@ _UNLIKELY, _SURE = 0.05, 0.95
 
 #: Low, middle, high: the middle 90 % of what is likely.
 Range = Annotated[list[float], Field(min_length=3, max_length=3)]
-
-
-class Cliff(BaseModel):
-    """Where the workload slows down without any heat."""
-
-    cause: Literal["write-cache", "spare-area"]
-    onset_s: float
-    depth_pct: float
-
-    @property
-    def sentence(self) -> str:
-        """It in a sentence."""
-        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
-        return (
-            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
-            f"-{self.depth_pct:.0f} %."
-        )
 
 
 class Held(BaseModel):
@@ -146,40 +128,12 @@ def predict(
             "--holds (holds_mb_s)"
         )
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-    return told(case, cooling or Cooling(), holds_mb_s, cliff=cliff_of(case))
+    return told(case, cooling or Cooling(), holds_mb_s)
 
 
-def cliff_of(case: Case) -> Cliff | None:
-    """Return where a load's rate falls with everything permitted."""
-    drive, asked = case.drive, case.asked
-    programmed = asked.work["programmed_pages"][0]
-    if isinstance(case.workload, Demand) or not programmed:
-        return None
-    ends_s = np.cumsum(asked.dt_s)
-    t_s = np.arange(1.0, max(ends_s[-1], 2.0))
-    values = asked.mb_s[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(ends_s) - 1)]
-    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
-    if not drops:
-        return None
-    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
-    moved_mb = 1e3 * asked.gb_by(drop.onset_s)
-    spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
-    is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb
-    return Cliff(
-        cause="write-cache" if is_cache else "spare-area",
-        onset_s=round(drop.onset_s, 1),
-        depth_pct=round(100 * drop.depth, 1),
-    )
-
-
-def told(
-    case: Case, cooling: Cooling, holds_mb_s: float | None = None, *, cliff: Cliff | None
-) -> Prediction:
-    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.outcomes`.
-
-    `cliff` is the case's by :func:`cliff_of`, which is the same for any cooling.
-    """
-    subject, workload = case.subject, case.workload
+def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
+    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.outcomes`."""
+    subject, workload, cliff = case.subject, case.workload, case.cliff
     outcomes = list(case.outcomes(cooling, holds_mb_s or 0.0))
     throttles = slowed_in(outcomes)
 
