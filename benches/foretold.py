@@ -382,7 +382,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
             ]
             length_s = min(int(seconds.max()), 600)
             mb_s: Array = np.bincount(seconds, mb.to_numpy())[:length_s].astype(np.float64)
-            acts_s = next(iter(t_s[(rows["sim.permitted"] < 1).to_numpy()] - t_s[0]), np.nan)
+            acts_s = next(iter(t_s[(rows["sim.permitted"] < 1 - 1e-6).to_numpy()] - t_s[0]), np.nan)
             own: Spec = {"before": before, "enclosure": place}
             case = Case.of(load_drive(drive), asked, length_s, draws=1, **own)
             slowed = slowed_in_run(case.asked, mb_s, acts_s) if acts_s < length_s else None
