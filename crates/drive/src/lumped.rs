@@ -399,12 +399,19 @@ impl Lumped {
                     let before = (self.heat.governed_c(), self.heat.sensor_c(0));
                     let power_w = self.heat.step(step_s, &work, None);
                     self.govern(step_s, power_w);
-                    let needed = demand.full_share.get(done.part).map_or(0.0, |full| full.min(1.0));
+                    let needed = demand
+                        .full_share
+                        .get(done.part)
+                        .map_or(0.0, |full| full.min(1.0));
                     if self.share < needed && served.onset_s.is_none() {
                         // within the step, so that a fit sees it move
                         let part = (self.governor.begins_c() - before.0)
                             / (self.heat.governed_c() - before.0);
-                        let part = if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) };
+                        let part = if part.is_nan() {
+                            0.0
+                        } else {
+                            part.clamp(0.0, 1.0)
+                        };
                         served.onset_s = Some(come_s - (1.0 - part) * step_s);
                         served.onset_sensor_c =
                             before.1 + part * (self.heat.sensor_c(0) - before.1);

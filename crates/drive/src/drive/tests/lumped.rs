@@ -224,7 +224,11 @@ fn a_rate_is_held_as_long_as_enough_is_permitted_for_it_as_on_the_engine() {
     let spec = held();
     let mut drive = new(spec.clone());
     fill(&mut drive);
-    let full = run_one(&mut drive, for_s(10.0, load(Pattern::Read, 128 * KIB, 32)), 1.0);
+    let full = run_one(
+        &mut drive,
+        for_s(10.0, load(Pattern::Read, 128 * KIB, 32)),
+        1.0,
+    );
     let full_mb_s = column(&full, "read_bw_mb_s")[5];
     for part in [0.5, 0.7, 0.9] {
         drive.advance(3000.0, 100.0).unwrap();
@@ -235,7 +239,10 @@ fn a_rate_is_held_as_long_as_enough_is_permitted_for_it_as_on_the_engine() {
         let samples = run_one(&mut drive, for_s(400.0, reads), 1.0);
         let mb_s = vec![part * full_mb_s; 400];
         let found = served(&spec, &mb_s, full_mb_s, 0.0, (Some(400), f64::INFINITY));
-        let exact = column(&samples, "read_bw_mb_s")[300..400].iter().sum::<f64>() / 100.0;
+        let exact = column(&samples, "read_bw_mb_s")[300..400]
+            .iter()
+            .sum::<f64>()
+            / 100.0;
         near(found.mb_s[300..].iter().sum::<f64>() / 100.0, exact, 0.01);
     }
 }
