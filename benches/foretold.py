@@ -1,12 +1,13 @@
 """What `predict` foretells, against the exact engine and against what was published.
 
-    benches/foretold.py [--only PART] [--places 4] [--edges 24] [--twins 12] [--first 0]
+    benches/foretold.py [--only PART] [--drives 20] [--places 4] [--edges 24] [--twins 12]
 
-Four parts:
+Five parts:
 
 - `catalog`: drives of the catalog in places under loads, beside exact simulations of the same
   drive, and of another of its model in another such room: ranges are meant for that one. Near the
   edge, where the air makes throttling uncertain, several others show whether probabilities hold.
+- `runs`: drives of the catalog in places, beside what the judge says of runs of the same.
 - `elsewhere`: twins of drives in one place, fitted on the base of another drive, in places and
   under loads that they were not fitted to.
 - `published`: twins fitted to simulations of Puget's idle cells, in the loaded ones by their air
@@ -30,15 +31,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import heatsoak
 import numpy as np
-from heatsoak._core import Drive as Core
-from heatsoak.catalog import load_drive, load_enclosure, published
+import polars as pl
+from heatsoak.catalog import drive_ids, load_drive, load_enclosure, published
 from heatsoak.errors import HeatsoakError
-from heatsoak.protocol import Pause, Protocol, WorkloadStep, load
+from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.recording import Recording
-from heatsoak.sweep.work import run_exact
+from heatsoak.sweep.work import run_exact, slowed_in_run
 from heatsoak.twin import Cooling, Prediction, fit, predict
-from heatsoak.twin.case import Case
-from heatsoak.twin.predict import throttles_in
+from heatsoak.twin.case import Case, core_of, slowed_in
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -113,8 +113,8 @@ def exact(
     drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: Case, seed: int = 0
 ) -> Exact:
     """Simulate a load of `case`'s length; ValueError for what cannot be."""
-    core = Core(json.dumps(drive), json.dumps(place), seed)
-    found = run_exact(core, before, step, case.seconds, case.phases)
+    core = core_of(drive, place, (*before, step), seed)
+    found = run_exact(core, before, step, case.seconds, case.asked)
     return Exact(None, float("nan")) if found is None else Exact(found.onset_s, found.mb_s)
 
 
@@ -235,7 +235,7 @@ def _edge_c(case: Case, wanted: float) -> float:
     for _ in range(8):
         middle_c = (low_c + high_c) / 2
         try:
-            hit = throttles_in(case, case.loads(Cooling(middle_c)))
+            hit = slowed_in(list(case.outcomes(Cooling(middle_c))))
         except HeatsoakError:
             hit = 1.0
         low_c, high_c = (middle_c, high_c) if hit < wanted else (low_c, middle_c)
@@ -321,6 +321,146 @@ def _off(pairs: Sequence[Any]) -> list[str]:
     if not known:
         return ["-", "-"]
     return [f"{value:.1%}" for value in np.quantile(known, [0.5, 0.9])]
+
+
+# ---- runs
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A judged step of a run: what was predicted of it, and when it was slowed by heat, if at all.
+
+    `own_s` was foretold of the drive itself. `onset_s` is by the run's rates from when its governor
+    acted, `judged_s` by the judge.
+    """
+
+    what: str
+    load: str
+    said: Prediction
+    own_s: float | None
+    onset_s: float | None
+    judged_s: float | None
+
+
+def ran(job: tuple[str, str, str]) -> list[Ran] | str:
+    """Run a load on a drive in a place, and predict each of its judged steps."""
+    drive, place, name = job
+    what = f"{drive} in {place}, {name}"
+    write: Spec = {"rw": "write", "runtime": "10m"}
+    loads: dict[str, Steps] = {
+        "full write": [step_of("step", **write)],
+        "60 % write": [step_of("step", rate=int(0.6e6 * load_drive(drive).write_mb_s), **write)],
+        "full read": [
+            Precondition.model_validate({"kind": "precondition", "name": "fill", "rw": "write"}),
+            pause("2h"),
+            step_of("step", "read", runtime="10m"),
+        ],
+    }
+    try:
+        protocol = (
+            load(name)
+            if name not in loads
+            else Protocol(name="foretold", title="foretold", steps=tuple(loads[name]))
+        )
+        with tempfile.TemporaryDirectory() as directory:
+            (recording,) = heatsoak.run(
+                protocol, f"sim:{drive}@{place}", output=Path(directory) / "r"
+            )
+            samples = recording.samples()
+            judged = heatsoak.analyze(recording).recordings[0].steps
+        found = []
+        for step in judged:
+            at = next(i for i, one in enumerate(protocol.steps) if one.name == step.step)
+            asked, before = protocol.steps[at], [s for s in protocol.steps[:at] if not s.is_probe]
+            if asked.is_probe or not isinstance(asked, WorkloadStep):
+                continue
+            rows = samples.filter(pl.col("step") == step.step).sort("t_s")
+            t_s = (rows["t_s"] - rows["interval_s"]).to_numpy()
+            seconds = (t_s - t_s[0]).astype(int)
+            mb = (rows["read_bw_mb_s"].fill_null(0) + rows["write_bw_mb_s"].fill_null(0)) * rows[
+                "interval_s"
+            ]
+            length_s = min(int(seconds.max()), 600)
+            mb_s: Array = np.bincount(seconds, mb.to_numpy())[:length_s].astype(np.float64)
+            acts_s = next(iter(t_s[(rows["sim.permitted"] < 1 - 1e-6).to_numpy()] - t_s[0]), np.nan)
+            own: Spec = {"before": before, "enclosure": place}
+            case = Case.of(load_drive(drive), asked, length_s, draws=1, **own)
+            slowed = slowed_in_run(case.asked, mb_s, acts_s) if acts_s < length_s else None
+            hot = [one.onset_s for one in step.episodes if one.cause == "thermal"]
+            found.append(
+                Ran(
+                    what,
+                    name,
+                    predict(load_drive(drive), asked, length_s, **own),
+                    next(case.outcomes(Cooling())).onset_s,
+                    None if slowed is None else slowed.onset_s,
+                    min((one for one in hot if one < length_s), default=None),
+                )
+            )
+    except (HeatsoakError, ValueError) as error:
+        return f"{what}: {error}"
+    return found
+
+
+def runs(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> None:
+    """Print how predictions hold beside runs of the same."""
+    chance = np.random.default_rng([27, options.first])
+    names = ("full write", "full read", "60 % write", "quick", "capture-4k60")
+    # larger ones take minutes to fill
+    small = [one for one in drive_ids() if load_drive(one).user_bytes < 600e9]
+    drives = chance.choice(small, min(options.drives, len(small)), replace=False)
+    jobs = [
+        (str(drive), str(place), name)
+        for drive in drives
+        for place in chance.choice(PLACES, 2, replace=False)
+        for name in names
+    ]
+    found: list[Ran] = [one for some in _kept(over(ran, jobs)) for one in some]
+    rows: list[list[Any]] = [
+        [
+            "load",
+            "steps",
+            "throttle",
+            "yes or no right",
+            "by the judge",
+            "onset off, median",
+            "90th",
+            "the drive itself: right",
+            "onset off, median",
+            "90th",
+        ]
+    ]
+    for name in ("all", *names):
+        some = [one for one in found if name in ("all", one.load)]
+        said = [one.said.throttles >= 0.5 for one in some]
+        is_slowed = np.array([one.onset_s is not None for one in some])
+        by_judge = np.array([one.judged_s is not None for one in some])
+        own = np.array([one.own_s is not None for one in some])
+        middles = [
+            (one.said.onset_s[1], one.onset_s) for one in some if one.said.onset_s and one.onset_s
+        ]
+        owns = [(one.own_s, one.onset_s) for one in some if one.own_s and one.onset_s]
+        rows.append(
+            [
+                name,
+                len(some),
+                is_slowed.sum(),
+                f"{np.mean(said == is_slowed):.0%}",
+                f"{np.mean(said == by_judge):.0%}",
+                *_off(middles),
+                f"{np.mean(own == is_slowed):.0%}",
+                *_off(owns),
+            ]
+        )
+    print(table(rows))
+    for one in found:
+        is_right = (one.said.throttles >= 0.5) == (one.onset_s is not None)
+        if options.verbose or not is_right:
+            said_s = f"{one.said.throttles:.0%} {one.said.onset_s} {one.own_s}"
+            what = f"{one.what}, {one.said.workload}"
+            print(
+                f"  {'' if is_right else 'no: '}{what}: {said_s}, run {one.onset_s} {one.judged_s}"
+            )
 
 
 # ---- twins elsewhere
@@ -557,7 +697,7 @@ def times(*_: object) -> None:
             case = Case.of(load_drive(drive), step, step.runtime_s, before=before)
             unheated_s = time.process_time() - begin
             begin = time.process_time()
-            case.loads(Cooling())
+            list(case.outcomes(Cooling()))
             row = [drive, f"{name}, {step.runtime_s:.0f} s", f"{unheated_s:.2f}"]
             rows.append([*row, f"{time.process_time() - begin:.3f}"])
     print(table(rows))
@@ -571,6 +711,7 @@ def table(rows: Sequence[Sequence[Any]]) -> str:
 
 PARTS: dict[str, Callable[..., None]] = {
     "catalog": catalog,
+    "runs": runs,
     "elsewhere": elsewhere,
     "published": against_published,
     "time": times,
@@ -581,6 +722,7 @@ def main() -> None:
     """Print the parts."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--drives", type=int, default=20, help="of the catalog, for runs")
     parser.add_argument("--places", type=int, default=4, help="for each drive and load")
     parser.add_argument("--edges", type=int, default=24)
     parser.add_argument("--twins", type=int, default=12)

@@ -80,7 +80,7 @@ def of_a_point() -> None:
 def of_grid(grid: Grid, draws: int = 10) -> tuple[bytes, list[Any]]:
     """Return the first group after its pass, and its points."""
     plan = plan_of(grid, draws=draws)
-    return prepare(plan.groups[0]).found.prepared, [(one.id, one.change) for one in plan.points]
+    return prepare(plan.groups[0]).found, [(one.id, one.change) for one in plan.points]
 
 
 def of_a_task(grid: Grid, ways: Mapping[str, Mapping[str, Any]]) -> None:

@@ -35,7 +35,9 @@ from heatsoak.protocol import Pause, Protocol, WorkloadStep
 from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin import Load, fit
+from heatsoak.twin import Cooling, Twin, fit
+from heatsoak.twin.case import DRAWS
+from heatsoak.twin.case import Case as Foretold
 from heatsoak.twin.model import shifted
 from numpy.typing import NDArray
 
@@ -497,12 +499,21 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
     result.hidden_in = float(np.mean((of[1] <= true_c) & (true_c <= of[2])))
     for title, true_s in case.unseen_s.items():
         air_k, k_per_w_x, share = UNSEEN[title]
-        load: Load = twin.full_load.scaled(share)
-        onset_s, draws = twin.onset_s(load, name, air_k=air_k, k_per_w_x=k_per_w_x)
+        step = _step(truth, title, 3600.0, share)
+        cooling = Cooling(warming_k=air_k, k_per_w_x=k_per_w_x)
+        (onset_s,) = _foretold_s(twin, step, name, cooling, 1)
+        draws = _foretold_s(twin, step, name, cooling, DRAWS)
         low_s, high_s = np.quantile(draws, [0.05, 0.95], method="nearest").tolist()
         never = float("inf")
         result.onsets[title] = [true_s if true_s is not None else never, onset_s, low_s, high_s]
     return result
+
+
+def _foretold_s(
+    twin: Twin, step: WorkloadStep, place: str, cooling: Cooling, draws: int
+) -> list[float]:
+    case = Foretold.of(twin, step, 3600.0, enclosure=place, draws=draws)
+    return [float("inf") if one.onset_s is None else one.onset_s for one in case.outcomes(cooling)]
 
 
 def summary(scores: list[Score]) -> str:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import heatsoak
+import polars as pl
 import pytest
 from heatsoak.catalog import load_drive
-from heatsoak.protocol import Pause, Protocol, WorkloadStep
+from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin import Cooling, Twin, predict
+from heatsoak.twin.named import step_of
 from made_once import made_once
 
 LOAD = {"rw": "write", "bs": "128k", "iodepth": 32}
@@ -68,16 +70,49 @@ def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin)
     assert absolute.onset_s[2] - absolute.onset_s[0] > same.onset_s[2] - same.onset_s[0]
 
 
-def test_the_middle_is_the_drive_itself() -> None:
-    drive, place = load_drive("samsung-950-pro-512"), "puget-top-2gpu-idle"
-    step = write(runtime="2m")
-    target = SimulatedTarget(drive, place)
-    for _ in target.run(step):
-        pass
+SUBJECT, HOT = "samsung-950-pro-512", "puget-underside-1gpu-idle"
+
+
+def ran(*steps: WorkloadStep | Pause | Purge) -> tuple[SimulatedTarget, float]:
+    """Run steps on the simulated drive itself; return it with what it moved in the last minute."""
+    target, last_mb_s = SimulatedTarget(load_drive(SUBJECT), HOT), 0.0
+    for step in steps:
+        assert not isinstance(step, Purge)
+        parts = target.idle(step.duration_s) if isinstance(step, Pause) else target.run(step)
+        frames = [one for one in parts if isinstance(one, pl.DataFrame)]
+        last = pl.concat(frames, how="diagonal").tail(600)
+        last_mb_s = sum(float(last[f"{way}_bw_mb_s"].sum()) for way in ("read", "write")) / 600
+    return target, last_mb_s
+
+
+@pytest.mark.parametrize("load", ["write", "read", "quick:write"])
+def test_the_middle_is_the_drive_itself(load: str) -> None:
+    step, before = step_of(load)
+    # what only reads is of a drive that was filled long ago
+    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
+    filled = [write(runtime=None), rest] if load == "read" else before
+    length_s = min(step.runtime_s or 120.0, 120.0)
+    step = step.model_copy(update={"runtime_s": length_s})
+    target, _ = ran(*filled, step)
     for seed in range(3):
-        found = predict(drive, step, 120, enclosure=place, seed=seed)
+        found = predict(
+            load_drive(SUBJECT), step, length_s, before=before, enclosure=HOT, seed=seed
+        )
         assert found.onset_s is not None
-        assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03)
+        assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
+def test_a_rate_is_held_as_long_as_enough_is_permitted_for_it(share: float) -> None:
+    step = write(rate=int(share * 1.5e9), runtime="10m")
+    _, kept_mb_s = ran(step)
+    is_kept = kept_mb_s > share * 1490
+    found = predict(load_drive(SUBJECT), step, 600, enclosure=HOT, holds_mb_s=share * 1490)
+    assert found.holds is not None
+    assert (found.throttles < 0.5, found.holds > 0.5) == (is_kept, is_kept)
+    if not is_kept:
+        assert found.throttled_mb_s is not None
+        assert found.throttled_mb_s[1] == pytest.approx(kept_mb_s, rel=0.05)
 
 
 def test_a_place_without_a_heatsink_brings_none() -> None:

@@ -127,14 +127,14 @@ def test_what_was_moved_and_what_waits_is_what_was_asked_for(
     parts: list[tuple[float, int]],
 ) -> None:
     asked = np.concatenate([np.full(count, mb_s) for mb_s, count in parts])
-    nothing = np.zeros(len(asked))
     lumped = Lumped(load_drive(DRIVE).core_json(), load_enclosure(HOT).core_json())
     served = lumped.serve(
-        read_mb_s=nothing,
-        write_mb_s=asked,
-        read_iops=nothing,
-        write_iops=asked * 1e6 / 131_072,
+        np.ones(len(asked)),
+        mb_s=asked,
         full_share=asked / WRITE_MB_S,
+        least_share=0 * asked,
+        work={"host_write_pages": asked * 1e6 / 4096, "write_commands": asked * 1e6 / 131_072},
+        seconds=len(asked),
     )
     np.testing.assert_allclose(
         np.cumsum(served["mb_s"]) + served["waiting_mb"], np.cumsum(asked), atol=1e-6

@@ -144,39 +144,32 @@ class Lumped:
     def __new__(cls, drive: str, enclosure: str) -> Lumped: ...
     def rest(self, duration_s: float) -> None:
         """Let time pass without load."""
-    def load(self, profile: str, duration_s: int) -> dict[str, Any]:
-        """Run a workload whose operations are known at each permitted share.
-
-        `profile` is a JSON list of `{"share", "mb_s", "work"}` with rising shares and `work` the
-        operations of one second, in the form of `Drive.totals`. Returns `onset_s` and
-        `onset_sensor_c` as `Drive.truth` has them, and for each second `mb_s`, `power_w`,
-        `sensor_c`, `governed_c` as float arrays.
-        """
-    def play(self, phases: str, duration_s: int) -> dict[str, Any]:
-        """Run a workload whose rate changes as it goes on; returns what `load` does.
-
-        `phases` is a JSON list of `{"mb", "mb_s", "work"}`: how much is moved in each, and what is
-        done in a second with everything permitted; a share of that takes as much longer. The last
-        phase goes on for as long as asked.
-        """
     def serve(
         self,
+        dt_s: NDArray[np.float64],
         *,
-        read_mb_s: NDArray[np.float64],
-        write_mb_s: NDArray[np.float64],
-        read_iops: NDArray[np.float64],
-        write_iops: NDArray[np.float64],
+        mb_s: NDArray[np.float64],
         full_share: NDArray[np.float64],
+        least_share: NDArray[np.float64],
+        work: dict[str, NDArray[np.float64]],
+        seconds: int | None = None,
         most_late_s: float = ...,
     ) -> dict[str, Any]:
-        """Serve what is asked for over time, one value for each second; what is held back waits.
+        """Serve what is asked for in parts, of `dt_s` each; what is held back waits for its turn.
 
-        `full_share` is how much of its time the drive needs for that at full speed, over 1 where
-        it cannot. Returns `begins_c`, where the governor starts to act, and for each second, as
-        float arrays, `mb_s` (what was moved) and, at its end, `waiting_mb`, `late_s` (how much more
-        waited than without heat, as time at full speed), `sensor_c` and `governed_c`. ValueError
-        for series of different lengths, or of numbers that cannot be. It ends early, after a second
-        in which more than `most_late_s` got late.
+        Of each part: `mb_s` asked for in a second; `full_share`, the least permitted share that is
+        enough for it, over 1 where it is more than the drive can do; `least_share`, how much of its
+        time it takes whatever is permitted, 1 for a load that is no faster after it was held back;
+        `work`, series of operations in a second by the names of `Drive.totals`, 0 where there is
+        none.
+
+        Goes on for `seconds`, or until all is served or the drive has shut down. Returns
+        `begins_c`, where the governor starts to act; `onset_s`, when it first permitted less than
+        was needed (NaN: never), and `onset_sensor_c` then; and for each second, as float arrays,
+        `mb_s` (what was moved) and, at its end, `waiting_mb`, `late_s` (how much more waited than
+        without heat, as time at full speed), `sensor_c` and `governed_c`. ValueError for series of
+        different lengths, or of numbers that cannot be. It ends early, after a second in which more
+        than `most_late_s` got late.
         """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""
@@ -184,20 +177,18 @@ class Lumped:
         self,
         dt_s: NDArray[np.float64],
         *,
-        read_mb_s: NDArray[np.float64],
-        write_mb_s: NDArray[np.float64],
-        read_iops: NDArray[np.float64],
-        write_iops: NDArray[np.float64],
+        work: dict[str, NDArray[np.float64]],
         power_w: NDArray[np.float64],
         air_k: NDArray[np.float64],
     ) -> dict[str, NDArray[np.float64]]:
         """Let a recording pass without the governor; series of one length, NaN where unknown.
 
-        `dt_s` is how long each stretch was, the rates are its means, and `power_w`, where it was
-        measured, takes the place of what the work costs. `air_k` is how much warmer the air is than
-        the place's own; the drive begins at rest in the first. Returns, at the end of each stretch,
-        `governed_c`, the temperature that the governor acts on, `sensor_c.NAME` before rounding,
-        and `power_w`, what the work costs by the drive's energies. ValueError for other series.
+        `dt_s` is how long each stretch was, `work` its mean operations in a second as `serve` has
+        them, and `power_w`, where it was measured, takes the place of what the work costs. `air_k`
+        is how much warmer the air is than the place's own; the drive begins at rest in the first.
+        Returns, at the end of each stretch, `governed_c`, the temperature that the governor acts
+        on, `sensor_c.NAME` before rounding, and `power_w`, what the work costs by the drive's
+        energies. ValueError for other series.
         """
 
 @final

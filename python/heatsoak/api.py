@@ -22,7 +22,6 @@ from heatsoak.errors import UsageError, of_os_error
 from heatsoak.importer import Options, import_files, open_all, recording_of_frame
 from heatsoak.protocol import (
     Label,
-    Pause,
     Protocol,
     WorkloadStep,
     apply_settings,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from heatsoak.twin import Advice, Demand, Prediction, Twin
+    from heatsoak.twin.case import Before
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
@@ -210,7 +210,7 @@ def _subject(subject: "Twin | PathText") -> "Twin | Drive":
     return subject if isinstance(subject, twin.Twin) else twin.subject_of(os.fspath(subject))
 
 
-def _workload(load: Source) -> "tuple[WorkloadStep | Demand, list[WorkloadStep | Pause]]":
+def _workload(load: Source) -> "tuple[WorkloadStep | Demand, list[Before]]":
     from heatsoak import twin
 
     if isinstance(load, Recording):

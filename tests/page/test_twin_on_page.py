@@ -10,7 +10,9 @@ from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.report.files import ReportRequest, write_report
 from heatsoak.report.page.contract import CoolingMap, Page, TwinSection
+from heatsoak.target.simulated import workloads_json
 from heatsoak.twin import Cooling, predict
+from heatsoak.twin.case import LikelyDrive, cooled_place, core_of
 from heatsoak.twin.named import step_of
 from paged import page_of, series
 
@@ -87,19 +89,25 @@ def own_air_c(found: CoolingMap) -> float:
 def test_a_maps_onsets_are_those_of_the_twin_in_other_air_with_another_resistance(
     twinned: "Twinned", section: TwinSection
 ) -> None:
-    # follows the load in another way: without a governor, until the limit is met
+    # on the exact engine
     twin, found = twinned.twin(), section.maps[0]
+    step, _ = step_of("read")
+    own = LikelyDrive.middle(twin, twin.places[0])
     compared = 0
     for row, k_per_w in enumerate(found.k_per_w):
         for column, air_c in enumerate(found.air_c):
             at = row * len(found.air_c) + column
             onset_s = found.onset_s[at]
-            if found.throttles[at] != 1 or onset_s is None or (row + column) % 3:
+            if found.throttles[at] != 1 or onset_s is None or (row + column) % 7:
                 continue
-            likeliest_s, _ = twin.onset_s(
-                air_k=air_c - own_air_c(found), k_per_w_x=k_per_w / found.k_per_w[found.own_k_per_w]
+            cooling = Cooling(
+                warming_k=air_c - own_air_c(found),
+                k_per_w_x=k_per_w / found.k_per_w[found.own_k_per_w],
             )
-            assert 0.95 * onset_s[0] <= likeliest_s <= 1.05 * onset_s[2]
+            core = core_of(own.drive, cooled_place(own.place, cooling), [step])
+            core.begin(workloads_json(step, core.user_bytes))
+            core.advance(1.1 * onset_s[2] + 1, 60)
+            assert 0.95 * onset_s[0] <= core.truth()["onset_s"] <= 1.05 * onset_s[2]
             compared += 1
     assert compared > 5
 

@@ -36,7 +36,8 @@ pub mod spec;
 pub mod workload;
 
 pub use drive::{Answer, Drive, DriveError, LiveCounts, Transfer};
-pub use lumped::{Demand, Followed, Load, Lumped, Phase, Profile, Recorded, Served};
+pub use heat::Work;
+pub use lumped::{Demand, Followed, Lumped, Recorded, Served};
 pub use replay::{Op, ReplayOptions, Source, TraceIo};
 pub use samples::Samples;
 pub use spec::{DriveSpec, EnclosureSpec, SpecError};

@@ -1,18 +1,14 @@
-//! The drive without its flash: heat and governor over a workload of which it is known what it
-//! does at each permitted share.
+//! The drive without its flash: heat and governor over work that is known.
 //!
-//! A fit runs the same minutes hundreds of times with other resistances and energies. None of
-//! those changes how often the drive reads, programs and moves at a permitted share, so that is
-//! measured once on the exact engine (a [`Profile`]) and only heat and governor are run again.
-//! Where a drive was recorded, what it did is known, and only heat follows it ([`Recorded`]).
-
-use serde::Deserialize;
+//! None of a fit's resistances and energies changes how often a drive reads, programs and moves for
+//! what it is asked for. So that is given, and only heat and governor are run: over what somebody
+//! asks for ([`Demand`]), which a governor holds back, or over what was recorded ([`Recorded`]).
 
 use crate::drive::{DriveError, of_heat};
 use crate::governor::Governor;
 use crate::heat::{Heat, Work};
 use crate::power::PowerStates;
-use crate::spec::{DriveSpec, EnclosureSpec, PAGE_BYTES, SpecError, not_negative, positive, share};
+use crate::spec::{DriveSpec, EnclosureSpec, SpecError, not_negative, positive};
 
 /// Lengths of steps: under load, and without, where only leakage changes.
 const LOADED_STEP_S: f64 = 0.04;
@@ -24,109 +20,13 @@ const FOLLOWED_STEP_S: f64 = 4.0;
 /// of a second, or fewer.
 const COARSE_STEPS: [u32; 2] = [25, 5];
 
-/// What a workload does in a second at one permitted share.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Level {
-    /// The share that is permitted.
-    pub share: f64,
-    /// Bytes served in a second, 10^6.
-    pub mb_s: f64,
-    /// Operations in a second.
-    pub work: Work,
-}
-
-/// A workload by its levels, from the least share to the greatest.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub struct Profile {
-    levels: Vec<Level>,
-}
-
-impl Profile {
-    /// Check that there are levels, with rising shares.
-    pub fn validate(&self) -> Result<(), SpecError> {
-        let rising = self
-            .levels
-            .windows(2)
-            .all(|pair| pair[0].share < pair[1].share);
-        if self.levels.is_empty() || !rising {
-            let expected = "a profile has one level or more, with rising shares";
-            return Err(SpecError::new("profile", self.levels.len(), expected));
-        }
-        for (index, level) in self.levels.iter().enumerate() {
-            let key = |last: &str| format!("profile[{index}].{last}");
-            positive(&key("share"), level.share)?;
-            share(&key("share"), level.share)?;
-            not_negative(&key("mb_s"), level.mb_s)?;
-            for (name, value) in level.work.by_name() {
-                not_negative(&key(&format!("work.{name}")), value)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Rate and operations at a share, in a line between its neighbours.
-    pub fn at(&self, share: f64) -> (f64, Work) {
-        let above = self.levels.partition_point(|level| level.share < share);
-        if above == 0 {
-            let (first, part) = (&self.levels[0], share / self.levels[0].share);
-            return (first.mb_s * part, first.work.scaled(part));
-        }
-        let Some(high) = self.levels.get(above) else {
-            let last = &self.levels[above - 1];
-            return (last.mb_s, last.work);
-        };
-        let low = &self.levels[above - 1];
-        let part = (share - low.share) / (high.share - low.share);
-        let mut work = low.work.scaled(1.0 - part);
-        work.add(&high.work.scaled(part));
-        (low.mb_s + part * (high.mb_s - low.mb_s), work)
-    }
-}
-
-/// The result of a load.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Load {
-    /// When the governor first held it back; none if it never did.
-    pub onset_s: Option<f64>,
-    /// What the first sensor measured then.
-    pub onset_sensor_c: f64,
-    /// Mean rates, one for each second.
-    pub mb_s: Vec<f64>,
-    /// Mean powers, one for each second.
-    pub power_w: Vec<f64>,
-    /// What the first sensor measured at the end of each second.
-    pub sensor_c: Vec<f64>,
-    /// What the governor acted on then.
-    pub governed_c: Vec<f64>,
-}
-
-/// A part of a load in which it does the same throughout, with everything permitted.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Phase {
-    /// How much is moved in it, 10^6 bytes.
-    pub mb: f64,
-    /// Bytes served in a second, 10^6.
-    pub mb_s: f64,
-    /// Operations in a second.
-    pub work: Work,
-}
-
 /// What a drive was seen to do, stretch by stretch: series of one length.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
     /// How long each stretch was; four seconds or less is followed in one step.
     pub dt_s: &'a [f64],
-    /// Mean rates in it, 10^6 bytes; not a number where nothing is known, which counts as none.
-    pub read_mb_s: &'a [f64],
-    /// Likewise of writes.
-    pub write_mb_s: &'a [f64],
-    /// Commands in a second.
-    pub read_iops: &'a [f64],
-    /// Likewise of writes.
-    pub write_iops: &'a [f64],
+    /// Operations in a second; a stretch without any is one at rest.
+    pub work: &'a [Work],
     /// The drive's mean power; where it is not a number, it is what its work costs.
     pub power_w: &'a [f64],
     /// How much warmer the air is than the place's own.
@@ -136,35 +36,38 @@ pub struct Recorded<'a> {
 impl Recorded<'_> {
     /// Check that the series are of one length, of numbers that can be.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let series = [
-            ("read_mb_s", self.read_mb_s),
-            ("write_mb_s", self.write_mb_s),
-            ("read_iops", self.read_iops),
-            ("write_iops", self.write_iops),
-            ("power_w", self.power_w),
-        ];
-        for (name, values) in series.into_iter().chain([("air_k", self.air_k)]) {
-            if values.len() != self.dt_s.len() {
-                let expected = format!("it has to be {}, as dt_s is", self.dt_s.len());
-                return Err(SpecError::new(
-                    &format!("the length of {name}"),
-                    values.len(),
-                    expected,
-                ));
-            }
-        }
-        for (name, values) in series {
-            for value in values.iter().filter(|value| !value.is_nan()) {
-                not_negative(name, *value)?;
-            }
+        validate(
+            self.dt_s,
+            self.work,
+            &[("power_w", self.power_w), ("air_k", self.air_k)],
+        )?;
+        for value in self.power_w.iter().filter(|value| !value.is_nan()) {
+            not_negative("power_w", *value)?;
         }
         if let Some(value) = self.air_k.iter().find(|value| !value.is_finite()) {
             return Err(SpecError::new("air_k", *value, "it has to be a number"));
         }
-        self.dt_s
-            .iter()
-            .try_for_each(|dt_s| positive("dt_s", *dt_s))
+        Ok(())
     }
+}
+
+/// Check stretches, the work in them, and that series are as long.
+fn validate(dt_s: &[f64], work: &[Work], series: &[(&str, &[f64])]) -> Result<(), SpecError> {
+    let lengths = series.iter().map(|(name, values)| (*name, values.len()));
+    for (name, count) in lengths.chain([("work", work.len())]) {
+        if count != dt_s.len() {
+            let expected = format!("it has to be {}, as dt_s is", dt_s.len());
+            return Err(SpecError::new(
+                &format!("the length of {name}"),
+                count,
+                expected,
+            ));
+        }
+    }
+    for (name, value) in work.iter().flat_map(Work::by_name) {
+        not_negative(&format!("work.{name}"), value)?;
+    }
+    dt_s.iter().try_for_each(|dt_s| positive("dt_s", *dt_s))
 }
 
 /// What heat made of a recording, at the end of each stretch.
@@ -178,116 +81,119 @@ pub struct Followed {
     pub sensors_c: Vec<Vec<f64>>,
 }
 
-/// What is asked of a drive, second by second, whether or not it keeps up: series of one length.
+/// What is asked of a drive, part by part, whether or not it keeps up: series of one length.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand<'a> {
-    /// What is asked for in each second, 10^6 bytes.
-    pub read_mb_s: &'a [f64],
-    /// Likewise of writes.
-    pub write_mb_s: &'a [f64],
-    /// Commands in each second.
-    pub read_iops: &'a [f64],
-    /// Likewise of writes.
-    pub write_iops: &'a [f64],
-    /// How much of its time the drive needs for that at full speed: over 1 where it is asked for
-    /// more than it can do.
+    /// In how much time each part is asked for.
+    pub dt_s: &'a [f64],
+    /// What is asked for in a second, 10^6 bytes.
+    pub mb_s: &'a [f64],
+    /// The least share of everything that is enough for it: over 1 where it is asked for more than
+    /// it can do.
     pub full_share: &'a [f64],
+    /// How much of its time it takes whatever is permitted, for what no governor slows: a link,
+    /// flash. 1 for a load that is no faster after it was held back.
+    pub least_share: &'a [f64],
+    /// Operations for what is asked for in a second.
+    pub work: &'a [Work],
 }
 
 impl Demand<'_> {
     /// Check that the series are of one length, of numbers that can be.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let count = self.full_share.len();
-        let amounts = self.amounts();
-        for (name, values) in amounts {
-            if values.len() != count {
-                let expected = format!("it has to be {count}, as full_share is");
-                let name = format!("the length of {name}");
-                return Err(SpecError::new(&name, values.len(), expected));
-            }
+        let series = [
+            ("mb_s", self.mb_s),
+            ("full_share", self.full_share),
+            ("least_share", self.least_share),
+        ];
+        validate(self.dt_s, self.work, &series)?;
+        for (name, values) in series {
             values
                 .iter()
                 .try_for_each(|value| not_negative(name, *value))?;
         }
-        for (index, share) in self.full_share.iter().enumerate() {
-            not_negative("full_share", *share)?;
-            if *share == 0.0 && amounts.iter().any(|(_, values)| values[index] > 0.0) {
-                let expected = "it has to be more than 0 where something is asked for";
-                return Err(SpecError::new("full_share", *share, expected));
-            }
+        let mut shares = self.full_share.iter().zip(self.mb_s);
+        if shares.any(|(share, mb_s)| *share == 0.0 && *mb_s > 0.0) {
+            let expected = "it has to be more than 0 where something is asked for";
+            return Err(SpecError::new("full_share", 0.0, expected));
         }
         Ok(())
     }
 
-    fn amounts(&self) -> [(&'static str, &[f64]); 4] {
-        [
-            ("read_mb_s", self.read_mb_s),
-            ("write_mb_s", self.write_mb_s),
-            ("read_iops", self.read_iops),
-            ("write_iops", self.write_iops),
-        ]
-    }
-
-    fn second(&self, index: usize) -> Amount {
-        Amount {
-            read_mb: self.read_mb_s[index],
-            write_mb: self.write_mb_s[index],
-            read_commands: self.read_iops[index],
-            write_commands: self.write_iops[index],
-            full_s: self.full_share[index],
+    /// How much time a second's demand takes at a share.
+    fn takes(&self, part: usize, share: f64) -> f64 {
+        let (full, least) = (self.full_share[part], self.least_share[part]);
+        if full > 0.0 {
+            (full / share).max(least)
+        } else {
+            0.0
         }
     }
 }
 
-/// Something to be moved.
+/// How far a demand is served.
 #[derive(Debug, Clone, Copy, Default)]
-struct Amount {
-    read_mb: f64,
-    write_mb: f64,
-    read_commands: f64,
-    write_commands: f64,
-    /// How long that takes at full speed.
+struct Progress {
+    part: usize,
+    /// Seconds of that part, and of all.
+    inside_s: f64,
+    at_s: f64,
+    /// How long what was served takes at full speed, and how much it is.
     full_s: f64,
+    mb: f64,
 }
 
-impl Amount {
-    fn scaled(&self, factor: f64) -> Amount {
-        Amount {
-            read_mb: self.read_mb * factor,
-            write_mb: self.write_mb * factor,
-            read_commands: self.read_commands * factor,
-            write_commands: self.write_commands * factor,
-            full_s: self.full_s * factor,
+impl Progress {
+    /// Serve what is asked for up to `until_s` for `left_s` at a share; the work of that.
+    fn serve(&mut self, demand: &Demand, until_s: f64, share: f64, mut left_s: f64) -> Work {
+        let mut work = Work::default();
+        while self.at_s < until_s && self.part < demand.dt_s.len() && left_s > 0.0 {
+            let takes = demand.takes(self.part, share);
+            let rest_s = demand.dt_s[self.part] - self.inside_s;
+            let there_s = rest_s.min(until_s - self.at_s);
+            let served_s = there_s.min(left_s / takes);
+            left_s = if served_s < there_s {
+                0.0
+            } else {
+                left_s - served_s * takes
+            };
+            work.add(&demand.work[self.part].scaled(served_s));
+            self.mb += demand.mb_s[self.part] * served_s;
+            self.full_s += demand.takes(self.part, 1.0) * served_s;
+            self.at_s += served_s;
+            self.inside_s += served_s;
+            // sums of steps do not add up to a part exactly
+            if served_s >= rest_s - 1e-9 {
+                self.part += 1;
+                self.inside_s = 0.0;
+            }
         }
+        work
     }
 
-    fn add(&mut self, other: &Amount) {
-        self.read_mb += other.read_mb;
-        self.write_mb += other.write_mb;
-        self.read_commands += other.read_commands;
-        self.write_commands += other.write_commands;
-        self.full_s += other.full_s;
-    }
-
-    fn mb(&self) -> f64 {
-        self.read_mb + self.write_mb
-    }
-
-    /// Take out what so long at full speed is enough for: the same part of all of it.
-    fn take(&mut self, full_s: f64) -> Amount {
-        if self.full_s <= full_s {
-            return std::mem::take(self);
+    /// Whether nothing is to be done before `until_s`.
+    fn rests(&self, demand: &Demand, until_s: f64) -> bool {
+        let mut begins_s = self.at_s - self.inside_s;
+        for (dt_s, share) in demand.dt_s.iter().zip(demand.full_share).skip(self.part) {
+            if begins_s >= until_s {
+                break;
+            }
+            if *share > 0.0 {
+                return false;
+            }
+            begins_s += dt_s;
         }
-        let part = full_s / self.full_s;
-        let taken = self.scaled(part);
-        *self = self.scaled(1.0 - part);
-        taken
+        true
     }
 }
 
-/// What became of a demand, one value for each second.
+/// What became of a demand; series have one value for each second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
+    /// When the governor first permitted less than was needed; none if it never did.
+    pub onset_s: Option<f64>,
+    /// What the first sensor measured then.
+    pub onset_sensor_c: f64,
     /// What was moved in it, 10^6 bytes.
     pub mb_s: Vec<f64>,
     /// What waited at its end, 10^6 bytes.
@@ -307,8 +213,6 @@ pub struct Lumped {
     governor: Governor,
     power: PowerStates,
     share: f64,
-    /// Firmware time of a read and of a write command.
-    command_us: [f64; 2],
 }
 
 impl Lumped {
@@ -321,10 +225,6 @@ impl Lumped {
             governor: Governor::new(spec).map_err(DriveError::Drive)?,
             power: PowerStates::at(place, &spec.power_states).map_err(DriveError::Drive)?,
             share: 1.0,
-            command_us: [
-                spec.controller.read_command_us,
-                spec.controller.write_command_us,
-            ],
         })
     }
 
@@ -339,9 +239,6 @@ impl Lumped {
     }
 
     /// Let a recording pass: the governor is left out, for what it permitted shows in the rates.
-    ///
-    /// Writes are taken to be programmed once, and reads to come from flash: what collection and
-    /// caches add is not in a recording.
     pub fn follow(&mut self, recorded: &Recorded) -> Result<Followed, SpecError> {
         recorded.validate()?;
         let count = recorded.dt_s.len();
@@ -360,9 +257,12 @@ impl Lumped {
             if air_c != self.heat.air_c() {
                 self.heat.change_air(air_c);
             }
-            let work = self.work_of(recorded, index);
+            let mut work = recorded.work[index].scaled(dt_s);
+            work.busy_s = work.busy_s.min(dt_s);
+            let is_loaded = work.by_name().iter().any(|(_, value)| *value > 0.0);
             let measured_w = recorded.power_w[index];
-            followed.power_w.push(if work.active_s > 0.0 {
+            followed.power_w.push(if is_loaded {
+                work.active_s = dt_s;
                 self.power.wake();
                 self.follow_work(dt_s, &work, measured_w)
             } else {
@@ -374,42 +274,6 @@ impl Lumped {
             }
         }
         Ok(followed)
-    }
-
-    fn work_of(&self, recorded: &Recorded, index: usize) -> Work {
-        let dt_s = recorded.dt_s[index];
-        // a NaN is less than any number
-        let of = |series: &[f64]| series[index].max(0.0) * dt_s;
-        let amount = Amount {
-            read_mb: of(recorded.read_mb_s),
-            write_mb: of(recorded.write_mb_s),
-            read_commands: of(recorded.read_iops),
-            write_commands: of(recorded.write_iops),
-            full_s: 0.0,
-        };
-        self.work(dt_s, &amount)
-    }
-
-    fn work(&self, dt_s: f64, amount: &Amount) -> Work {
-        let pages_a_mb = 1e6 / PAGE_BYTES as f64;
-        let (reads, writes) = (amount.read_mb * pages_a_mb, amount.write_mb * pages_a_mb);
-        let (read_commands, write_commands) = (amount.read_commands, amount.write_commands);
-        let [read_us, write_us] = self.command_us;
-        let busy_s = (read_commands * read_us + write_commands * write_us) * 1e-6;
-        let is_loaded = reads + writes + read_commands + write_commands > 0.0;
-        Work {
-            read_commands,
-            write_commands,
-            host_read_pages: reads,
-            host_write_pages: writes,
-            read_pages: reads,
-            programmed_pages: writes,
-            cached_pages: 0.0,
-            erased_pages: writes,
-            moved_pages: 0.0,
-            busy_s: busy_s.min(dt_s),
-            active_s: if is_loaded { dt_s } else { 0.0 },
-        }
     }
 
     fn follow_work(&mut self, dt_s: f64, work: &Work, measured_w: f64) -> f64 {
@@ -480,55 +344,86 @@ impl Lumped {
         self.share = self.governor.update(step_s, temp_c, power_w).share;
     }
 
-    /// Serve what is asked for over time: what is held back waits, and is served as soon as that is
-    /// permitted, but what comes next comes when it came.
+    /// Serve what is asked for over time: what is held back waits, and is served in its order as
+    /// soon as that is permitted, but what comes next comes when it came.
     ///
-    /// Of what waits, all kinds are served alike. Writes and reads cost what [`Lumped::follow`]
-    /// takes them to. It ends after a second in which more than `most_late_s` got late.
-    pub fn serve(&mut self, demand: &Demand, most_late_s: f64) -> Result<Served, SpecError> {
+    /// It goes on for `seconds`, or else until all is served or the drive has stopped. It ends
+    /// after a second in which more than `most_late_s` got late.
+    pub fn serve(
+        &mut self,
+        demand: &Demand,
+        seconds: Option<u32>,
+        most_late_s: f64,
+    ) -> Result<Served, SpecError> {
         demand.validate()?;
-        let count = demand.full_share.len();
         let mut served = Served {
-            mb_s: Vec::with_capacity(count),
-            waiting_mb: Vec::with_capacity(count),
-            late_s: Vec::with_capacity(count),
-            sensor_c: Vec::with_capacity(count),
-            governed_c: Vec::with_capacity(count),
+            onset_s: None,
+            onset_sensor_c: f64::NAN,
+            mb_s: Vec::new(),
+            waiting_mb: Vec::new(),
+            late_s: Vec::new(),
+            sensor_c: Vec::new(),
+            governed_c: Vec::new(),
         };
-        let at_full_speed: Vec<Work> = (0..count)
-            .map(|index| demand.second(index))
-            .filter(|asked| asked.full_s > 0.0)
-            .map(|asked| self.work(1.0, &asked.scaled(1.0 / asked.full_s)))
+        let at_full_speed: Vec<Work> = (0..demand.dt_s.len())
+            .filter(|part| demand.full_share[*part] > 0.0)
+            .map(|part| Work {
+                active_s: 1.0,
+                ..demand.work[part].scaled(1.0 / demand.takes(part, 1.0))
+            })
             .collect();
         let careful_c = self.careful_c(&at_full_speed);
-        let mut waiting = Amount::default();
-        let mut unheated = Amount::default();
-        for index in 0..count {
-            let asked = demand.second(index);
-            let mut mb = 0.0;
-            if waiting.full_s + asked.full_s > 0.0 {
+        let (mut done, mut unheated, mut asked) = <[Progress; 3]>::default().into();
+        for second in 0..seconds.unwrap_or(u32::MAX) {
+            let is_over = done.part == demand.dt_s.len() || self.governor.permit().stopped;
+            if seconds.is_none() && is_over {
+                break;
+            }
+            let began_mb = done.mb;
+            let end_s = f64::from(second) + 1.0;
+            if done.rests(demand, end_s) {
+                self.pass(1.0);
+                done.serve(demand, end_s, 1.0, 1.0);
+                unheated.serve(demand, end_s, 1.0, 1.0);
+            } else {
                 self.power.wake();
                 let mut left = COARSE_STEPS[0];
                 while left > 0 {
                     let steps = self.steps_at_once(left, careful_c);
                     left -= steps;
                     let step_s = f64::from(steps) * LOADED_STEP_S;
-                    let asked = asked.scaled(step_s);
-                    unheated.add(&asked);
-                    unheated.take(step_s);
-                    waiting.add(&asked);
-                    let moved = waiting.take(self.share * step_s);
-                    mb += moved.mb();
-                    let work = self.work(step_s, &moved);
+                    let come_s = end_s - f64::from(left) * LOADED_STEP_S;
+                    unheated.serve(demand, come_s, 1.0, step_s);
+                    let mut work = done.serve(demand, come_s, self.share, step_s);
+                    work.active_s = step_s;
+                    let before = (self.heat.governed_c(), self.heat.sensor_c(0));
                     let power_w = self.heat.step(step_s, &work, None);
                     self.govern(step_s, power_w);
+                    let needed = demand
+                        .full_share
+                        .get(done.part)
+                        .map_or(0.0, |full| full.min(1.0));
+                    if self.share < needed && served.onset_s.is_none() {
+                        // within the step, so that a fit sees it move
+                        let part = (self.governor.begins_c() - before.0)
+                            / (self.heat.governed_c() - before.0);
+                        let part = if part.is_nan() {
+                            0.0
+                        } else {
+                            part.clamp(0.0, 1.0)
+                        };
+                        served.onset_s = Some(come_s - (1.0 - part) * step_s);
+                        served.onset_sensor_c =
+                            before.1 + part * (self.heat.sensor_c(0) - before.1);
+                    }
                 }
-            } else {
-                self.pass(1.0);
             }
-            let late_s = (waiting.full_s - unheated.full_s).max(0.0);
-            served.mb_s.push(mb);
-            served.waiting_mb.push(waiting.mb());
+            asked.serve(demand, end_s, 1.0, f64::INFINITY);
+            // sums that were made in other steps differ a little
+            let late_s = unheated.full_s - done.full_s;
+            let late_s = if late_s > 1e-6 { late_s } else { 0.0 };
+            served.mb_s.push(done.mb - began_mb);
+            served.waiting_mb.push((asked.mb - done.mb).max(0.0));
             served.late_s.push(late_s);
             served.sensor_c.push(self.heat.sensor_c(0));
             served.governed_c.push(self.heat.governed_c());
@@ -587,103 +482,5 @@ impl Lumped {
     /// Where the governor starts to act.
     pub fn begins_c(&self) -> f64 {
         self.governor.begins_c()
-    }
-
-    /// Run a load for a whole number of seconds.
-    pub fn load(&mut self, profile: &Profile, duration_s: u32) -> Load {
-        self.run(duration_s, [f64::NEG_INFINITY; 2], |share, _| {
-            profile.at(share)
-        })
-    }
-
-    /// Run a load whose rate changes as it goes on, for a whole number of seconds.
-    ///
-    /// What is permitted in part takes as much longer; the last phase goes on for as long as asked.
-    pub fn play(&mut self, phases: &[Phase], duration_s: u32) -> Result<Load, SpecError> {
-        if phases.is_empty() {
-            return Err(SpecError::new("phases", 0, "there has to be one"));
-        }
-        for (index, phase) in phases.iter().enumerate() {
-            positive(&format!("phases[{index}].mb"), phase.mb)?;
-            positive(&format!("phases[{index}].mb_s"), phase.mb_s)?;
-            for (name, value) in phase.work.by_name() {
-                not_negative(&format!("phases[{index}].work.{name}"), value)?;
-            }
-        }
-        let works: Vec<Work> = phases
-            .iter()
-            .map(|phase| Work {
-                active_s: 1.0,
-                ..phase.work
-            })
-            .collect();
-        let careful_c = self.careful_c(&works);
-        let (mut index, mut before_mb) = (0, 0.0);
-        Ok(self.run(duration_s, careful_c, |share, moved_mb| {
-            while index + 1 < phases.len() && moved_mb >= before_mb + phases[index].mb {
-                before_mb += phases[index].mb;
-                index += 1;
-            }
-            let phase = &phases[index];
-            (share * phase.mb_s, phase.work.scaled(share))
-        }))
-    }
-
-    /// Run for a whole number of seconds what `rates` says at a share, once so much was moved.
-    ///
-    /// Several steps are taken at once below `careful_c`.
-    fn run(
-        &mut self,
-        duration_s: u32,
-        careful_c: [f64; 2],
-        mut rates: impl FnMut(f64, f64) -> (f64, Work),
-    ) -> Load {
-        self.power.wake();
-        let mut moved_mb = 0.0;
-        let mut load = Load {
-            onset_s: None,
-            onset_sensor_c: f64::NAN,
-            mb_s: Vec::with_capacity(duration_s as usize),
-            power_w: Vec::with_capacity(duration_s as usize),
-            sensor_c: Vec::with_capacity(duration_s as usize),
-            governed_c: Vec::with_capacity(duration_s as usize),
-        };
-        for second in 0..duration_s {
-            let (mut mb, mut joules) = (0.0, 0.0);
-            let mut left = COARSE_STEPS[0];
-            while left > 0 {
-                let before_c = self.heat.governed_c();
-                let step = COARSE_STEPS[0] - left;
-                let steps = self.steps_at_once(left, careful_c);
-                left -= steps;
-                let step_s = f64::from(steps) * LOADED_STEP_S;
-                let (mb_s, work) = rates(self.share, moved_mb);
-                let mut work = work.scaled(step_s);
-                work.active_s = step_s;
-                mb += mb_s * step_s;
-                moved_mb += mb_s * step_s;
-                let power_w = self.heat.step(step_s, &work, None);
-                joules += power_w * step_s;
-                let after_c = self.heat.governed_c();
-                self.govern(step_s, power_w);
-                if self.share < 1.0 && load.onset_s.is_none() {
-                    // within the step, so that a fit sees it move
-                    let part = (self.governor.begins_c() - before_c) / (after_c - before_c);
-                    let part = if part.is_finite() {
-                        part.clamp(0.0, 1.0)
-                    } else {
-                        0.0
-                    };
-                    let steps = f64::from(step) + part;
-                    load.onset_s = Some(f64::from(second) + steps * LOADED_STEP_S);
-                    load.onset_sensor_c = self.heat.sensor_c(0);
-                }
-            }
-            load.mb_s.push(mb);
-            load.power_w.push(joules);
-            load.sensor_c.push(self.heat.sensor_c(0));
-            load.governed_c.push(self.heat.governed_c());
-        }
-        load
     }
 }

@@ -1,8 +1,8 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Load, Lumped as Heated,
-    Phase, Profile, Recorded, ReplayOptions, Samples, Transfer as Copying, Workload,
+    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Recorded,
+    ReplayOptions, Samples, Transfer as Copying, Work, Workload,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -17,15 +17,26 @@ fn parse_both(drive: &str, enclosure: &str) -> PyResult<(DriveSpec, EnclosureSpe
     Ok((parse("drive", drive)?, parse("enclosure", enclosure)?))
 }
 
-fn loaded<'py>(py: Python<'py>, load: Load) -> PyResult<Bound<'py, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("onset_s", load.onset_s.unwrap_or(f64::NAN))?;
-    result.set_item("onset_sensor_c", load.onset_sensor_c)?;
-    result.set_item("mb_s", load.mb_s.into_pyarray(py))?;
-    result.set_item("power_w", load.power_w.into_pyarray(py))?;
-    result.set_item("sensor_c", load.sensor_c.into_pyarray(py))?;
-    result.set_item("governed_c", load.governed_c.into_pyarray(py))?;
-    Ok(result)
+/// Operations in a second of each of `count` stretches, from series by their names.
+fn work_of(series: &Bound<'_, PyDict>, count: usize) -> PyResult<Vec<Work>> {
+    let mut work = vec![Work::default(); count];
+    for (name, values) in series {
+        let name: String = name.extract()?;
+        let values: PyReadonlyArray1<'_, f64> = values.extract()?;
+        let values = values.as_slice()?;
+        let wrong = |what: String| Err(value_error(format!("work.{name}: {what}")));
+        if values.len() != count {
+            return wrong(format!("has {} values; it has to be {count}", values.len()));
+        }
+        let names = Work::default().by_name().map(|(name, _)| name);
+        let Some(at) = names.iter().position(|known| *known == name) else {
+            return wrong(format!("is none of {}", names.join(", ")));
+        };
+        for (one, value) in work.iter_mut().zip(values) {
+            *one.by_name_mut()[at].1 = *value;
+        }
+    }
+    Ok(work)
 }
 
 /// One workload, or several in parallel.
@@ -250,33 +261,8 @@ impl Lumped {
             .map_err(value_error)
     }
 
-    fn load<'py>(
-        &mut self,
-        py: Python<'py>,
-        profile: &str,
-        duration_s: u32,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let profile: Profile = parse("profile", profile)?;
-        profile.validate().map_err(value_error)?;
-        let load = py.detach(|| self.lumped.load(&profile, duration_s));
-        loaded(py, load)
-    }
-
-    fn play<'py>(
-        &mut self,
-        py: Python<'py>,
-        phases: &str,
-        duration_s: u32,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let phases: Vec<Phase> = parse("phases", phases)?;
-        let load = py
-            .detach(|| self.lumped.play(&phases, duration_s))
-            .map_err(value_error)?;
-        loaded(py, load)
-    }
-
     #[pyo3(signature = (
-        *, read_mb_s, write_mb_s, read_iops, write_iops, full_share, most_late_s = f64::INFINITY
+        dt_s, *, mb_s, full_share, least_share, work, seconds = None, most_late_s = f64::INFINITY
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -285,25 +271,28 @@ impl Lumped {
     fn serve<'py>(
         &mut self,
         py: Python<'py>,
-        read_mb_s: PyReadonlyArray1<'py, f64>,
-        write_mb_s: PyReadonlyArray1<'py, f64>,
-        read_iops: PyReadonlyArray1<'py, f64>,
-        write_iops: PyReadonlyArray1<'py, f64>,
+        dt_s: PyReadonlyArray1<'py, f64>,
+        mb_s: PyReadonlyArray1<'py, f64>,
         full_share: PyReadonlyArray1<'py, f64>,
+        least_share: PyReadonlyArray1<'py, f64>,
+        work: &Bound<'py, PyDict>,
+        seconds: Option<u32>,
         most_late_s: f64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let demand = Demand {
-            read_mb_s: read_mb_s.as_slice()?,
-            write_mb_s: write_mb_s.as_slice()?,
-            read_iops: read_iops.as_slice()?,
-            write_iops: write_iops.as_slice()?,
+            dt_s: dt_s.as_slice()?,
+            mb_s: mb_s.as_slice()?,
             full_share: full_share.as_slice()?,
+            least_share: least_share.as_slice()?,
+            work: &work_of(work, dt_s.len()?)?,
         };
         let served = py
-            .detach(|| self.lumped.serve(&demand, most_late_s))
+            .detach(|| self.lumped.serve(&demand, seconds, most_late_s))
             .map_err(value_error)?;
         let result = PyDict::new(py);
         result.set_item("begins_c", self.lumped.begins_c())?;
+        result.set_item("onset_s", served.onset_s.unwrap_or(f64::NAN))?;
+        result.set_item("onset_sensor_c", served.onset_sensor_c)?;
         result.set_item("mb_s", served.mb_s.into_pyarray(py))?;
         result.set_item("waiting_mb", served.waiting_mb.into_pyarray(py))?;
         result.set_item("late_s", served.late_s.into_pyarray(py))?;
@@ -316,28 +305,18 @@ impl Lumped {
         self.lumped.warm(above_k);
     }
 
-    #[pyo3(signature = (dt_s, *, read_mb_s, write_mb_s, read_iops, write_iops, power_w, air_k))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "named series, as Python gives them"
-    )]
+    #[pyo3(signature = (dt_s, *, work, power_w, air_k))]
     fn follow<'py>(
         &mut self,
         py: Python<'py>,
         dt_s: PyReadonlyArray1<'py, f64>,
-        read_mb_s: PyReadonlyArray1<'py, f64>,
-        write_mb_s: PyReadonlyArray1<'py, f64>,
-        read_iops: PyReadonlyArray1<'py, f64>,
-        write_iops: PyReadonlyArray1<'py, f64>,
+        work: &Bound<'py, PyDict>,
         power_w: PyReadonlyArray1<'py, f64>,
         air_k: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recorded = Recorded {
             dt_s: dt_s.as_slice()?,
-            read_mb_s: read_mb_s.as_slice()?,
-            write_mb_s: write_mb_s.as_slice()?,
-            read_iops: read_iops.as_slice()?,
-            write_iops: write_iops.as_slice()?,
+            work: &work_of(work, dt_s.len()?)?,
             power_w: power_w.as_slice()?,
             air_k: air_k.as_slice()?,
         };

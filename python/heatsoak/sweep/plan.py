@@ -15,10 +15,10 @@ import heatsoak
 from heatsoak import system
 from heatsoak.catalog import Drive, load_drive, load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.protocol import WorkloadStep
 from heatsoak.sweep.grid import Change, Grid
 from heatsoak.twin import Demand, Twin, length_s, subject_of, workload_of
-from heatsoak.twin.case import LikelyDrive
+from heatsoak.twin.case import Before, LikelyDrive
 
 #: How many likely drives are looked at, by default: a quarter of what `predict` takes, which keeps
 #: a point below 20 ms. The ends of a range are then the extremes of ten.
@@ -43,7 +43,7 @@ class Group:
     place: str
     subject: Twin | Drive
     load: WorkloadStep | Demand
-    before: Sequence[WorkloadStep | Pause]
+    before: Sequence[Before]
     duration_s: float
     seed: int
     draws: int

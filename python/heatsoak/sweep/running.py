@@ -17,7 +17,7 @@ from heatsoak.sweep.grid import Grid
 from heatsoak.sweep.plan import DRAWS, Plan, Point, plan_of
 from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
 from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
-from heatsoak.sweep.work import Asked, Timed, Unheated, foretell, prepare, simulate
+from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate
 from heatsoak.sweep.workers import Workers, workers
 
 #: A task computes for at least this many times what giving it away takes: 5 % is lost.
@@ -164,9 +164,8 @@ class _Sweeping:
     _groups: deque[int] = field(default_factory=deque)
     #: Work of groups that had their pass, which is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
-    _prepared: dict[int, bytes] = field(default_factory=dict)
-    #: Kept for the exact engine, whose points are known when all are predicted.
-    _unheated: dict[int, Unheated] = field(default_factory=dict)
+    #: Kept for the exact engine where that can run it: its points are known when all are predicted.
+    _cases: dict[int, bytes] = field(default_factory=dict)
     _lacking: dict[int, list[_Task]] = field(default_factory=dict)
     _of_group: dict[int, int] = field(default_factory=dict)
     _pace: dict[Kind, _Pace] = field(
@@ -185,7 +184,7 @@ class _Sweeping:
             self._lacking.setdefault(part.group, []).append(task)
         self._of_group = {group: len(tasks) for group, tasks in self._lacking.items()}
         for group in sorted(self._lacking):
-            if kind == "exact" and group in self._unheated:
+            if kind == "exact" and group in self._cases:
                 self._ready.extend(self._lacking.pop(group))
             else:
                 self._groups.append(group)
@@ -244,23 +243,22 @@ class _Sweeping:
         asked: list[Asked] = [
             (name, self._changes[name]) for _, lacking in task.parts for name in lacking
         ]
+        case = self._cases[task.group]
         if task.kind == "exact":
-            return at.executor.submit(simulate, group, self._unheated[task.group], asked)
-        return at.executor.submit(foretell, self._prepared[task.group], asked)
+            return at.executor.submit(simulate, group, case, asked)
+        return at.executor.submit(foretell, case, asked)
 
     def _take(self, task: _Task, timed: Timed[Any]) -> None:
         if task.kind == "prepare":
-            self._prepared[task.group] = timed.found.prepared
-            if timed.found.unheated is not None:
-                self._unheated[task.group] = timed.found.unheated
+            self._cases[task.group] = timed.found
             self._ready.extend(self._lacking.pop(task.group))
         else:
             rows = {row["point"]: row for row in timed.found}
             for part, lacking in task.parts:
                 self.tables[task.kind].add(part, [rows[name] for name in lacking])
             self._of_group[task.group] -= len(task.parts)
-            if not self._of_group[task.group]:
-                self._prepared.pop(task.group, None)
+            if not self._of_group[task.group] and not self.plan.groups[task.group].is_exact:
+                del self._cases[task.group]
         self._pace[task.kind].add(task.points or 1, timed.seconds)
         if self.progress is not None:
             done_s = sum(pace.seconds for pace in self._pace.values())

@@ -16,23 +16,15 @@ import numpy as np
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.sweep.grid import Change
 from heatsoak.sweep.plan import Group
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin import Demand
-from heatsoak.twin.case import Case, LikelyDrive, cooled_place
-from heatsoak.twin.predict import (
-    Cliff,
-    Prediction,
-    Slowed,
-    cliff_of,
-    slowed,
-    told,
-    told_of_demand,
-)
+from heatsoak.twin.asked import Asked as Load
+from heatsoak.twin.asked import Slowed, behind, held_back
+from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
+from heatsoak.twin.predict import Prediction, told
 from heatsoak.twin.readings import Array
-from heatsoak.twin.served import DemandCase
 
 #: Asked for by its hash, and changed so.
 Asked = tuple[str, Change]
@@ -48,68 +40,40 @@ class Timed(Generic[_Found]):
     seconds: float
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A group after its unheated pass, on likely drives."""
-
-    case: Case | DemandCase
-    cliff: Cliff | None
-
-
-@dataclass(frozen=True)
-class Unheated:
-    """What a load does without heat, on the drive itself: what a run of the exact engine needs."""
-
-    workload: WorkloadStep
-    seconds: int
-    phases: Sequence[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Passed:
-    """A group's unheated pass.
-
-    Attributes:
-        prepared: a pickled :class:`Prepared`: it goes along with many tasks, and packing it for
-            each would take longer than giving them away.
-        unheated: None for what the exact engine cannot run.
-    """
-
-    prepared: bytes
-    unheated: Unheated | None
-
-
 def version() -> str:
     """Return heatsoak's version where this is run."""
     return heatsoak.__version__
 
 
-def prepare(group: Group) -> Timed[Passed]:
-    """Make the unheated pass; raises UsageError for what cannot be simulated."""
+def prepare(group: Group) -> Timed[bytes]:
+    """Make the unheated pass; raises UsageError for what cannot be simulated.
+
+    Its :class:`Case` is pickled: it goes along with many tasks, and packing it for each would take
+    longer than giving them away.
+    """
     began = time.perf_counter()
-    also = {"enclosure": group.place, "seed": group.seed, "draws": group.draws}
-    unheated = None
-    if isinstance(group.load, Demand):
-        demand = group.load.first(group.duration_s)
-        prepared = Prepared(DemandCase.of(group.subject, demand, **also), None)  # type: ignore[arg-type]
-    else:
-        case = Case.of(group.subject, group.load, group.duration_s, before=group.before, **also)  # type: ignore[arg-type]
-        prepared = Prepared(case, cliff_of(case))
-        if group.is_exact:
-            unheated = Unheated(case.workload, case.seconds, case.phases)
-    passed = Passed(pickle.dumps(prepared), unheated)
-    return Timed(passed, time.perf_counter() - began)
+    case = Case.of(
+        group.subject,
+        group.load,
+        group.duration_s,
+        before=group.before,
+        enclosure=group.place,
+        seed=group.seed,
+        draws=group.draws,
+    )
+    return Timed(pickle.dumps(case), time.perf_counter() - began)
 
 
 def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Predict points of a group, each with heat and governor alone."""
-    prepared = pickle.loads(packed)
-    return _each(asked, lambda change: _predicted(prepared, change))
+    case = pickle.loads(packed)
+    return _each(asked, lambda change: _predicted(case, change))
 
 
-def simulate(group: Group, unheated: Unheated, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Run the exact engine on points of a group."""
-    return _each(asked, lambda change: _exact(group, unheated, change))
+    case = pickle.loads(packed)
+    return _each(asked, lambda change: _exact(group, case, change))
 
 
 def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Row]]:
@@ -118,13 +82,9 @@ def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Ro
     return Timed(rows, time.perf_counter() - began)
 
 
-def _predicted(prepared: Prepared, change: Change) -> Row:
-    case = prepared.case
+def _predicted(case: Case, change: Change) -> Row:
     try:
-        if isinstance(case, DemandCase):
-            found = told_of_demand(case, change.cooling)
-        else:
-            found = told(case, change.cooling, change.holds_mb_s, cliff=prepared.cliff)
+        found = told(case, change.cooling, change.holds_mb_s)
     except UsageError as error:  # too hot even at rest
         return {"impossible": str(error)}
     return _row_of(found)
@@ -162,14 +122,14 @@ RANGES = (
 ENDS = ("low", "mid", "high")
 
 
-def _exact(group: Group, unheated: Unheated, change: Change) -> Row:
+def _exact(group: Group, case: Case, change: Change) -> Row:
     """What the simulated drive itself does in the changed place."""
-    own = LikelyDrive.middle(group.subject, group.place)
+    own, step = LikelyDrive.middle(group.subject, group.place), case.workload
+    assert isinstance(step, WorkloadStep)  # Group.is_exact
     try:
-        core = Core(
-            json.dumps(own.drive), json.dumps(cooled_place(own.place, change.cooling)), group.seed
-        )
-        found = run_exact(core, group.before, unheated.workload, unheated.seconds, unheated.phases)
+        place = cooled_place(own.place, change.cooling)
+        core = core_of(own.drive, place, (*group.before, step), group.seed)
+        found = run_exact(core, group.before, step, case.seconds, case.asked)
     except ValueError as error:  # such as one that runs away idle in a hotter room
         return {"impossible": f"{group.place}: {error}"}
     return {
@@ -181,29 +141,28 @@ def _exact(group: Group, unheated: Unheated, change: Change) -> Row:
 
 
 def run_exact(
-    core: Core,
-    before: Sequence[WorkloadStep | Pause],
-    step: WorkloadStep,
-    seconds: int,
-    phases: Sequence[dict[str, Any]],
+    core: Core, before: Sequence[Before], step: WorkloadStep, seconds: int, load: Load
 ) -> Slowed | None:
     """Run a load on the exact engine for so long; return how heat slowed it, if it did.
 
-    `phases` is what the load does there without heat. Raises ValueError for what cannot be.
+    `load` is what it asks for there. Raises ValueError for what cannot be.
     """
     for one in before:
         if isinstance(one, Pause):
             core.advance(max(one.duration_s, 1.0), 60.0)
             continue
-        core.begin(workloads_json(one, core.user_bytes))
+        if isinstance(one, Purge):
+            core.purge()
+        else:
+            core.begin(workloads_json(one, core.user_bytes))
         while not core.done and not core.stopped:
             core.advance(60.0, 60.0)
         core.end()
     if core.stopped:
         raise ValueError("shuts itself down while it is prepared")
     loads = json.loads(workloads_json(step, core.user_bytes))
-    for load in loads:
-        load["io_bytes"], load["runtime_s"] = None, float(seconds)
+    for one in loads:
+        one["io_bytes"], one["runtime_s"] = None, float(seconds)
     core.begin(json.dumps(loads))
     found = core.advance(float(seconds), 1.0)
     # what a drive that shut itself down leaves out stays 0
@@ -212,4 +171,17 @@ def run_exact(
         np.nan_to_num(found[f"{name}_bw_mb_s"])[:seconds] for name in ("read", "write")
     )
     mb_s[: len(read)] = read + written
-    return slowed(phases, {"onset_s": np.array(core.truth()["onset_s"]), "mb_s": mb_s})
+    return slowed_in_run(load, mb_s, core.truth()["onset_s"])
+
+
+def slowed_in_run(load: Load, mb_s: Array, acts_s: float) -> Slowed | None:
+    """Return how heat slowed a run of a load, whose governor first acted at `acts_s`, if at all.
+
+    `mb_s` is what it moved in each second.
+    """
+    if not np.isfinite(acts_s):
+        return None
+    missing = 1 - mb_s / load.free_mb_s(np.cumsum(mb_s))
+    missing[: int(acts_s)] = 0.0
+    begins, _ = held_back(behind(missing))
+    return load.slowed(mb_s, max(acts_s, float(begins[0]))) if len(begins) else None

@@ -1,9 +1,8 @@
 """The least cooling that keeps a workload at full speed, and what heatsinks would bring."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -11,12 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
-from heatsoak.protocol import Pause, WorkloadStep
-from heatsoak.twin.case import DRAWS, Case, Cooling
+from heatsoak.protocol import WorkloadStep
+from heatsoak.twin.asked import BUFFERED_S
+from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.predict import throttles_in
-from heatsoak.twin.readings import Array
-from heatsoak.twin.served import DemandCase, slowed_in
 from heatsoak.twin.twin import Twin
 from heatsoak.units import format_duration
 
@@ -95,86 +92,12 @@ class Advice(BaseModel):
     limit_c: float | None = None
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What cooling comes to, of all likely drives."""
-
-    throttles: float
-    mean_mb_s: float
-    held_s: float | None = None
-    hottest_c: float | None = None
-    limit_c: float | None = None
-
-
-class _Trial(Protocol):
-    """A workload that is tried with other cooling; UsageError where it is too hot at rest."""
-
-    place: str
-    workload: str
-    seconds: int
-
-    def result(self, cooling: Cooling) -> _Result:
-        """Return all that is asked of it."""
-        ...
-
-    def is_enough(self, cooling: Cooling) -> bool:
-        """Return whether few enough throttle."""
-        ...
-
-
-class _OfLoad:
-    """A load that asks for all it can get."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
-        self.place, self.workload = case.place, case.workload.describe()
-        self.seconds = case.seconds
-
-    def result(self, cooling: Cooling) -> _Result:
-        """Return all that is asked of it."""
-        loads = self._case.loads(cooling)
-        return _Result(throttles_in(self._case, loads), _mean_mb_s(loads))
-
-    def is_enough(self, cooling: Cooling) -> bool:
-        """Return whether few enough throttle."""
-        return throttles_in(self._case, self._case.loads(cooling)) <= ENOUGH
-
-
-class _OfDemand:
-    """A recorded workload."""
-
-    def __init__(self, case: DemandCase) -> None:
-        self._case = case
-        self.place, self.workload = case.place, case.demand.describe()
-        self.seconds = case.demand.seconds
-
-    def result(self, cooling: Cooling) -> _Result:
-        """Return all that is asked of it."""
-        outcomes = list(self._case.outcomes(cooling))
-        return _Result(
-            throttles=slowed_in(outcomes),
-            mean_mb_s=float(np.mean([one.mean_mb_s for one in outcomes])),
-            held_s=round(float(np.mean([one.held_s for one in outcomes])), 1),
-            hottest_c=round(float(np.median([one.hottest_c for one in outcomes])), 1),
-            limit_c=round(float(np.median([one.limit_c for one in outcomes])), 1),
-        )
-
-    def is_enough(self, cooling: Cooling) -> bool:
-        """Return whether few enough throttle: a day of I/O is followed no further than needed."""
-        slowed = 0
-        for is_slowed in self._case.slowed(cooling):
-            slowed += is_slowed
-            if slowed > ENOUGH * DRAWS:
-                return False
-        return True
-
-
 def advise(
     subject: Twin | Drive,
     workload: WorkloadStep | Demand,
     duration_s: float,
     *,
-    before: Sequence[WorkloadStep | Pause] = (),
+    before: Sequence[Before] = (),
     enclosure: str | None = None,
     ambient_c: float | None = None,
     prices: Mapping[str, float] | None = None,
@@ -188,14 +111,7 @@ def advise(
     """
     sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
     _require_known(prices or {}, sinks)
-    trial: _Trial
-    if isinstance(workload, Demand):
-        demand = workload.first(duration_s)
-        trial = _OfDemand(DemandCase.of(subject, demand, enclosure=enclosure, seed=seed))
-    else:
-        trial = _OfLoad(
-            Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-        )
+    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
     parts = 3 + len(_AIRS_C) + len(sinks)
     done = count(1)
 
@@ -203,19 +119,20 @@ def advise(
         if progress is not None:
             progress(next(done) / parts, what)
 
-    as_is = trial.result(Cooling(ambient_c))
+    as_is = list(case.outcomes(Cooling(ambient_c)))
+    throttles, mean_mb_s = slowed_in(as_is), _mean("mean_mb_s", as_is)
     tell("as it is")
 
     def needed_m_s(air_c: float | None, from_m_s: float = 0.0) -> float | None:
-        return _least(lambda m_s: _is_enough(trial, Cooling(air_c, m_s)), from_m_s, _MOST_M_S)
+        return _least(lambda m_s: _is_enough(case, Cooling(air_c, m_s)), from_m_s, _MOST_M_S)
 
     sink_k_per_w = None
     airflow_m_s = None
-    if as_is.throttles > ENOUGH:
+    if throttles > ENOUGH:
         airflow_m_s = needed_m_s(ambient_c)
         # the weakest that is enough: conductances are searched, of which less is weaker
         least = _least(
-            lambda w_per_k: _is_enough(trial, Cooling(ambient_c, None, 1 / w_per_k)),
+            lambda w_per_k: _is_enough(case, Cooling(ambient_c, None, 1 / w_per_k)),
             1 / _K_PER_W[1],
             1 / _K_PER_W[0],
         )
@@ -231,31 +148,34 @@ def advise(
         tell(f"air of {air_c} C")
     offers: list[Offer] = []
     for name, place in sinks.items():
-        offers += _offer(trial, name, place, ambient_c, as_is.mean_mb_s, prices or {})
+        offers += _offer(case, name, place, ambient_c, mean_mb_s, prices or {})
         tell(f"heatsink {name}")
     advice = Advice(
         answer="",
-        place=trial.place,
-        workload=trial.workload,
-        duration_s=float(trial.seconds),
+        place=case.place,
+        workload=case.workload.describe(),
+        duration_s=float(case.seconds),
         matters="no"
-        if as_is.throttles <= ENOUGH
+        if throttles <= ENOUGH
         else "not-enough"
         if sink_k_per_w is None and airflow_m_s is None
         else "yes",
-        throttles=round(as_is.throttles, 3),
-        mean_mb_s=round(as_is.mean_mb_s, 1),
+        throttles=round(throttles, 3),
+        mean_mb_s=round(mean_mb_s, 1),
         heatsink_k_per_w=sink_k_per_w,
         airflow_m_s=airflow_m_s,
         curve=curve,
         offers=sorted(
             offers, key=lambda offer: (offer.throttles, offer.held_s or 0.0, -offer.mean_mb_s)
         ),
-        held_s=as_is.held_s,
-        hottest_c=as_is.hottest_c,
-        limit_c=as_is.limit_c,
     )
     if isinstance(workload, Demand):
+        of_demand = {
+            "held_s": round(_mean("held_s", as_is), 1),
+            "hottest_c": round(float(np.median([one.hottest_c for one in as_is])), 1),
+            "limit_c": round(float(np.median([one.limit_c for one in as_is])), 1),
+        }
+        advice = advice.model_copy(update=of_demand)
         said = _answer(advice, f"what {workload.name} does") + workload.doubt
     else:
         said = _answer(advice, None)
@@ -276,7 +196,7 @@ def _require_known(prices: Mapping[str, float], sinks: Mapping[str, str]) -> Non
 
 
 def _offer(
-    trial: _Trial,
+    case: Case,
     name: str,
     place: str,
     ambient_c: float | None,
@@ -285,28 +205,36 @@ def _offer(
 ) -> Iterator[Offer]:
     """A heatsink with what it brings; nothing where it does not fit the drive."""
     try:
-        found = trial.result(Cooling(ambient_c, None, place))
+        found = list(case.outcomes(Cooling(ambient_c, None, place)))
     except UsageError:
         return
-    gain_pct = 100 * (found.mean_mb_s / bare_mb_s - 1)
+    mean_mb_s = _mean("mean_mb_s", found)
+    gain_pct = 100 * (mean_mb_s / bare_mb_s - 1)
     price = prices.get(name)
     yield Offer(
         heatsink=name,
         description=load_enclosure(place).description,
-        throttles=round(found.throttles, 3),
-        mean_mb_s=round(found.mean_mb_s, 1),
+        throttles=round(slowed_in(found), 3),
+        mean_mb_s=round(mean_mb_s, 1),
         gain_pct=round(gain_pct, 1),
         price=price,
         gain_pct_per_price=None if not price else round(gain_pct / price, 3),
-        held_s=found.held_s,
+        held_s=round(_mean("held_s", found), 1) if isinstance(case.workload, Demand) else None,
     )
 
 
-def _is_enough(trial: _Trial, cooling: Cooling) -> bool:
+def _is_enough(case: Case, cooling: Cooling) -> bool:
+    """Whether few enough throttle: neither drives nor a demand are followed further than needed."""
+    most_late_s = BUFFERED_S if isinstance(case.workload, Demand) else np.inf
+    slowed = 0
     try:
-        return trial.is_enough(cooling)
+        for one in case.outcomes(cooling, most_late_s=most_late_s):
+            slowed += one.onset_s is not None
+            if slowed > ENOUGH * DRAWS:
+                return False
     except UsageError:  # too hot even for a drive at rest
         return False
+    return True
 
 
 def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float | None:
@@ -324,8 +252,8 @@ def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float
     return round(high, 3)
 
 
-def _mean_mb_s(loads: Sequence[Mapping[str, Array]]) -> float:
-    return float(np.mean([np.mean(load["mb_s"]) for load in loads]))
+def _mean(name: str, outcomes: Sequence[Outcome]) -> float:
+    return float(np.mean([getattr(one, name) for one in outcomes]))
 
 
 def _answer(advice: Advice, recorded: str | None) -> str:

@@ -1,24 +1,31 @@
-"""A workload on likely drives in a place: what it does unheated, and what heat makes of that.
+"""A case: a workload on likely drives in a place, and what becomes of it on each.
 
-The exact engine runs the workload once with everything permitted, which shows caches and spare
-area; heat and governor are then run over that for each of the likely drives.
+What is asked for is known for a trace or a recording. Of any other load the exact engine finds it,
+which runs the load once with everything permitted: that shows caches and spare area. Heat and
+governor are then run over that for each of the likely drives.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import BaseModel
 
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
+from heatsoak.analysis.falls import find_drops
+from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
+from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
+from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
+from heatsoak.units import format_duration
 
 #: How many likely drives are looked at.
 DRAWS = 40
@@ -35,7 +42,16 @@ HALVED_AT_M_S = 1.0
 _ALIKE = 0.02
 #: The exact engine runs a workload for so long; after that it does what it did at the end. Reads
 #: change nothing, and after an hour of writes spare area has run out and caches are full.
-_READS_S, _WRITES_S = 60.0, 3600.0
+_READS_S, _WRITES_S = 10.0, 3600.0
+#: A load that moves less than this of a rate that it is held to does not keep up with it.
+_KEEPS_UP = 0.98
+#: A drive is filled so slowly that it hardly warms, in large blocks, which are simulated fastest;
+#: and rests until it is as warm as its place.
+_FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
+_RESTED_S = 3 * 3600.0
+
+#: What may come before a load.
+Before = WorkloadStep | Pause | Purge
 
 
 @dataclass(frozen=True)
@@ -66,60 +82,103 @@ class LikelyDrive:
     drive: dict[str, Any]
     place: dict[str, Any]
 
-    def lumped(self) -> Lumped:
-        """Return heat and governor alone of it, at rest; ValueError where it cannot be."""
-        return Lumped(json.dumps(self.drive), json.dumps(self.place))
-
     @classmethod
     def middle(cls, subject: Twin | Drive, place: str) -> Self:
         """Return the drive itself in the place itself, at what is likeliest of both."""
-        if not isinstance(subject, Twin):
-            return cls(json.loads(subject.core_json()), _plain(load_enclosure(place)))
-        at = subject.enclosure(place) if place in subject.places else load_enclosure(place)
-        return cls(json.loads(subject.drive().core_json()), _plain(at))
+        is_own = isinstance(subject, Twin) and place in subject.places
+        at = subject.enclosure(place) if is_own else load_enclosure(place)  # type: ignore[operator]
+        drive = subject.drive() if isinstance(subject, Twin) else subject
+        return cls(json.loads(drive.core_json()), _plain(at))
 
 
 @dataclass(frozen=True)
-class LikelyDrives:
-    """Drives as likely as what is known of one, and where they are."""
+class Outcome:
+    """What a workload was to one likely drive.
 
-    place: str
-    _likely: Sequence[LikelyDrive]
+    Attributes:
+        onset_s: when heat first held it back so far that more than :data:`BUFFERED_S` waited, and
+            so far that it shows, if it is a load; None if it never did. What follows is 0 then.
+        onset_gb: what it had moved by then.
+        depth_pct: what heat took of a load's worst minute, and `worst_mb_s` what it moved in that.
+        times: how often it was held back so far, until it had caught up.
+        held_s: for how long in all, and `longest_s` at a time.
+        waiting_gb: the most that waited.
+        late_pct: the share of all that was moved while something waited for heat, or never.
+        hottest_c: what its governor saw at most; `reported_c` its own sensor.
+        limit_c: where its governor begins to act.
+        mean_mb_s: what it moved in the mean.
+        behind_mb: the most that waited of a rate that was to be held.
+    """
+
+    onset_s: float | None
+    onset_gb: float
+    depth_pct: float
+    worst_mb_s: float
+    times: int
+    held_s: float
+    longest_s: float
+    waiting_gb: float
+    late_pct: float
+    hottest_c: float
+    reported_c: float
+    limit_c: float
+    mean_mb_s: float
+    behind_mb: float
 
     @classmethod
     def of(
-        cls, subject: Twin | Drive, enclosure: str | None, seed: int, draws: int = DRAWS
+        cls, served: dict[str, Any], asked: Asked, *, is_load: bool, holds_mb_s: float = 0.0
     ) -> Self:
-        """Draw them; UsageError for an unknown place.
+        """Sum up what the engine gave."""
+        moved_mb = served["mb_s"]
+        begins, ends = held_back(served["late_s"])
+        found = None
+        # the governor's act is known more exactly than to the second
+        onset_s = max(float(begins[0]), served["onset_s"]) if len(begins) else None
+        if is_load and onset_s is not None:
+            found = asked.slowed(moved_mb, onset_s)
+        if is_load and found is None:
+            begins, ends, onset_s = begins[:0], ends[:0], None
+        lengths_s = ends - begins
+        inside = np.zeros(len(moved_mb), dtype=np.bool_)
+        for begin, end in zip(begins, ends, strict=True):
+            inside[begin:end] = True
+        late_mb = float(moved_mb[inside].sum())
+        if inside[-1]:
+            late_mb += float(served["waiting_mb"][-1])
+        return cls(
+            onset_s=onset_s,
+            onset_gb=float(moved_mb[: begins[0]].sum() / 1e3) if len(begins) else 0.0,
+            depth_pct=0.0 if found is None else found.depth_pct,
+            worst_mb_s=0.0 if found is None else found.mb_s,
+            times=len(begins),
+            held_s=float(lengths_s.sum()),
+            longest_s=float(lengths_s.max(initial=0)),
+            waiting_gb=float(served["waiting_mb"][inside].max(initial=0.0)) / 1e3,
+            late_pct=late_mb / asked.gb_by(len(moved_mb)) / 10,
+            hottest_c=float(served["governed_c"].max()),
+            reported_c=float(served["sensor_c"].max()),
+            limit_c=served["begins_c"],
+            mean_mb_s=float(moved_mb.mean()),
+            behind_mb=float(behind(holds_mb_s - moved_mb).max()),
+        )
 
-        `draws` is even, or 1 for the drive itself.
-        """
-        return cls(*_likely_of(subject, enclosure, seed, draws))
+
+class Cliff(BaseModel):
+    """Where the workload slows down without any heat."""
+
+    cause: Literal["write-cache", "spare-area"]
+    onset_s: float
+    depth_pct: float
 
     @property
-    def enclosure(self) -> dict[str, Any]:
-        """The place as the core takes it."""
-        return self._likely[0].place
-
-    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
-        """Yield them with other cooling, at rest.
-
-        Raises UsageError where most of them cannot be there at all.
-        """
-        impossible = 0
-        for one in self._likely:
-            try:
-                lumped = LikelyDrive(one.drive, cooled_place(one.place, cooling)).lumped()
-            except ValueError as error:  # such as one that runs away idle in a hotter room
-                impossible += 1
-                if 2 * impossible > len(self._likely):
-                    raise UsageError(f"{self.place}: {error}") from error
-                continue
-            yield lumped
-
-
-#: A part of a workload with one rate: what it moves in all, and what it does in a second.
-Phase = dict[str, Any]
+    def sentence(self) -> str:
+        """It in a sentence."""
+        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
+        return (
+            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
+            f"-{self.depth_pct:.0f} %."
+        )
 
 
 @dataclass(frozen=True)
@@ -127,88 +186,164 @@ class Case:
     """A workload on likely drives in a place.
 
     Attributes:
-        drive: the simulated drive, or the one that a twin is based on.
-        drives: those that are likely, in the place.
-        phases: what the workload does with everything permitted.
+        place: its name; `likely` are drives there, as likely as what is known of the subject.
+        workload: a load that asks for all it can get or for a rate, or a demand of its own.
         seconds: how long it is followed.
+        asked: what it asks for.
+        cliff: where a load slows down without any heat.
     """
 
     subject: Twin | Drive
-    drive: Drive
-    drives: LikelyDrives
-    workload: WorkloadStep
+    place: str
+    likely: Sequence[LikelyDrive]
+    workload: WorkloadStep | Demand
     seconds: int
-    phases: list[Phase]
-    _prepared: Sequence[list[Phase] | float]
+    asked: Asked
+    cliff: Cliff | None
+    _prepared: Sequence[Asked | float]
 
     @classmethod
     def of(
         cls,
         subject: Twin | Drive,
-        workload: WorkloadStep,
+        workload: WorkloadStep | Demand,
         duration_s: float,
         *,
-        before: Sequence[WorkloadStep | Pause] = (),
+        before: Sequence[Before] = (),
         enclosure: str | None = None,
         seed: int = 0,
         draws: int = DRAWS,
     ) -> Self:
-        """Run the workload without heat, after the loads and pauses `before` it.
+        """Find out what the workload asks for, after the loads and pauses `before` it.
 
-        `enclosure` is one of the twin's places or of the catalog's; without it, the twin's first or
-        the drive's usual one. `draws` is even, or 1 for the drive itself. Raises UsageError for
-        what is unknown, or cannot be simulated.
+        Of a demand, the first `duration_s` are followed. What only reads is of a drive that was
+        filled, long ago if nothing before it writes. `enclosure` is one of the twin's places or of
+        the catalog's; without it, the twin's first or the drive's usual one. `draws` is even, or 1
+        for the drive itself. Raises UsageError for what is unknown, or cannot be simulated.
         """
         drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
-        drives = LikelyDrives.of(subject, enclosure, seed, draws)
-        unheated = _Unheated(drive, drives.enclosure)
-        prepared = [
-            unheated.pause(one) if isinstance(one, Pause) else unheated.run(one) for one in before
-        ]
-        phases = unheated.run(workload, duration_s)
-        if isinstance(subject, Twin):
-            phases = _as_fast(_of_data(phases), workload, subject)
-        seconds = max(round(duration_s), 1)
-        return cls(subject, drive, drives, workload, seconds, phases, prepared)
+        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        place = enclosure or usual
+        likely = list(_likely(subject, place, seed, draws))
+        prepared: list[Asked | float] = []
+        cliff = None
+        if isinstance(workload, Demand):
+            workload = workload.first(duration_s)
+            asked = _of_demand(subject, drive, likely[0].place, workload)
+            seconds = workload.seconds
+        else:
+            unheated = _Unheated(subject, drive, likely[0].place, (*before, workload))
+            prepared += [unheated.before(one) for one in before]
+            asked = unheated.run(workload, duration_s)
+            seconds = max(round(duration_s), 1)
+            asked = asked.lasting(seconds)
+            cliff = _cliff(drive, asked)
+        return cls(subject, place, likely, workload, seconds, asked, cliff, prepared)
 
-    @property
-    def place(self) -> str:
-        """The place's name."""
-        return self.drives.place
-
-    def loads(self, cooling: Cooling) -> list[dict[str, Any]]:
-        """Return what each likely drive does with other cooling, second by second.
+    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
+        """Yield the likely drives with other cooling, at rest.
 
         Raises UsageError where most of them cannot be there at all.
         """
-        return [
-            _heated(lumped, self._prepared, self.phases, self.seconds)
-            for lumped in self.drives.cooled(cooling)
-        ]
+        impossible = 0
+        for one in self.likely:
+            place = cooled_place(one.place, cooling)
+            try:
+                lumped = Lumped(json.dumps(one.drive), json.dumps(place))
+            except ValueError as error:  # such as one that runs away idle in a hotter room
+                impossible += 1
+                if 2 * impossible > len(self.likely):
+                    raise UsageError(f"{self.place}: {error}") from error
+                continue
+            yield lumped
+
+    def outcomes(
+        self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
+    ) -> Iterator[Outcome]:
+        """Yield what becomes of it on each likely drive with other cooling.
+
+        None is followed further than until `most_late_s` got late. Raises UsageError as
+        :meth:`cooled`.
+        """
+        is_load = isinstance(self.workload, WorkloadStep)
+        for lumped in self.cooled(cooling):
+            for one in self._prepared:
+                if isinstance(one, float):
+                    lumped.rest(one)
+                else:
+                    one.serve(lumped)
+            served = self.asked.serve(lumped, self.seconds, most_late_s)
+            yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 
 
-def _likely_of(
-    subject: Twin | Drive, enclosure: str | None, seed: int, draws: int
-) -> tuple[str, list[LikelyDrive]]:
-    """The place's name, and drives there."""
-    if draws == 1:
-        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
-        place = enclosure or usual
-        return place, [LikelyDrive.middle(subject, place)]
+def _cliff(drive: Drive, asked: Asked) -> Cliff | None:
+    """Where a load's rate falls with everything permitted."""
+    if not asked.work["programmed_pages"][0]:
+        return None
+    ends_s = np.cumsum(asked.dt_s)
+    t_s = np.arange(1.0, max(ends_s[-1], 2.0))
+    values = asked.mb_s[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(ends_s) - 1)]
+    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
+    if not drops:
+        return None
+    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
+    moved_mb = 1e3 * asked.gb_by(drop.onset_s)
+    spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
+    is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb
+    return Cliff(
+        cause="write-cache" if is_cache else "spare-area",
+        onset_s=round(drop.onset_s, 1),
+        depth_pct=round(100 * drop.depth, 1),
+    )
+
+
+def slowed_in(outcomes: Sequence[Outcome]) -> float:
+    """Return the share of likely drives that heat slows."""
+    return float(np.mean([one.onset_s is not None for one in outcomes]))
+
+
+def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> Speeds:
+    """What bounds a drive's rates in a place: of a twin, the speed that it was seen to have."""
+    read_mb_s, write_mb_s = drive.controller.read_mb_s.value, drive.controller.write_mb_s.value
     if isinstance(subject, Twin):
-        own = enclosure is None or enclosure in subject.places
-        place = enclosure or subject.places[0]
-        found = []
-        for drive, at in subject.specifications(place if own else None, draws, seed):
-            found.append(LikelyDrive(drive, at if own else _plain(load_enclosure(place))))
-        return place, found
-    place = enclosure or subject.enclosure
-    drive_spec, place_spec = json.loads(subject.core_json()), _plain(load_enclosure(place))
-    half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
-    # each with its opposite, so that their middle is the drive itself
-    drawn = np.concatenate([half, -half])
-    drawn[:, 2:] *= np.divide(spreads_of(subject), (POWER, LIMIT_K))
-    return place, [_varied(drive_spec, place_spec, *differs) for differs in drawn.tolist()]
+        read_mb_s = subject.full_load.read_mb_s or read_mb_s
+        write_mb_s = subject.full_load.write_mb_s or write_mb_s
+    return Speeds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
+
+
+def _of_demand(subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand) -> Asked:
+    speeds = _speeds(subject, drive, place)
+    work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
+    # what a drive was seen to do in a second took it no longer
+    most = 1.0 if is_own(subject, demand) else np.inf
+    return Asked(
+        dt_s=np.ones(demand.seconds),
+        mb_s=demand.read_mb_s + demand.write_mb_s,
+        full_share=np.minimum(speeds.share_of(work), most),
+        least_share=np.minimum(speeds.link_share_of(work), most),
+        work=work,
+    )
+
+
+def is_own(subject: Twin | Drive, demand: Demand) -> bool:
+    """Return whether the drive, or one of its model, is what was recorded."""
+    return demand.is_recorded and demand.model in (None, subject.model)
+
+
+def _likely(subject: Twin | Drive, place: str, seed: int, draws: int) -> Iterator[LikelyDrive]:
+    middle = LikelyDrive.middle(subject, place)
+    if draws == 1:
+        yield middle
+    elif isinstance(subject, Twin):
+        own = place if place in subject.places else None
+        for drive, at in subject.specifications(own, draws, seed):
+            yield LikelyDrive(drive, at or middle.place)
+    else:
+        half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
+        spreads = (AIR_K, RESISTANCE, *spreads_of(subject))
+        # each with its opposite, so that their middle is the drive itself
+        for differs in (np.concatenate([half, -half]) * spreads).tolist():
+            yield _varied(middle, *differs)
 
 
 def spreads_of(drive: Drive) -> tuple[float, float]:
@@ -222,28 +357,24 @@ def _plain(enclosure: Enclosure) -> dict[str, Any]:
 
 
 def _varied(
-    drive: dict[str, Any],
-    place: dict[str, Any],
-    air: float,
-    resistance: float,
-    power: float,
-    limit: float,
+    middle: LikelyDrive, air_k: float, resistance: float, power: float, limit_k: float
 ) -> LikelyDrive:
-    """Another drive of the model in another such place, by how many spreads each differs."""
+    """Another drive of the model in another such place: K more, and logarithms of factors."""
+    drive, place = middle.drive, middle.place
     energy = {
-        key: value * np.exp(POWER * power) if key.endswith(("_uj", "_w")) else value
+        key: value * np.exp(power) if key.endswith(("_uj", "_w")) else value
         for key, value in drive["energy"].items()
     }
-    governor = shifted(drive["governor"], LIMIT_K * limit)
+    governor = shifted(drive["governor"], limit_k)
     links = {
-        name: {**link, "k_per_w": link["k_per_w"] * np.exp(RESISTANCE * resistance)}
+        name: {**link, "k_per_w": link["k_per_w"] * np.exp(resistance)}
         if "air" in link["between"]
         else link
         for name, link in place["links"].items()
     }
     return LikelyDrive(
         {**drive, "energy": energy, "governor": governor},
-        {**place, "air_c": place["air_c"] + AIR_K * air, "links": links},
+        {**place, "air_c": place["air_c"] + air_k, "links": links},
     )
 
 
@@ -289,25 +420,62 @@ def _heatsink_of(place: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+def core_of(
+    drive: dict[str, Any], place: dict[str, Any], steps: Sequence[Before], seed: int = 0
+) -> Core:
+    """Return the exact engine of a drive at rest, filled long ago if `steps` only read.
+
+    Raises ValueError for a drive that cannot be there.
+    """
+    is_filled = not any(one.writes for one in steps if isinstance(one, WorkloadStep))
+    # what was written long ago has left the cache
+    spec = {key: table for key, table in drive.items() if not (is_filled and key == "cache")}
+    core = Core(json.dumps(spec), json.dumps(place), seed)
+    if is_filled:
+        core.begin(
+            json.dumps([{**_FILL, "span_bytes": core.user_bytes, "io_bytes": core.user_bytes}])
+        )
+        _finish(core)
+        core.advance(_RESTED_S, _RESTED_S)
+    return core
+
+
+def _finish(core: Core) -> None:
+    while not core.done:
+        core.advance(3600.0, 3600.0)
+    core.end()
+
+
 class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
-    def __init__(self, drive: Drive, place: dict[str, Any]) -> None:
+    def __init__(
+        self, subject: Twin | Drive, drive: Drive, place: dict[str, Any], steps: Sequence[Before]
+    ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
+        self._subject = subject
+        self._speeds = _speeds(subject, drive, place)
         self._user_bytes = drive.user_bytes
         try:
-            self._core = Core(drive.core_json(), json.dumps({**still, **host}))
+            self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
         except ValueError as error:
             raise UsageError(f"{drive.id}: {error}") from error
         self._core.hold(1.0)
 
-    def pause(self, step: Pause) -> float:
-        """Rest for as long as a pause says."""
-        self._core.advance(max(step.duration_s, 1.0), 60.0)
-        return max(step.duration_s, 1.0)
+    def before(self, step: Before) -> Asked | float:
+        """Take a step; return what it asks for, or for how long it asks for nothing."""
+        if isinstance(step, WorkloadStep):
+            return self.run(step)
+        began_s = self._core.t_s
+        if isinstance(step, Purge):
+            self._core.purge()
+            _finish(self._core)
+        else:
+            self._core.advance(max(step.duration_s, 1.0), 60.0)
+        return max(self._core.t_s - began_s, 1.0)
 
-    def run(self, step: WorkloadStep, duration_s: float | None = None) -> list[Phase]:
+    def run(self, step: WorkloadStep, duration_s: float | None = None) -> Asked:
         """Run a step for so long, or to its end; return its parts."""
         loads = json.loads(workloads_json(step, self._user_bytes))
         if duration_s is not None:
@@ -315,90 +483,72 @@ class _Unheated:
             for load in loads:
                 load["io_bytes"], load["runtime_s"] = None, duration_s
         chunk_s = 1.0 if duration_s is None else max(1.0, duration_s / 600)
-        phases: list[Phase] = []
-        done = json.loads(self._core.totals())
+        parts: list[dict[str, Any]] = []
+        done, began_s = json.loads(self._core.totals()), self._core.t_s
         try:
             self._core.begin(json.dumps(loads))
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         while not self._core.done:
             samples = self._core.advance(chunk_s, chunk_s)
-            after = json.loads(self._core.totals())
+            after, now_s = json.loads(self._core.totals()), self._core.t_s
             mb_s = sum(
                 float(np.nansum(samples[name][-1:])) for name in ("read_bw_mb_s", "write_bw_mb_s")
             )
-            work = {key: (after[key] - done[key]) / chunk_s for key in after}
-            done = after
-            if mb_s > 0:
-                phases.append({"mb": mb_s * chunk_s, "mb_s": mb_s, "work": work})
+            dt_s = now_s - began_s
+            if mb_s > 0 and dt_s > 0:
+                work = {key: (after[key] - done[key]) / dt_s for key in after}
+                parts.append({"dt_s": dt_s, "mb_s": mb_s, **work})
+            done, began_s = after, now_s
         self._core.end()
-        if not phases:
+        if not parts:
             raise UsageError(f"{step.name}: moves nothing, so there is nothing to predict")
-        return list(_merged(phases))
+        merged = list(_merged(parts))
+        return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
-
-def _heated(
-    lumped: Lumped, prepared: Sequence[list[Phase] | float], phases: list[Phase], seconds: int
-) -> dict[str, Any]:
-    """Heat and governor over what a drive does: first what prepares it, then the load."""
-    for one in prepared:
-        if isinstance(one, float):
-            lumped.rest(one)
-        else:
-            length_s = sum(phase["mb"] / phase["mb_s"] for phase in one)
-            lumped.play(json.dumps(one), max(round(length_s), 1))
-    return lumped.play(json.dumps(phases), seconds)
-
-
-def _merged(phases: Sequence[Phase]) -> Iterator[Phase]:
-    """Neighbours with the same rate as one."""
-    last = dict(phases[0])
-    for phase in phases[1:]:
-        if abs(phase["mb_s"] / last["mb_s"] - 1) > _ALIKE:
-            yield last
-            last = dict(phase)
-            continue
-        share = phase["mb"] / (last["mb"] + phase["mb"])
-        last["mb"] += phase["mb"]
-        last["mb_s"] += share * (phase["mb_s"] - last["mb_s"])
-        last["work"] = {
-            key: value + share * (phase["work"][key] - value) for key, value in last["work"].items()
-        }
-    yield last
-
-
-def _of_data(phases: list[Phase]) -> list[Phase]:
-    """The phases with reads that come from flash, as a fit takes them."""
-    return [
-        {
-            **one,
-            "work": {
-                **one["work"],
-                "read_pages": max(one["work"]["read_pages"], one["work"]["host_read_pages"]),
-            },
-        }
-        for one in phases
-    ]
-
-
-def _as_fast(phases: list[Phase], workload: WorkloadStep, twin: Twin) -> list[Phase]:
-    """The phases of the drive's class at the speed that the drive itself was seen to have."""
-    rates = {"read": twin.full_load.read_mb_s, "write": twin.full_load.write_mb_s}
-    load = workload.workloads[0]
-    seen = rates.get(load.rw, 0.0)
-    if seen <= 0 or len(workload.workloads) > 1:
-        return phases
-    for asked in (load.rate, load.rate_iops and load.rate_iops * load.bs):
-        if asked is not None:
-            seen = min(seen, asked * load.numjobs / 1e6)
-    factor = seen / phases[0]["mb_s"]
-
-    def sped(work: dict[str, float]) -> dict[str, float]:
-        return {
+    def _asked(self, step: WorkloadStep, parts: dict[str, Any]) -> Asked:
+        dt_s, mb_s = parts.pop("dt_s"), parts.pop("mb_s")
+        wanted_mb_s, seen_mb_s = _wanted_mb_s(step), self._seen_mb_s(step)
+        # a twin of another class moves as much as it was seen to
+        factor = 1.0 if seen_mb_s is None else min(seen_mb_s, wanted_mb_s) / mb_s[0]
+        work = {
             key: value if key in ("busy_s", "active_s") else value * factor
-            for key, value in work.items()
+            for key, value in parts.items()
         }
+        keeps_up = mb_s * factor >= _KEEPS_UP * wanted_mb_s
+        least_share = np.where(keeps_up, self._speeds.link_share_of(work), 1.0)
+        return Asked(dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work)
 
-    return [
-        {"mb": one["mb"], "mb_s": one["mb_s"] * factor, "work": sped(one["work"])} for one in phases
-    ]
+    def _seen_mb_s(self, step: WorkloadStep) -> float | None:
+        """What a twin was seen to move of such a load at full speed; None if nothing is known."""
+        if not isinstance(self._subject, Twin) or len(step.workloads) > 1:
+            return None
+        full = self._subject.full_load
+        seen = {"read": full.read_mb_s, "write": full.write_mb_s}
+        return seen.get(step.workloads[0].rw) or None
+
+
+def _wanted_mb_s(step: WorkloadStep) -> float:
+    """The rate that a load is held to; infinite if it takes all it can get."""
+    return sum(
+        min(load.rate or np.inf, (load.rate_iops or np.inf) * load.bs)
+        * load.numjobs
+        / max(load.read_share, 1 - load.read_share)
+        / 1e6
+        for load in step.workloads
+    )
+
+
+def _merged(parts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Neighbours with the same rate as one."""
+    last = parts[0]
+    for part in parts[1:]:
+        if abs(part["mb_s"] / last["mb_s"] - 1) > _ALIKE:
+            yield last
+            last = part
+            continue
+        dt_s = last["dt_s"] + part["dt_s"]
+        share = part["dt_s"] / dt_s
+        last = {key: value + share * (part[key] - value) for key, value in last.items()}
+        last["dt_s"] = dt_s
+    yield last

@@ -9,7 +9,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.twin.case import Case, Cooling
 from heatsoak.twin.named import USUAL_S, step_of
-from heatsoak.twin.predict import Cliff, Prediction, cliff_of, told
+from heatsoak.twin.predict import Prediction, told
 from heatsoak.twin.twin import Twin
 
 #: Air temperatures: from a cool cellar to the air under a loaded graphics card.
@@ -68,7 +68,6 @@ def cooling_map(
     full = twin.full_load
     step, _ = step_of("read" if full.read_mb_s > full.write_mb_s else "write")
     case = Case.of(twin, step, duration_s, enclosure=name, seed=seed)
-    cliff = cliff_of(case)
     resistance = twin.estimate("air_k_per_w", name)
     assert resistance is not None
     airs_k, own_air = _airs_k(twin.values()[f"air_c@{name}"])
@@ -77,7 +76,7 @@ def cooling_map(
     for number, factor in enumerate(factors):
         row = []
         for column, warming_k in enumerate(airs_k):
-            row.append(_point(case, Cooling(warming_k=warming_k, k_per_w_x=factor), cliff))
+            row.append(_point(case, Cooling(warming_k=warming_k, k_per_w_x=factor)))
             if progress is not None:
                 done = (number * len(airs_k) + column + 1) / (len(factors) * len(airs_k))
                 progress(done, f"map of {name}")
@@ -95,9 +94,9 @@ def cooling_map(
     )
 
 
-def _point(case: Case, cooling: Cooling, cliff: Cliff | None) -> Prediction | None:
+def _point(case: Case, cooling: Cooling) -> Prediction | None:
     try:
-        return told(case, cooling, cliff=cliff)
+        return told(case, cooling)
     except UsageError:  # too hot even at rest
         return None
 

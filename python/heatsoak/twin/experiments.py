@@ -135,8 +135,8 @@ def _plans(twin: Twin, solution: Solution) -> Iterator[_Plan]:
         yield _Plan("soak-with-power", soak.parts, has_power=True)
     tmt_c = next((o.takes_tmt1_c for o in solution.problem.measured if o.takes_tmt1_c), None)
     if tmt_c is not None:
-        course, limit_c = twin.follow_load(twin.full_load, place)
-        rest_c = float(course.hidden_c[0])
+        served = twin.under_full_load(place, duration_s=1)
+        rest_c, limit_c = float(served["governed_c"][0]), served["begins_c"]
         steps = {round(rest_c + share * (limit_c - rest_c)) for share in _THRESHOLDS}
         taken = tuple(float(c) for c in sorted(steps) if tmt_c[0] <= c <= tmt_c[1])
         if len(taken) == len(_THRESHOLDS):
@@ -168,15 +168,16 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
     if tmt1_c is not None:
         values["limit_c"] = min(values["limit_c"], tmt1_c)
     place, full = twin.places[0], twin.full_load
-    lumped = solution.problem.model.lumped(values, place, governed=True)
+    known = solution.problem
+    lumped = known.model.lumped(values, place, governed=True)
     shares: list[Array] = []
     onsets, held, free, loaded, changes = [], [], [], [], []
     now_s = 0.0
     for part in plan.parts:
         end_s = now_s + part.duration_s
-        ones = np.ones(round(part.duration_s / GRID_S))
-        rates = {name: value * ones for name, value in full.scaled(part.share).model_dump().items()}
-        served = lumped.serve(**rates, full_share=part.share * ones)
+        seconds = round(part.duration_s / GRID_S)
+        asked = full.asked(known.model.base, part.share, seconds)
+        served = asked.serve(lumped, seconds)
         shares.append(served["mb_s"] / (full.read_mb_s + full.write_mb_s))
         changes.append(end_s)
         if part.share:
@@ -218,4 +219,4 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
     )
     if not plan.has_power:
         return log
-    return replace(log, power_w=solution.problem.model.follow(values, log).power_w)
+    return replace(log, power_w=known.model.follow(values, log).power_w)

@@ -7,7 +7,7 @@ import numpy as np
 from heatsoak.twin.problem import Problem
 from heatsoak.twin.readings import Array
 from heatsoak.twin.solving import Solution, minimized
-from heatsoak.twin.twin import Z90, Estimate, FittedParameter, Twin, crossing_s
+from heatsoak.twin.twin import Z90, Estimate, FittedParameter, Twin
 
 #: Parameters whose intervals are profiled: those that people ask for.
 _PROFILED = ("limit_c", "k_per_w", "air_c")
@@ -115,12 +115,11 @@ def _limit_of(twin: Twin, place: str) -> Quantity:
     """What is reported when the governor engages, under full load from rest."""
 
     def reported(u: Array) -> float:
-        course, limit_c = twin.follow_load(twin.full_load, place, u=u)
-        onset_s = crossing_s(course, limit_c)
-        if not np.isfinite(onset_s):
-            # the limit is further than the load gets: as far above what it reaches
-            return float(course.sensor_c[-1] + limit_c - course.hidden_c[-1])
-        return float(np.interp(onset_s, course.t_s, course.sensor_c))
+        served = twin.under_full_load(place, u=u)
+        if np.isfinite(served["onset_s"]):
+            return float(served["onset_sensor_c"])
+        # the limit is further than the load gets: as far above what it reaches
+        return float(served["sensor_c"][-1] + served["begins_c"] - served["governed_c"][-1])
 
     return reported
 

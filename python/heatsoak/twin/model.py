@@ -23,6 +23,7 @@ import numpy as np
 from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive, Enclosure
+from heatsoak.twin.asked import work_of
 from heatsoak.twin.readings import Array, Measured
 
 Values = Mapping[str, float]
@@ -302,10 +303,13 @@ class Model:
         return Course.of(
             lumped.follow(
                 np.full(len(measured.t_s), measured.grid_s),
-                read_mb_s=measured.read_mb_s,
-                write_mb_s=measured.write_mb_s,
-                read_iops=measured.read_iops,
-                write_iops=measured.write_iops,
+                work=work_of(
+                    self.base,
+                    measured.read_mb_s,
+                    measured.write_mb_s,
+                    measured.read_iops,
+                    measured.write_iops,
+                ),
                 power_w=measured.power_w * values.get(METER, 1.0),
                 air_k=_air_k(values, measured),
             ),

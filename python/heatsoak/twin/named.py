@@ -4,8 +4,9 @@ from pathlib import Path, PureWindowsPath
 
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Pause, Protocol, WorkloadStep, bundled, load
+from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, bundled, load
 from heatsoak.toml import toml_file
+from heatsoak.twin.case import Before
 from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.twin.twin import Experiment, Load, Twin
 from heatsoak.units import MB, parse_size
@@ -26,7 +27,7 @@ def subject_of(text: str) -> Twin | Drive:
     return load_drive(text)
 
 
-def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[WorkloadStep | Pause]]:
+def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[Before]]:
     """A load as :func:`step_of` has it, or what a trace, a recording or a log asks for."""
     path = Path(text)
     is_known = text in _WORDS or text in bundled() or path.suffix in _PROTOCOLS
@@ -95,8 +96,8 @@ def _protocol_and_step(text: str) -> tuple[str, str]:
     return text[:start] + name, wanted
 
 
-def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
-    """A load, and the loads and pauses that its protocol prepares the drive with."""
+def step_of(text: str) -> tuple[WorkloadStep, list[Before]]:
+    """A load, and what its protocol does before it if nothing falls: loads, pauses, purges."""
     if text in _WORDS:
         words = {"name": text, "rw": text, "bs": _WORDS[text], "iodepth": 32, "runtime": USUAL_S}
         return WorkloadStep.model_validate(words), []
@@ -107,7 +108,7 @@ def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
             f"{text}: is no load{near}: {', '.join(_WORDS)}, PROTOCOL[:STEP], or the file of a "
             "trace or recording"
         )
-    steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause)]
+    steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause | Purge)]
     known = [one for one in steps if isinstance(one, WorkloadStep) and one.is_judged]
     if not known:
         raise UsageError(f"{text}: has no step with a workload of one drive")
@@ -118,4 +119,4 @@ def step_of(text: str) -> tuple[WorkloadStep, list[WorkloadStep | Pause]]:
             f"{text}: has no step '{wanted}'{suggestion(wanted, names)}: {', '.join(names)}"
         )
     before = steps[: steps.index(found[0])]
-    return found[0], [one for one in before if isinstance(one, Pause) or not one.is_judged]
+    return found[0], [one for one in before if not one.is_probe]

@@ -1,30 +1,28 @@
 """What a drive would do under a workload, for drives as likely as what is known of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from heatsoak.analysis.definitions import LAST_S, MIN_DROP
-from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Series
 from heatsoak.catalog import Drive
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, WorkloadStep
+from heatsoak.protocol import WorkloadStep
+from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import (
     AIR_K,
     HALVED_AT_M_S,
     RESISTANCE,
+    Before,
     Case,
+    Cliff,
     Cooling,
-    Phase,
+    is_own,
+    slowed_in,
     spreads_of,
 )
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.readings import Array
-from heatsoak.twin.served import BUFFERED_S, DemandCase, Outcome, is_own, slowed_in
 from heatsoak.twin.twin import Twin
 from heatsoak.units import format_duration
 
@@ -35,23 +33,6 @@ _UNLIKELY, _SURE = 0.05, 0.95
 
 #: Low, middle, high: the middle 90 % of what is likely.
 Range = Annotated[list[float], Field(min_length=3, max_length=3)]
-
-
-class Cliff(BaseModel):
-    """Where the workload slows down without any heat."""
-
-    cause: Literal["write-cache", "spare-area"]
-    onset_s: float
-    depth_pct: float
-
-    @property
-    def sentence(self) -> str:
-        """It in a sentence."""
-        what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
-        return (
-            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
-            f"-{self.depth_pct:.0f} %."
-        )
 
 
 class Held(BaseModel):
@@ -88,7 +69,7 @@ class Prediction(BaseModel):
         onset_s: when it begins to, if it does; `onset_gb` after how much was moved.
         depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
         throttled_mb_s: what it moves in that minute.
-        full_mb_s: what it moves at first; of a recorded workload, the most it asks for in a second.
+        full_mb_s: the most that it moves in a second without heat.
         max_reported_temp_c: the highest temperature that it reports.
         hidden_temp_c: the highest that its governor sees.
         holds: the probability that it holds the asked rate throughout; None if none was asked for.
@@ -127,7 +108,7 @@ def predict(
     workload: WorkloadStep | Demand,
     duration_s: float,
     *,
-    before: Sequence[WorkloadStep | Pause] = (),
+    before: Sequence[Before] = (),
     enclosure: str | None = None,
     cooling: Cooling | None = None,
     holds_mb_s: float | None = None,
@@ -140,194 +121,75 @@ def predict(
     catalog's; without it, the twin's first or the drive's usual one. Raises UsageError for what is
     unknown, or cannot be simulated, and for a rate to be held by a demand, which has its own.
     """
-    if isinstance(workload, Demand):
-        if holds_mb_s is not None:
-            raise UsageError(
-                f"{workload.name}: asks for rates of its own, so none can be held: leave out "
-                "--holds (holds_mb_s)"
-            )
-        demand = workload.first(duration_s)
-        demanded = DemandCase.of(subject, demand, enclosure=enclosure, seed=seed)
-        return told_of_demand(demanded, cooling or Cooling())
+    if isinstance(workload, Demand) and holds_mb_s is not None:
+        raise UsageError(
+            f"{workload.name}: asks for rates of its own, so none can be held: leave out "
+            "--holds (holds_mb_s)"
+        )
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
-    return told(case, cooling or Cooling(), holds_mb_s, cliff=cliff_of(case))
+    return told(case, cooling or Cooling(), holds_mb_s)
 
 
-def cliff_of(case: Case) -> Cliff | None:
-    """Return where the rate falls with everything permitted."""
-    drive, phases = case.drive, case.phases
-    lengths_s = np.array([one["mb"] / one["mb_s"] for one in phases])
-    ends_s = np.cumsum(lengths_s)
-    t_s = np.arange(1.0, max(ends_s[-1], 2.0))
-    rates = np.array([one["mb_s"] for one in phases])
-    values = rates[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(rates) - 1)]
-    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
-    if not drops:
-        return None
-    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
-    programmed = phases[0]["work"].get("programmed_pages", 0.0)
-    moved_mb = float(np.interp(drop.onset_s, ends_s, np.cumsum([one["mb"] for one in phases])))
-    if not programmed:
-        return None
-    spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
-    is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb
-    return Cliff(
-        cause="write-cache" if is_cache else "spare-area",
-        onset_s=round(drop.onset_s, 1),
-        depth_pct=round(100 * drop.depth, 1),
-    )
+def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
+    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.outcomes`."""
+    subject, workload, cliff = case.subject, case.workload, case.cliff
+    outcomes = list(case.outcomes(cooling, holds_mb_s or 0.0))
+    throttles = slowed_in(outcomes)
 
+    def of_slowed(name: str) -> Range | None:
+        return _range([getattr(one, name) for one in outcomes if one.onset_s is not None])
 
-@dataclass(frozen=True)
-class Slowed:
-    """How heat slowed one drive: when, and what it moved in its worst minute."""
-
-    onset_s: float
-    onset_gb: float
-    depth_pct: float
-    mb_s: float
-
-
-def throttles_in(case: Case, loads: Sequence[Mapping[str, Array]]) -> float:
-    """Return the share of likely drives that heat slows, by what :meth:`Case.loads` gave."""
-    return float(np.mean([slowed(case.phases, load) is not None for load in loads]))
-
-
-def slowed(phases: Sequence[Phase], load: Mapping[str, Array]) -> Slowed | None:
-    """Return what heat took, beside what the workload does at the same place without heat.
-
-    `load` has `onset_s`, not finite where no governor acted, and `mb_s` second by second.
-    """
-    onset_s = float(load["onset_s"])
-    if not np.isfinite(onset_s):
-        return None
-    ends_mb = np.cumsum([phase["mb"] for phase in phases])
-    rates = np.array([phase["mb_s"] for phase in phases])
-    moved_mb = np.cumsum(load["mb_s"])
-    free = rates[np.minimum(np.searchsorted(ends_mb, moved_mb), len(rates) - 1)]
-    after = slice(min(int(onset_s), len(moved_mb) - 1), None)
-    shares = _means(load["mb_s"][after] / free[after], LAST_S)
-    lowest = int(np.argmin(shares))
-    # the governor's first act may be too small to see
-    if 1 - shares[lowest] < MIN_DROP:
-        return None
-    onset_mb = float(np.interp(onset_s, np.arange(1, len(moved_mb) + 1), moved_mb))
-    return Slowed(
-        onset_s,
-        onset_mb / 1e3,
-        100 * float(1 - shares[lowest]),
-        float(_means(load["mb_s"][after], LAST_S)[lowest]),
-    )
-
-
-def told(
-    case: Case, cooling: Cooling, holds_mb_s: float | None = None, *, cliff: Cliff | None
-) -> Prediction:
-    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.loads`.
-
-    `cliff` is the case's by :func:`cliff_of`, which is the same for any cooling.
-    """
-    subject, seconds = case.subject, case.seconds
-    loads = case.loads(cooling)
-    by_heat = [one for load in loads if (one := slowed(case.phases, load)) is not None]
-    holds = None
-    if holds_mb_s is not None:
-        waiting_mb = [_most_waiting_mb(load["mb_s"], holds_mb_s) for load in loads]
-        holds = round(float(np.mean(np.array(waiting_mb) <= holds_mb_s * BUFFERED_S)), 3)
-    throttles = len(by_heat) / len(loads)
-    onset = _range([one.onset_s for one in by_heat])
-    reported = _range([float(np.max(load["sensor_c"])) for load in loads])
-    hidden = _range([float(np.max(load["governed_c"])) for load in loads])
+    reported = _range([one.reported_c for one in outcomes])
+    hidden = _range([one.hottest_c for one in outcomes])
     assert reported is not None
     assert hidden is not None
+    holds = None
+    if holds_mb_s is not None:
+        held = [one.behind_mb <= holds_mb_s * BUFFERED_S for one in outcomes]
+        holds = round(float(np.mean(held)), 3)
+    onset = of_slowed("onset_s")
     first: Literal["heat", "write-cache", "spare-area"] | None = None if not cliff else cliff.cause
     if onset is not None and throttles >= 0.5 and (cliff is None or onset[1] < cliff.onset_s):
         first = "heat"
     prediction = Prediction(
         answer="",
-        drive=_name(subject),
+        drive=f"{subject.model or subject.base} (twin)"
+        if isinstance(subject, Twin)
+        else subject.model,
         place=case.place,
-        workload=case.workload.describe(),
-        duration_s=float(seconds),
+        workload=workload.describe(),
+        duration_s=float(case.seconds),
         throttles=round(throttles, 3),
         onset_s=onset,
-        onset_gb=_range([one.onset_gb for one in by_heat]),
-        depth_pct=_range([one.depth_pct for one in by_heat]),
-        throttled_mb_s=_range([one.mb_s for one in by_heat]),
-        full_mb_s=round(case.phases[0]["mb_s"], 1),
+        onset_gb=of_slowed("onset_gb"),
+        depth_pct=None if isinstance(workload, Demand) else of_slowed("depth_pct"),
+        throttled_mb_s=None if isinstance(workload, Demand) else of_slowed("worst_mb_s"),
+        full_mb_s=round(float(case.asked.mb_s.max()), 1),
         max_reported_temp_c=reported,
         hidden_temp_c=hidden,
         holds=holds,
         cliff=cliff,
         first=first,
-        assumed=list(_assumed(subject, cooling)),
-    )
-    return prediction.model_copy(update={"answer": _answer(prediction, holds_mb_s)})
-
-
-def told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
-    """Return what a demand comes to with some cooling; UsageError as for a load."""
-    demand, outcomes = case.demand, list(case.outcomes(cooling))
-    held_back = [one for one in outcomes if one.onset_s is not None]
-    throttles = slowed_in(outcomes)
-    reported = _range([one.reported_c for one in outcomes])
-    hidden = _range([one.hottest_c for one in outcomes])
-    assert reported is not None
-    assert hidden is not None
-
-    def of_slowed(name: str) -> Range | None:
-        return _range([getattr(one, name) for one in held_back])
-
-    prediction = Prediction(
-        answer="",
-        drive=_name(case.subject),
-        place=case.place,
-        workload=demand.describe(),
-        duration_s=float(demand.seconds),
-        throttles=round(throttles, 3),
-        onset_s=of_slowed("onset_s"),
-        onset_gb=of_slowed("onset_gb"),
-        depth_pct=None,
-        throttled_mb_s=None,
-        full_mb_s=round(float(np.max(demand.read_mb_s + demand.write_mb_s)), 1),
-        max_reported_temp_c=reported,
-        hidden_temp_c=hidden,
-        holds=None,
-        cliff=None,
-        first="heat" if throttles >= 0.5 else None,
-        assumed=[*_assumed(case.subject, cooling), *_assumed_of(demand, case.subject)],
+        assumed=list(_assumed(subject, cooling, workload)),
         held=Held(
-            gb=round(demand.gb, 3),
+            gb=round(workload.gb, 3),
             times=of_slowed("times"),
             held_s=of_slowed("held_s"),
             longest_s=of_slowed("longest_s"),
             waiting_gb=of_slowed("waiting_gb"),
             late_pct=of_slowed("late_pct"),
-            limit_c=_middle_limit_c(outcomes),
-            recorded_held_s=round(demand.held_s, 1),
-        ),
+            limit_c=round(float(np.median([one.limit_c for one in outcomes])), 2),
+            recorded_held_s=round(workload.held_s, 1),
+        )
+        if isinstance(workload, Demand)
+        else None,
     )
-    return prediction.model_copy(update={"answer": _answer_of_demand(prediction, demand)})
-
-
-def _middle_limit_c(outcomes: Sequence[Outcome]) -> float:
-    return round(float(np.median([one.limit_c for one in outcomes])), 2)
-
-
-def _name(subject: Twin | Drive) -> str:
-    return f"{subject.model or subject.base} (twin)" if isinstance(subject, Twin) else subject.model
-
-
-def _most_waiting_mb(mb_s: Array, wanted_mb_s: float) -> float:
-    """The most that is still to be moved, second by second, of what comes at a rate."""
-    behind = np.cumsum(wanted_mb_s - mb_s)
-    return float(np.max(behind - np.minimum(np.minimum.accumulate(behind), 0.0)))
-
-
-def _means(values: Array, window_s: float) -> Array:
-    """The means over windows of seconds, or over all where that is less."""
-    width = min(int(window_s), len(values))
-    return np.convolve(values, np.ones(width) / width, "valid")
+    said = (
+        _answer_of_demand(prediction, workload)
+        if isinstance(workload, Demand)
+        else _answer(prediction, holds_mb_s)
+    )
+    return prediction.model_copy(update={"answer": said})
 
 
 def _range(values: Sequence[float]) -> Range | None:
@@ -337,7 +199,9 @@ def _range(values: Sequence[float]) -> Range | None:
     return [round(float(q), 2) for q in np.quantile(values, _QUANTILES, method="weibull")]
 
 
-def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
+def _assumed(
+    subject: Twin | Drive, cooling: Cooling, workload: WorkloadStep | Demand
+) -> Iterator[str]:
     if not isinstance(subject, Twin):
         if subject.basis:
             yield "nobody measured it: what its data sheet does not tell are figures of its class"
@@ -349,9 +213,8 @@ def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
         yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"
-
-
-def _assumed_of(demand: Demand, subject: Twin | Drive) -> Iterator[str]:
+    if isinstance(workload, WorkloadStep):
+        return
     yield (
         "what is held back waits and is served later, and what comes next comes when it came; "
         f"up to {BUFFERED_S:.0f} s of full speed may wait before that counts"
@@ -360,15 +223,15 @@ def _assumed_of(demand: Demand, subject: Twin | Drive) -> Iterator[str]:
         "reads come from flash and writes are programmed once: caches and spare area are not "
         "followed"
     )
-    if demand.is_recorded:
-        of = "" if is_own(subject, demand) else f", of {demand.model}"
+    if workload.is_recorded:
+        of = "" if is_own(subject, workload) else f", of {workload.model}"
         yield f"it asks for what was moved when it was recorded{of}"
-    if demand.held_s > 0:
+    if workload.held_s > 0:
         yield (
-            f"heat held the recorded drive back for {format_duration(demand.held_s)}: what it "
+            f"heat held the recorded drive back for {format_duration(workload.held_s)}: what it "
             "moved then is the least that was asked of it"
         )
-    yield from demand.remarks
+    yield from workload.remarks
 
 
 def _answer_of_demand(found: Prediction, demand: Demand) -> str:

@@ -17,6 +17,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
 from heatsoak.toml import toml_file, validated
+from heatsoak.twin.asked import Asked, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
     Course,
@@ -37,7 +38,6 @@ from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
 Z90 = 1.6449
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
-_DRAWS = 60
 #: No fit ends as many spreads from what was expected; and beyond this spread of a logarithm, the
 #: expectation would be none.
 _MOST_U, _MOST_SPREAD = 30.0, 10.0
@@ -121,9 +121,13 @@ class Load(_Row):
     read_iops: float = Field(0.0, ge=0)
     write_iops: float = Field(0.0, ge=0)
 
-    def scaled(self, factor: float) -> "Load":
-        """Return a share of it."""
-        return Load(**{name: value * factor for name, value in self.model_dump().items()})
+    def asked(self, drive: Drive, share: float, seconds: int) -> Asked:
+        """Return what a share of it asks of a drive like `drive`, for so long."""
+        rates = (np.array([value * share]) for value in self.model_dump().values())
+        one = np.array([share])
+        mb_s = one * (self.read_mb_s + self.write_mb_s)
+        work = work_of(drive, *rates)
+        return Asked(np.array([float(seconds)]), mb_s, one, one, work)
 
 
 class FittedRecording(_Row):
@@ -342,33 +346,13 @@ class Twin(_Row):
             at = {} if place is None else self._model.place_tables(values, self._place(place))
             yield self._model.drive_spec(values), at
 
-    def follow_load(
-        self,
-        load: Load,
-        place: str,
-        duration_s: int = HORIZON_S,
-        *,
-        u: Array | None = None,
-        air_k: float = 0.0,
-        k_per_w_x: float = 1.0,
-    ) -> tuple[Course, float]:
-        """Return temperatures under a constant load from rest, and the limit; no governor acts."""
-        values = self.values(u)
-        values[f"air_c@{place}"] += air_k
-        values[f"k_per_w@{place}"] *= k_per_w_x
-        if f"mount_k_per_w@{place}" in values:
-            values[f"mount_k_per_w@{place}"] *= k_per_w_x
-        ones = np.ones(duration_s)
-        followed = self._model.lumped(values, place).follow(
-            ones * GRID_S,
-            read_mb_s=ones * load.read_mb_s,
-            write_mb_s=ones * load.write_mb_s,
-            read_iops=ones * load.read_iops,
-            write_iops=ones * load.write_iops,
-            power_w=ones * np.nan,
-            air_k=0 * ones,
-        )
-        return Course.of(followed, np.cumsum(ones) * GRID_S), values["limit_c"]
+    def under_full_load(
+        self, place: str, *, u: Array | None = None, duration_s: int = HORIZON_S
+    ) -> dict[str, Any]:
+        """Return what the engine makes of the full load from rest, at most up to its onset."""
+        full = self.full_load.asked(self._model.base, 1.0, duration_s)
+        lumped = self._model.lumped(self.values(u), place, governed=True)
+        return full.serve(lumped, duration_s, most_late_s=0.0)
 
     def follow_step(self, place: str, *, u: Array | None = None) -> Course:
         """Return temperatures under a watt more than at rest, until they hardly change."""
@@ -377,37 +361,11 @@ class Twin(_Row):
         ones = np.ones(_SETTLES_S)
         followed = lumped.follow(
             ones * GRID_S,
-            read_mb_s=0 * ones,
-            write_mb_s=0 * ones,
-            read_iops=ones,
-            write_iops=0 * ones,
+            work={"read_commands": ones},
             power_w=ones * (1.0 + values["rest_w"]),
             air_k=0 * ones,
         )
         return Course.of(followed, np.cumsum(ones) * GRID_S)
-
-    def onset_s(
-        self,
-        load: Load | None = None,
-        place: str | None = None,
-        *,
-        air_k: float = 0.0,
-        k_per_w_x: float = 1.0,
-        seed: int = 0,
-    ) -> tuple[float, list[float]]:
-        """Return when a load from rest would meet the limit: the likeliest, and draws of it.
-
-        `air_k` warms the air, `k_per_w_x` multiplies the resistance to it. Infinite where the
-        limit is not met in :data:`HORIZON_S`.
-        """
-        at = self._place(place)
-        full = self.full_load if load is None else load
-
-        def onset(u: Array | None) -> float:
-            course, limit_c = self.follow_load(full, at, u=u, air_k=air_k, k_per_w_x=k_per_w_x)
-            return crossing_s(course, limit_c)
-
-        return onset(None), [onset(u) for u in self.draws(_DRAWS, seed)]
 
     def draws(self, count: int, seed: int = 0) -> list[Array]:
         """Return standardized parameters as likely as the data leave them."""
@@ -500,15 +458,3 @@ def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:
     """Leave out what follows from the parameters."""
     kept = {key: value for key, value in data.items() if key not in ("drive", "places")}
     return {"model": None, **kept}
-
-
-def crossing_s(course: Course, limit_c: float) -> float:
-    """Return when the hidden temperature first meets a limit; infinite if it never does."""
-    above = course.hidden_c >= limit_c
-    if not above.any():
-        return float("inf")
-    index = int(np.argmax(above))
-    if index == 0:
-        return float(course.t_s[0])
-    one, other = course.hidden_c[index - 1 : index + 1]
-    return float(course.t_s[index - 1] + GRID_S * (limit_c - one) / (other - one))

@@ -3,15 +3,15 @@
 The bench's two resistances are shared by both drives; what a drive adds is what its random writes
 cost. Sequential workloads are simulated as in :mod:`heatsoak_dev.calibration.cells`. An hour of
 random writes is taken at what the drive does at its end: the exact engine writes as much as was
-published to a filled drive once, and what collection does then is measured at each share; how far
-the exact engine's hour is off that is found after a first fit, and the fit made again.
+published to a filled drive once, and what collection does then is measured; how far the exact
+engine's hour is off that is found after a first fit, and the fit made again.
 """
 
 import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from typing_extensions import override
 from heatsoak_dev.calibration import profiles
 from heatsoak_dev.calibration.figures import CalibrationRow, Figures
 from heatsoak_dev.calibration.parameters import Parameter, Tables, Vector
-from heatsoak_dev.calibration.profiles import fill, profile_of_filled
+from heatsoak_dev.calibration.profiles import Profile, fill, profile_of_filled
 
 NAME = "anandtech"
 _PRO, _SM951 = "samsung-950-pro-512", "samsung-sm951-ahci-512"
@@ -184,7 +184,7 @@ class Bench(Figures):
                     span_mb = json.loads(workloads)[0]["io_bytes"] / 1e6
                     fill(lumped, profile, span_mb)
                 else:
-                    load = lumped.load(profile, round(step.runtime_s))
+                    load = profile.run(lumped, round(step.runtime_s))
                     means.append(float(load["mb_s"].mean()))
             scores.append(sum(means))
         return 100 * (scores[0] / scores[1] - 1)
@@ -195,30 +195,27 @@ def _published(name: str) -> float:
     return sum(published().figure(name).interval) / 2
 
 
-def _lumped_iops(drive_json: str, place_json: str, profile: str) -> float:
-    load = Lumped(drive_json, place_json).load(profile, _HOUR_S)
+def _lumped_iops(drive_json: str, place_json: str, profile: Profile) -> float:
+    load = profile.run(Lumped(drive_json, place_json), _HOUR_S)
     return float(np.mean(load["mb_s"][-_END_S:])) * 1e6 / _PAGE_BYTES
 
 
-def _costing(profile: str, drive: Drive, measured_json: str) -> str:
+def _costing(profile: Profile, drive: Drive, measured_json: str) -> Profile:
     """The profile of a drive whose firmware takes another time for each page that it moves.
 
     Steady random writes are limited by firmware, so all rates are inversely proportional to its
     time.
     """
-    levels = json.loads(profile)
-    full = levels[-1]["work"]
-    moved = full["moved_pages"] / full["host_write_pages"]
+    moved = profile.work["moved_pages"] / profile.work["host_write_pages"]
     measured = json.loads(measured_json)["controller"]
     command_us, move_us = measured["write_command_us"], measured["move_us"]
     now = drive.controller.write_command_us.value + moved * drive.controller.move_us.value
     factor = (command_us + moved * move_us) / now
-    for level in levels:
-        level["mb_s"] *= factor
-        for key in level["work"]:
-            if key not in ("busy_s", "active_s"):
-                level["work"][key] *= factor
-    return json.dumps(levels)
+    work = {
+        key: value if key in ("busy_s", "active_s") else value * factor
+        for key, value in profile.work.items()
+    }
+    return replace(profile, mb_s=profile.mb_s * factor, work=work)
 
 
 def _still(place_json: str) -> str:
@@ -229,7 +226,7 @@ def _still(place_json: str) -> str:
     return json.dumps({"air_c": 20.0, "links": {"air": link}, **kept})
 
 
-def _filling(case: _Case) -> tuple[Lumped, str]:
+def _filling(case: _Case) -> tuple[Lumped, Profile]:
     (step, *_) = [
         step for step in protocol.load("sustained-write").steps if isinstance(step, WorkloadStep)
     ]
@@ -242,20 +239,20 @@ def _filling(case: _Case) -> tuple[Lumped, str]:
 
 def _fill_onset_s(case: _Case) -> float:
     lumped, profile = _filling(case)
-    onset_s = float(lumped.load(profile, _FILL_S)["onset_s"])
+    onset_s = float(profile.run(lumped, _FILL_S)["onset_s"])
     return onset_s if np.isfinite(onset_s) else float(_FILL_S)
 
 
 def _fill_onset_gb(case: _Case) -> float:
     lumped, profile = _filling(case)
-    load = lumped.load(profile, _FILL_S)
+    load = profile.run(lumped, _FILL_S)
     end = len(load["mb_s"]) if np.isnan(load["onset_s"]) else int(load["onset_s"])
     return float(load["mb_s"][:end].sum()) / 1e3
 
 
 def _fill_min(case: _Case) -> float:
     lumped, profile = _filling(case)
-    served = np.cumsum(lumped.load(profile, 3 * _FILL_S)["mb_s"])
+    served = np.cumsum(profile.run(lumped, 3 * _FILL_S)["mb_s"])
     target = case.drive.user_bytes / 1e6
     if served[-1] < target:
         return 3 * _FILL_S / 60
@@ -285,7 +282,7 @@ def _step_means(case: _Case, name: str) -> list[float]:
         if step.runtime_s is None:
             fill(lumped, profile, case.drive.user_bytes / 1e6)
         else:
-            means.append(float(lumped.load(profile, round(step.runtime_s))["mb_s"].mean()))
+            means.append(float(profile.run(lumped, round(step.runtime_s))["mb_s"].mean()))
     return means
 
 

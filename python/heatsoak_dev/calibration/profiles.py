@@ -1,4 +1,4 @@
-"""What a workload does in a second at each permitted share, and a Puget cell made from that."""
+"""What a workload does in a second with everything permitted, and a Puget cell made from that."""
 
 import json
 import math
@@ -8,81 +8,85 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
+from heatsoak.twin.asked import Asked, Speeds
 
 from heatsoak_dev.calibration.parameters import Vector
 
-#: Shares that are measured; between them, and below the least, everything is taken as linear.
-SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-#: Time at a share before it is measured, and measured.
+#: Time before it is measured, and measured.
 SETTLE_S, MEASURE_S = 0.2, 0.5
-#: Under steady random writes, time at full share in which several blocks are collected.
+#: Under steady random writes, time in which several blocks are collected.
 WORN_S = 5.0
 _FILL = '[{"rw": "write", "bs": 131072, "iodepth": 32, "span_bytes": %d, "io_bytes": %d}]'
 _CONTINUOUS_S = 1e9
 
 
-def measure(core: Core, workloads: str, full_s: float = 0.0) -> str:
-    """Return the profile of `workloads` on a drive, as :class:`Lumped` takes it.
+@dataclass(frozen=True)
+class Profile:
+    """What a workload moves and does in a second, and what that needs of a drive's speeds."""
 
-    Each share is measured for half a second, and for as long as what takes `full_s` with
-    everything permitted.
+    mb_s: float
+    work: dict[str, float]
+    speeds: Speeds
 
-    The workloads run on the drive and change its state.
-    """
+    def asked(self, seconds: float) -> Asked:
+        """Return a demand for all it can get, for so long."""
+        work = {key: np.array([value]) for key, value in self.work.items()}
+        share, one = self.speeds.share_of(work), np.ones(1)
+        return Asked(one * seconds, one * self.mb_s, share, one, work)
+
+    def run(self, lumped: Lumped, seconds: int) -> dict[str, Any]:
+        """Return what heat makes of it."""
+        return self.asked(seconds).serve(lumped, seconds)
+
+
+def measure(core: Core, drive_json: str, workloads: str, measure_s: float = MEASURE_S) -> Profile:
+    """Return the profile of `workloads` on a drive, whose state they change."""
     spec = json.loads(workloads)
     for workload in spec:
         workload.pop("io_bytes", None)
         workload["runtime_s"] = _CONTINUOUS_S
-    levels = []
     core.begin(json.dumps(spec))
-    for share in SHARES:
-        core.hold(share)
-        core.advance(SETTLE_S, SETTLE_S)
-        before = json.loads(core.totals())
-        measure_s = max(MEASURE_S, full_s / share)
-        samples = core.advance(measure_s, measure_s)
-        after = json.loads(core.totals())
-        rates = sum(
-            float(samples[name][0])
-            for name in ("read_bw_mb_s", "write_bw_mb_s")
-            if samples[name][0] == samples[name][0]
-        )
-        levels.append(
-            {
-                "share": share,
-                "mb_s": rates,
-                "work": {key: (after[key] - before[key]) / measure_s for key in after},
-            }
-        )
-    return json.dumps(levels)
+    core.hold(1.0)
+    core.advance(SETTLE_S, SETTLE_S)
+    before = json.loads(core.totals())
+    samples = core.advance(measure_s, measure_s)
+    after = json.loads(core.totals())
+    mb_s = sum(float(np.nansum(samples[f"{way}_bw_mb_s"][:1])) for way in ("read", "write"))
+    controller = json.loads(drive_json)["controller"]
+    return Profile(
+        mb_s,
+        {key: (after[key] - before[key]) / measure_s for key in after},
+        Speeds(controller["read_mb_s"], controller["write_mb_s"]),
+    )
 
 
 @cache
-def of_filled(drive_json: str, enclosure_json: str, workloads: str) -> str:
+def of_filled(drive_json: str, enclosure_json: str, workloads: str) -> Profile:
     """Return the profile of `workloads` on a drive that was filled in a sequence before."""
-    return measure(filled(drive_json, enclosure_json), workloads)
+    return measure(filled(drive_json, enclosure_json), drive_json, workloads)
 
 
 @cache
-def of_worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> str:
+def of_worn(drive_json: str, enclosure_json: str, workloads: str, written_bytes: int) -> Profile:
     """Return the profile of `workloads` after they wrote so much to a drive that was full."""
     core = worn(drive_json, enclosure_json, workloads, written_bytes)
-    return measure(core, workloads, WORN_S)
+    return measure(core, drive_json, workloads, WORN_S)
 
 
 @cache
-def of_after(drive_json: str, enclosure_json: str, before: str, workloads: str) -> str:
+def of_after(drive_json: str, enclosure_json: str, before: str, workloads: str) -> Profile:
     """Return the profile of `workloads` on a new drive that other workloads ran on before."""
     core = Core(drive_json, enclosure_json)
     core.hold(1.0)
     core.begin(before)
     _run(core, lambda: core.done)
-    return measure(core, workloads)
+    return measure(core, drive_json, workloads)
 
 
 def filled(drive_json: str, enclosure_json: str) -> Core:
@@ -130,8 +134,6 @@ def _run(core: Core, done: Callable[[], bool]) -> None:
 READ, WRITE = "sequential-read", "sequential-write"
 #: Length of the end of a step that its throttled level is taken from.
 TAIL_S = int(LAST_S)
-#: The time slice of a fill, after which its end is checked.
-_FILL_S = 5
 #: The parameters of a drive and place that determine what a workload does at a permitted share.
 _FLASH = ("capacity", "nand", "controller", "collection", "cache")
 _HOST = ("link_mb_s", "host_read_iops", "host_write_iops")
@@ -172,7 +174,7 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
                 if step.runtime_s is None:
                     fill(lumped, profile, user_bytes / 1e6)
                 else:
-                    load = lumped.load(profile, round(step.runtime_s))
+                    load = profile.run(lumped, round(step.runtime_s))
                     if step.name in (READ, WRITE):
                         seen[step.name] = _fall(load)
         if len(seen) == 2:
@@ -180,13 +182,11 @@ def simulate(drive_json: str, place_json: str, steps: Protocol, user_bytes: int)
     return seen
 
 
-def fill(lumped: Lumped, profile: str, left_mb: float) -> None:
+def fill(lumped: Lumped, profile: Profile, mb: float) -> None:
     """Write this much; raises ValueError if the drive stops before."""
-    while left_mb > 0:
-        served_mb = float(lumped.load(profile, _FILL_S)["mb_s"].sum())
-        if served_mb <= 0:
-            raise ValueError("the drive stopped before it was full")
-        left_mb -= served_mb
+    served = profile.asked(mb / profile.mb_s).serve(lumped)
+    if served["mb_s"].sum() < 0.999 * mb:
+        raise ValueError("the drive stopped before it was full")
 
 
 def _fall(load: dict[str, Any]) -> Fall:
@@ -199,11 +199,11 @@ def _fall(load: dict[str, Any]) -> Fall:
     return Fall(onset_s, float(depth_pct), float(load["onset_sensor_c"]))
 
 
-_known: dict[tuple[str, str, str], str] = {}
+_known: dict[tuple[str, str, str], Profile] = {}
 _measuring = Lock()
 
 
-def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> str:
+def profile_of_filled(drive_json: str, place_json: str, workloads: str) -> Profile:
     """Return what `workloads` do on a filled drive, measured once for each kind of flash."""
     drive, place = json.loads(drive_json), json.loads(place_json)
     flash = json.dumps([drive.get(table) for table in _FLASH])

@@ -58,18 +58,24 @@ impl Work {
 
     /// Each number with its name.
     pub fn by_name(&self) -> [(&'static str, f64); 11] {
+        let mut work = *self;
+        work.by_name_mut().map(|(name, value)| (name, *value))
+    }
+
+    /// Each number, as [`Work::by_name`] has them.
+    pub fn by_name_mut(&mut self) -> [(&'static str, &mut f64); 11] {
         [
-            ("read_commands", self.read_commands),
-            ("write_commands", self.write_commands),
-            ("host_read_pages", self.host_read_pages),
-            ("host_write_pages", self.host_write_pages),
-            ("read_pages", self.read_pages),
-            ("programmed_pages", self.programmed_pages),
-            ("cached_pages", self.cached_pages),
-            ("erased_pages", self.erased_pages),
-            ("moved_pages", self.moved_pages),
-            ("busy_s", self.busy_s),
-            ("active_s", self.active_s),
+            ("read_commands", &mut self.read_commands),
+            ("write_commands", &mut self.write_commands),
+            ("host_read_pages", &mut self.host_read_pages),
+            ("host_write_pages", &mut self.host_write_pages),
+            ("read_pages", &mut self.read_pages),
+            ("programmed_pages", &mut self.programmed_pages),
+            ("cached_pages", &mut self.cached_pages),
+            ("erased_pages", &mut self.erased_pages),
+            ("moved_pages", &mut self.moved_pages),
+            ("busy_s", &mut self.busy_s),
+            ("active_s", &mut self.active_s),
         ]
     }
 

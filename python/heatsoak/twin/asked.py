@@ -1,0 +1,165 @@
+"""What is asked of a drive, as the engine takes it, and what became of that."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsoak._core import Lumped
+from heatsoak.analysis.definitions import LAST_S, MIN_DROP
+from heatsoak.catalog import Drive
+from heatsoak.twin.readings import Array
+
+#: Operations in a second, by the names that the engine has for them.
+Work = dict[str, Array]
+#: A rate is held as long as no more of it than this time's is waiting: what a recorder buffers.
+BUFFERED_S = 1.0
+#: As the engine counts what is read and written.
+_PAGE_BYTES = 4096
+
+
+def work_of(
+    drive: Drive, read_mb_s: Array, write_mb_s: Array, read_iops: Array, write_iops: Array
+) -> Work:
+    """Return the work of rates; what is not known counts as none.
+
+    Writes are taken to be programmed once, and reads to come from flash: what collection and caches
+    add does not show in rates.
+    """
+    # the greater of a number and none is the number
+    reads, writes = (np.fmax(mb_s, 0.0) * 1e6 / _PAGE_BYTES for mb_s in (read_mb_s, write_mb_s))
+    read_commands, write_commands = np.fmax(read_iops, 0.0), np.fmax(write_iops, 0.0)
+    controller = drive.controller
+    busy_us = read_commands * controller.read_command_us.value
+    busy_us = busy_us + write_commands * controller.write_command_us.value
+    return {
+        "read_commands": read_commands,
+        "write_commands": write_commands,
+        "host_read_pages": reads,
+        "host_write_pages": writes,
+        "read_pages": reads,
+        "programmed_pages": writes,
+        "erased_pages": writes,
+        "busy_s": busy_us * 1e-6,
+    }
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What bounds a drive's rates where flash does not: its own paths, and the host's link."""
+
+    read_mb_s: float
+    write_mb_s: float
+    link_mb_s: float = np.inf
+
+    def share_of(self, work: Work) -> Array:
+        """Return the least permitted share that is enough for some work in a second.
+
+        A share is one of firmware's time and of both data paths, which work beside each other.
+        """
+        read_mb_s, write_mb_s = _moved(work)
+        paths = np.maximum(read_mb_s / self.read_mb_s, write_mb_s / self.write_mb_s)
+        return np.maximum(work["busy_s"], paths)
+
+    def link_share_of(self, work: Work) -> Array:
+        """Return how much of its time the link needs, whatever the governor permits."""
+        return np.maximum(*_moved(work)) / self.link_mb_s
+
+
+def _moved(work: Work) -> tuple[Array, Array]:
+    read, write = (
+        work[f"host_{way}_pages"] * _PAGE_BYTES / 1e6 for way in ("read", "write")
+    )  # fmt: skip
+    return read, write
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A demand in parts, one after another: series of one length.
+
+    Attributes:
+        dt_s: in how much time each part is asked for.
+        mb_s: how much, in a second.
+        full_share: the least share of everything that is enough for it.
+        least_share: how much of its time it takes whatever is permitted; 1 for what asks for all it
+            can get, which is no faster after it was held back.
+        work: what that is, in a second.
+    """
+
+    dt_s: Array
+    mb_s: Array
+    full_share: Array
+    least_share: Array
+    work: Work
+
+    def lasting(self, seconds: float) -> Self:
+        """Return it with its last part going on until `seconds`, if it is shorter."""
+        dt_s = self.dt_s.copy()
+        dt_s[-1] += max(seconds - float(dt_s.sum()), 0.0)
+        return replace(self, dt_s=dt_s)
+
+    def serve(
+        self, lumped: Lumped, seconds: int | None = None, most_late_s: float = np.inf
+    ) -> dict[str, Any]:
+        """Return what becomes of it, as the engine has it: for so long, or until all is served."""
+        return lumped.serve(**vars(self), seconds=seconds, most_late_s=most_late_s)
+
+    def gb_by(self, t_s: float) -> float:
+        """Return how much was asked for by then."""
+        ends_s, mb = np.cumsum(self.dt_s), np.cumsum(self.dt_s * self.mb_s)
+        return float(np.interp(t_s, np.append(0.0, ends_s), np.append(0.0, mb))) / 1e3
+
+    def free_mb_s(self, moved_mb: Array) -> Array:
+        """Return the rates that are asked for after so much was moved."""
+        ends_mb = np.cumsum(self.dt_s * self.mb_s)
+        return self.mb_s[np.minimum(np.searchsorted(ends_mb, moved_mb), len(ends_mb) - 1)]
+
+    def slowed(self, mb_s: Array, onset_s: float) -> "Slowed | None":
+        """Return how rates fell below those asked for, from an onset on; None if hardly.
+
+        Heat that takes less than :data:`MIN_DROP` of any minute cannot be told from other things.
+        """
+        moved_mb = np.cumsum(mb_s)
+        free_mb_s = self.free_mb_s(moved_mb)
+        after = slice(min(int(onset_s), len(mb_s) - 1), None)
+        shares = _means(mb_s[after] / free_mb_s[after])
+        lowest = int(np.argmin(shares))
+        if 1 - shares[lowest] < MIN_DROP:
+            return None
+        return Slowed(
+            onset_s,
+            float(np.interp(onset_s, np.arange(len(mb_s) + 1), np.append(0.0, moved_mb))) / 1e3,
+            100 * float(1 - shares[lowest]),
+            float(_means(mb_s[after])[lowest]),
+        )
+
+
+@dataclass(frozen=True)
+class Slowed:
+    """How heat slowed a drive: when, and what it moved in its worst minute."""
+
+    onset_s: float
+    onset_gb: float
+    depth_pct: float
+    mb_s: float
+
+
+def behind(missing: Array) -> Array:
+    """Return how much waits after each second, of what comes beyond what is served."""
+    total = np.cumsum(missing)
+    return np.asarray(total - np.minimum(np.minimum.accumulate(total), 0.0))
+
+
+def held_back(late_s: Array) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Return where each time begins and ends in which more than :data:`BUFFERED_S` gets late."""
+    edges = np.diff((late_s > 0).astype(np.int8), prepend=0, append=0)
+    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    most_s = np.maximum.reduceat(late_s, begins) if len(begins) else np.zeros(0)
+    return begins[most_s > BUFFERED_S], ends[most_s > BUFFERED_S]
+
+
+def _means(values: Array) -> Array:
+    """The means over windows of :data:`LAST_S`, or over all where that is less."""
+    width = min(int(LAST_S), len(values))
+    return np.convolve(values, np.ones(width) / width, "valid")
