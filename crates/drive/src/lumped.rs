@@ -309,6 +309,8 @@ pub struct Lumped {
     share: f64,
     /// Firmware time of a read and of a write command.
     command_us: [f64; 2],
+    /// Writes that are faster than the flash takes them directly go to its cache.
+    direct_mb_s: f64,
 }
 
 impl Lumped {
@@ -325,6 +327,10 @@ impl Lumped {
                 spec.controller.read_command_us,
                 spec.controller.write_command_us,
             ],
+            direct_mb_s: spec.cache.as_ref().map_or(f64::INFINITY, |_| {
+                let unit_mb = spec.nand.unit_bytes as f64 * 1e-6;
+                f64::from(spec.nand.dies) * unit_mb / (spec.nand.program_us * 1e-6)
+            }),
         })
     }
 
@@ -340,8 +346,8 @@ impl Lumped {
 
     /// Let a recording pass: the governor is left out, for what it permitted shows in the rates.
     ///
-    /// Writes are taken to be programmed once, and reads to come from flash: what collection and
-    /// caches add is not in a recording.
+    /// Writes are taken to be programmed once, into the cache where they are faster than the flash
+    /// takes them directly, and reads to come from flash: what collection adds is not in a recording.
     pub fn follow(&mut self, recorded: &Recorded) -> Result<Followed, SpecError> {
         recorded.validate()?;
         let count = recorded.dt_s.len();
@@ -397,6 +403,9 @@ impl Lumped {
         let [read_us, write_us] = self.command_us;
         let busy_s = (read_commands * read_us + write_commands * write_us) * 1e-6;
         let is_loaded = reads + writes + read_commands + write_commands > 0.0;
+        // what a governor leaves of a rate goes where the whole of it went
+        let full_s = if amount.full_s > 0.0 { amount.full_s } else { dt_s };
+        let is_cached = amount.write_mb > self.direct_mb_s * full_s;
         Work {
             read_commands,
             write_commands,
@@ -404,7 +413,7 @@ impl Lumped {
             host_write_pages: writes,
             read_pages: reads,
             programmed_pages: writes,
-            cached_pages: 0.0,
+            cached_pages: if is_cached { writes } else { 0.0 },
             erased_pages: writes,
             moved_pages: 0.0,
             busy_s: busy_s.min(dt_s),

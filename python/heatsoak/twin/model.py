@@ -43,7 +43,10 @@ NEIGHBOUR_LAG = "neighbour_lag_s"
 #: The part of a board's capacity that stays the drive's; a place brings the rest.
 _DRIVES_SHARE = 0.3
 _READS = ("read_command_uj", "host_read_uj", "read_uj")
-_WRITES = ("write_command_uj", "host_write_uj", "program_uj", "erase_uj", "move_uj")
+_WRITES = (
+    *("write_command_uj", "host_write_uj", "program_uj"),
+    *("cache_program_uj", "erase_uj", "move_uj"),
+)
 _STATIC = ("idle_w", "active_w", "busy_w")
 
 
@@ -238,7 +241,7 @@ class Model:
         base = self._spec
         energy = dict(base["energy"])
         for keys, factor in ((_STATIC, "static_x"), (_READS, "read_x"), (_WRITES, "write_x")):
-            energy |= {key: energy[key] * values[factor] for key in keys}
+            energy |= {key: energy[key] * values[factor] for key in keys if key in energy}
         die_k_per_w, die_j_per_k = values["die_k_per_w"], values["die_j_per_k"]
         nand_k_per_w, nand_j_per_k = _NAND_SHARES
         nodes = {
