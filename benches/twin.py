@@ -497,7 +497,7 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
     result.hidden_in = float(np.mean((of[1] <= true_c) & (true_c <= of[2])))
     for title, true_s in case.unseen_s.items():
         air_k, k_per_w_x, share = UNSEEN[title]
-        load: Load = twin.full_load.scaled(share)
+        load: Load = twin.full_load.alone.scaled(share)
         onset_s, draws = twin.onset_s(load, name, air_k=air_k, k_per_w_x=k_per_w_x)
         low_s, high_s = np.quantile(draws, [0.05, 0.95], method="nearest").tolist()
         never = float("inf")

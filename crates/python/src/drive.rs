@@ -316,6 +316,11 @@ impl Lumped {
         self.lumped.warm(above_k);
     }
 
+    fn copy(&self) -> Self {
+        let lumped = self.lumped.clone();
+        Lumped { lumped }
+    }
+
     #[pyo3(signature = (dt_s, *, read_mb_s, write_mb_s, read_iops, write_iops, power_w, air_k))]
     #[expect(
         clippy::too_many_arguments,

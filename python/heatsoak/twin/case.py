@@ -13,7 +13,7 @@ import numpy as np
 
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
-from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
+from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.target.simulated import workloads_json
@@ -157,7 +157,7 @@ class Case:
         the drive's usual one. `draws` is even, or 1 for the drive itself. Raises UsageError for
         what is unknown, or cannot be simulated.
         """
-        drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
+        drive = subject.own_base if isinstance(subject, Twin) else subject
         drives = LikelyDrives.of(subject, enclosure, seed, draws)
         unheated = _Unheated(drive, drives.enclosure)
         prepared = [

@@ -11,9 +11,11 @@ from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import Nodes, limit_c_of
+from heatsoak.twin.model import Model, Nodes, limit_c_of
+from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
 from heatsoak.twin.problem import Problem, fastest_mb_s
 from heatsoak.twin.readings import Array, Measured, measure, refuse_mixed
+from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.solving import Solution, solve
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedNoise, FittedRecording, Load, Twin, Uncertainty
@@ -23,6 +25,8 @@ _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
 #: Another network than packages on a board has to be likelier by this, in logarithms: strong
 #: evidence (Kass and Raftery, JASA 90, 1995).
 _STRONG = 3.0
+#: Of reads and writes at once, neither's full speed shows.
+_ALONE = 0.95
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
@@ -107,13 +111,17 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
         for key in ("model", "serial", "size_bytes")
     }
     chosen = choose_base(measured, known["model"]) if base is None else base
-    return twin_of(best(chosen, measured), known["model"]).model_copy(update=known)
+    shown = Shown.of(chosen, measured)
+    solution = best(shown.on(chosen), measured)
+    return twin_of(solution, shown, known["model"]).model_copy(update=known)
 
 
-def twin_of(solution: Solution, model: str | None = None) -> Twin:
-    """Return the twin that a solution is."""
+def twin_of(solution: Solution, shown: Shown, model: str | None = None) -> Twin:
+    """Return the twin that a solution is, with the law that leaves most nearly what was left."""
     problem = solution.problem
-    measured = problem.measured
+    measured, full = problem.measured, _full_load(problem.measured)
+    law, own_log = _held_to(solution, full)
+    shown = shown.model_copy(update={"law": law})
     parameters = [fitted_parameter(solution, index) for index in range(len(problem.parameters))]
     values = solution.values
     # a threshold that a host set says nothing of the drive's own, unless that comes first
@@ -135,28 +143,61 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         model=model,
         throttled=throttled,
         nodes=problem.model.nodes,
-        full_load=_full_load(measured),
+        full_load=full,
         noise=FittedNoise(**asdict(solution.noise)),
         estimates=[],
         recordings=recordings,
         parameters=parameters,
         uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
         rooms_c=problem.rooms_c,
+        shown=shown,
+        own_log=own_log,
     )
     estimates = list(estimates_of(twin, solution))
-    twin = twin.model_copy(update={"estimates": estimates, "answer": answer(estimates, measured)})
+    said = " ".join(filter(None, [twin.not_reproduced, answer(estimates, measured)]))
+    assumed = [f"Assumed: {what}." for what in twin.assumed]
+    twin = twin.model_copy(
+        update={"estimates": estimates, "answer": said, "told": [*twin.told, *assumed]}
+    )
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
+def _held_to(solution: Solution, full: Load) -> tuple[Tables | None, list[OwnStep]]:
+    """The law that explains best what was left of held loads, and what becomes of them by it."""
+    problem, values = solution.problem, solution.values
+    base = problem.model.base
+    full_mb_s = full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s
+    found: list[tuple[float, Tables | None, list[OwnStep]]] = []
+    for law in laws(base, held_shares(problem.measured)):
+        model = Model(Shown(law=law).on(base), problem.model.nodes)
+        try:
+            steps = [
+                step
+                for index, one in enumerate(problem.measured)
+                for step in foretell(model, values, one, values[f"start_k@{index}"], full_mb_s)
+            ]
+        except ValueError:  # its levels do not go with each other
+            continue
+        found.append((misfit(steps), law, steps))
+    if not found:
+        return None, []
+    least = min(one[0] for one in found)
+    _, law, steps = next(one for one in found if one[0] <= least + _STRONG)
+    return law, steps
+
+
 def _full_load(measured: Sequence[Measured]) -> Load:
-    """The fastest load before anything held it back."""
-    found = [Load()]
+    """The fastest reads and the fastest writes before anything held them back; 0 of none."""
+    reads, writes = [Load()], [Load()]
     for one in measured:
-        for stretch in one.loaded:
+        for stretch in one.unheld:
             inside = one.within(stretch)
-            if not inside.any():
-                continue
-            names = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
-            means = {name: float(np.median(getattr(one, name)[inside])) for name in names}
-            found.append(Load(**means))
-    return max(found, key=lambda load: load.read_mb_s + load.write_mb_s)
+            read, write, read_iops, write_iops = (
+                float(np.median(getattr(one, name)[inside])) for name in Load.model_fields
+            )
+            if read > _ALONE * (read + write):
+                reads.append(Load(read_mb_s=read, read_iops=read_iops))
+            elif write > _ALONE * (read + write):
+                writes.append(Load(write_mb_s=write, write_iops=write_iops))
+    read, write = max(reads, key=lambda one: one.read_mb_s), max(writes, key=lambda one: one.write_mb_s)
+    return read.model_copy(update=write.model_dump(include={"write_mb_s", "write_iops"}))

@@ -115,7 +115,7 @@ def _limit_of(twin: Twin, place: str) -> Quantity:
     """What is reported when the governor engages, under full load from rest."""
 
     def reported(u: Array) -> float:
-        course, limit_c = twin.follow_load(twin.full_load, place, u=u)
+        course, limit_c = twin.follow_load(twin.full_load.alone, place, u=u)
         onset_s = crossing_s(course, limit_c)
         if not np.isfinite(onset_s):
             # the limit is further than the load gets: as far above what it reaches

@@ -310,7 +310,7 @@ class Model:
                 read_iops=measured.read_iops,
                 write_iops=measured.write_iops,
                 power_w=measured.power_w * values.get(METER, 1.0),
-                air_k=_air_k(values, measured),
+                air_k=air_above_k(values, measured),
             ),
             measured.t_s,
         )
@@ -331,8 +331,8 @@ class Model:
         return {**known[-1], "power_w": rest_w}
 
 
-def _air_k(values: Values, measured: Measured) -> Array:
-    """How much warmer than the place's air a recording's was, at its times."""
+def air_above_k(values: Values, measured: Measured) -> Array:
+    """Return how much warmer than the place's air a recording's was, at its times."""
     place = measured.place
     found = np.zeros(len(measured.t_s))
     room_c = values.get(room_name(place))

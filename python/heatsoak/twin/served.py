@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from heatsoak._core import Lumped
-from heatsoak.catalog import Drive, load_drive
+from heatsoak.catalog import Drive
 from heatsoak.twin.case import DRAWS, Cooling, LikelyDrives
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.readings import Array
@@ -143,7 +143,7 @@ def slowed_in(outcomes: Iterable[Outcome]) -> float:
 
 
 def _full_share(subject: Twin | Drive, demand: Demand, link_mb_s: float | None) -> Array:
-    drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
+    drive = subject.own_base if isinstance(subject, Twin) else subject
     read_mb_s, write_mb_s = drive.read_mb_s, drive.write_mb_s
     if isinstance(subject, Twin):
         read_mb_s = subject.full_load.read_mb_s or read_mb_s

@@ -31,7 +31,9 @@ from heatsoak.twin.model import (
     required_parameters,
     room_name,
 )
+from heatsoak.twin.own_log import OwnStep
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
+from heatsoak.twin.shown import Shown
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
@@ -114,12 +116,18 @@ class Estimate(_Row):
 
 
 class Load(_Row):
-    """What a drive does under a load that nothing holds back."""
+    """What a drive does under a load that nothing holds back, reading and writing."""
 
     read_mb_s: float = Field(0.0, ge=0)
     write_mb_s: float = Field(0.0, ge=0)
     read_iops: float = Field(0.0, ge=0)
     write_iops: float = Field(0.0, ge=0)
+
+    @property
+    def alone(self) -> "Load":
+        """The reads or the writes of it, of which there are more."""
+        way = "read" if self.read_mb_s > self.write_mb_s else "write"
+        return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
     def scaled(self, factor: float) -> "Load":
         """Return a share of it."""
@@ -220,10 +228,13 @@ class Twin(_Row):
         nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
             3, those on a mount that warms with it.
         parameters: what was fitted; `uncertainty` is of their `u`, in their order.
-        full_load: the fastest load recorded.
+        full_load: the fastest reads and the fastest writes recorded before anything held them back,
+            each on its own; 0 of what was not recorded so.
         estimates: what follows: ``limit_reported_c``, ``air_k_per_w``, and ``time_constant_s``, in
             which the reported temperature goes 63 % of its way after load begins.
         rooms_c: mean temperatures of the rooms of places that have a measured one.
+        shown: what recordings show beside its heat, in place of what the base has.
+        own_log: the loads that were fitted, as they were and as the twin foretells them.
         experiments: runs that would tell more, the one first that would tell most.
     """
 
@@ -243,6 +254,8 @@ class Twin(_Row):
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
     rooms_c: dict[str, float] = Field(default_factory=dict)
+    shown: Shown = Shown()
+    own_log: list[OwnStep] = Field(default_factory=list)
     experiments: list[Experiment] = Field(default_factory=list)
 
     @model_validator(mode="after")
@@ -280,7 +293,48 @@ class Twin(_Row):
 
     @cached_property
     def _model(self) -> Model:
-        return Model(load_drive(self.base), self.nodes)
+        return Model(self.own_base, self.nodes)
+
+    @cached_property
+    def own_base(self) -> Drive:
+        """The catalog's drive, with what recordings show otherwise."""
+        return self.shown.on(load_drive(self.base))
+
+    @property
+    def not_reproduced(self) -> str:
+        """What the twin foretells otherwise than it was in its own recordings; empty if nothing."""
+        wrong = [what for one in self.own_log for what in one.wrong()]
+        if not wrong:
+            return ""
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"Does not foretell its own log: {wrong[0]}{more}."
+
+    def refuse_denied(self) -> None:
+        """Raise UsageError where it says that a drive does not throttle that did in its own log."""
+        slowed = [one for one in self.own_log if one.onset_s is not None]
+        denied = [one for one in slowed if one.denies]
+        if 2 * len(denied) > len(slowed):
+            raise UsageError(
+                f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest "
+                "with power recorded, or on another --base"
+            )
+
+    @property
+    def assumed(self) -> list[str]:
+        """What is the base's, as no recording shows it."""
+        base = load_drive(self.base)
+        speeds = (
+            ("reading", self.full_load.read_mb_s, base.read_mb_s),
+            ("writing", self.full_load.write_mb_s, base.write_mb_s),
+        )
+        return [
+            *(
+                f"its full speed {way}, {rated:,.0f} MB/s, is that of {base.id}"
+                for way, seen, rated in speeds
+                if not seen
+            ),
+            *self.shown.assumed(base, throttled=self.throttled),
+        ]
 
     @cached_property
     def _u(self) -> Array:
@@ -313,7 +367,7 @@ class Twin(_Row):
         """Return it as a drive of the catalog, that everything can be run on."""
         tables = self._model.drive_tables(self.values())
         name = f"{self.base}-twin"
-        return as_drive(load_drive(self.base), tables, name)
+        return as_drive(self.own_base, tables, name)
 
     def enclosure(self, place: str | None = None) -> Enclosure:
         """Return one of its places as an enclosure; the first one without a name."""
@@ -401,7 +455,7 @@ class Twin(_Row):
         limit is not met in :data:`HORIZON_S`.
         """
         at = self._place(place)
-        full = self.full_load if load is None else load
+        full = self.full_load.alone if load is None else load
 
         def onset(u: Array | None) -> float:
             course, limit_c = self.follow_load(full, at, u=u, air_k=air_k, k_per_w_x=k_per_w_x)
@@ -479,7 +533,11 @@ class Twin(_Row):
             document.add(tomlkit.comment(line))
         document.update(self.model_dump(mode="json", exclude_none=True))
         values = self.values()
-        document["drive"] = {"base": self.base, **figures(self._model.drive_tables(values))}
+        tables = {
+            **self.shown.tables(load_drive(self.base)),
+            **self._model.drive_tables(values),
+        }
+        document["drive"] = {"base": self.base, **figures(tables)}
         document["places"] = {
             place: figures(self._model.place_tables(values, place)) for place in self.places
         }

@@ -1,0 +1,157 @@
+"""What recordings show of a drive beside its heat: its write cache, and what its governor leaves.
+
+It takes the place of what the base has; what no recording shows stays the base's.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from heatsoak.catalog import Drive
+from heatsoak.twin.model import figures
+from heatsoak.twin.readings import Array, Measured
+
+#: A larger cache than the base's shows where so much more was written at full speed.
+_MORE = 1.02
+#: Of a cache that a base does not have: one bit in cells of three, as most drives have it.
+_BITS = 3
+_FOLDS_AFTER_S = 5.0
+#: Governors let go this far below where they act, and act again as far above.
+_HYSTERESIS_K, _NEXT_K = 3.0, 4.0
+#: Firmware that holds a temperature does so within this.
+_BAND_K = 2.0
+_LEAST_SHARE, _MOST_SHARE = 0.005, 0.95
+#: What a governor leaves is a mean over so long: it may stop and go meanwhile.
+MEAN_S = 5
+
+Tables = dict[str, Any]
+
+
+class Shown(BaseModel):
+    """What takes the place of the base's.
+
+    Attributes:
+        cache_gb: what the write cache holds; 0 for a drive without one, None for the base's.
+        cache_was_full: whether it was seen to be full; else it holds that much at least.
+        direct_mb_s: what the flash takes past the cache; None for the base's.
+        law: the governor's law as a drive's file has it, in plain numbers, from where the base's
+            begins; None for the base's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    cache_gb: float | None = Field(None, ge=0)
+    cache_was_full: bool = False
+    direct_mb_s: float | None = Field(None, gt=0)
+    law: Tables | None = None
+
+    @classmethod
+    def of(cls, base: Drive, measured: Sequence[Measured]) -> "Shown":
+        """Return what recordings show of the write cache."""
+        gb, after_mb_s = max((one.cache_gb for one in measured), key=lambda one: one[0])
+        if after_mb_s is not None:
+            return cls(cache_gb=gb, cache_was_full=True, direct_mb_s=after_mb_s)
+        if base.cache is None or gb * 1e9 <= _MORE * base.cache.bytes.value:
+            return cls()
+        if gb * 1e9 * base.cache.bits.value <= base.raw_bytes:
+            return cls(cache_gb=gb)
+        # no cells of one bit hold as much: the flash itself is as fast
+        return cls(cache_gb=0, direct_mb_s=max(float(one.write_mb_s.max()) for one in measured))
+
+    def on(self, base: Drive) -> Drive:
+        """Return the drive that the base is with that."""
+        tables = self.tables(base)
+        if not tables:
+            return base
+        own = base.model_dump(exclude_none=True)
+        tables = {name: {**own.get(name, {}), **figures(table)} for name, table in tables.items()}
+        return Drive.model_validate({**own, **tables})
+
+    def tables(self, base: Drive) -> Tables:
+        """Return the tables of the drive that differ from the base's, in plain numbers."""
+        spec = base.model_dump(include={"nand", "cache"}, exclude_none=True)
+        plain = {table: _plain(values) for table, values in spec.items()}
+        nand, found = plain["nand"], {}
+        if self.direct_mb_s is not None:
+            nand["program_us"] = nand["dies"] * nand["unit_bytes"] / self.direct_mb_s
+            found["nand"] = nand
+        if self.cache_gb is not None:
+            cached = {
+                **{"kind": "dynamic", "bits": float(_BITS), "read_us": nand["read_us"] / 2},
+                **{"program_us": nand["dies"] * nand["unit_bytes"] / _BITS / base.write_mb_s},
+                **{"fold_after_s": _FOLDS_AFTER_S, "fold_mb_s": 0.5 * (self.direct_mb_s or 0.0)},
+                **plain.get("cache", {}),
+            }
+            unit = nand["unit_bytes"]
+            found["cache"] = {**cached, "bytes": max(self.cache_gb * 1e9 // unit, 1.0) * unit}
+        if self.law is not None:
+            found["governor"] = {"law": self.law}
+        return found
+
+    def assumed(self, base: Drive, *, throttled: bool) -> Iterator[str]:
+        """Yield what is taken from the base, as no recording shows it, and what is known in part."""
+        if self.cache_gb is None:
+            if base.cache is not None:
+                gb = base.cache.bytes.value / 1e9
+                yield f"its write cache, {gb:,.0f} GB, is that of {base.id}: none was filled"
+        elif self.cache_gb > 0 and not self.cache_was_full:
+            yield f"its write cache holds no more than the {self.cache_gb:,.0f} GB written into it"
+        if self.law is None:
+            yield f"how far its governor slows it is as in {base.id}" + (
+                "" if throttled else ": it never throttled"
+            )
+
+
+def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
+    """Yield laws that may have left these shares of full speed; None, the base's own, first.
+
+    All begin to act where the base's does.
+    """
+    yield None
+    if not len(shares):
+        return
+    low, middle = (
+        float(np.clip(np.quantile(shares, q), _LEAST_SHARE, _MOST_SHARE)) for q in (0.05, 0.5)
+    )
+    begins_c = base.governor.begins.value
+    own: Tables = _plain(base.governor.law.model_dump(exclude_none=True))
+    if own["kind"] == "steps":
+        above = [level for level in own["levels"][:-1] if level.get("share", 1.0) > low]
+        last = {key: value for key, value in own["levels"][-1].items() if key != "state"}
+        yield {**own, "levels": [*above, {**last, "share": low}]}
+    else:
+        yield {**own, "floor": low}
+    yield {"kind": "band", "engage_c": begins_c, "band_k": _BAND_K, "floor": low}
+
+    def steps(*levels: float) -> Tables:
+        return {
+            "kind": "steps",
+            "dwell_s": 1.0,
+            "levels": [
+                {
+                    "enter_c": begins_c + number * _NEXT_K,
+                    "leave_c": begins_c + number * _NEXT_K - _HYSTERESIS_K,
+                    "share": share,
+                }
+                for number, share in enumerate(levels)
+            ],
+        }
+
+    yield steps(low)
+    if middle > 1.1 * low:
+        yield steps(middle)
+        yield steps(middle, low)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case {"value": number}:
+            return float(number)
+        case dict():
+            return {key: _plain(entry) for key, entry in value.items() if entry is not None}
+        case list() | tuple():
+            return [_plain(entry) for entry in value]
+        case _:
+            return value
