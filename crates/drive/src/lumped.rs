@@ -20,6 +20,8 @@ const RESTING_STEP_S: f64 = 1.0;
 /// Stretches of a recording are followed in steps of at most this: a sensor's lag is exact over a
 /// line, and no temperature leaves one by much in so short a time.
 const FOLLOWED_STEP_S: f64 = 4.0;
+/// Rates past the cache vary by less than this.
+const DIRECT_X: f64 = 1.2;
 /// So many loaded steps are taken at once where the governor cannot begin to act within them: those
 /// of a second, or fewer.
 const COARSE_STEPS: [u32; 2] = [25, 5];
@@ -228,10 +230,13 @@ impl Demand<'_> {
         ]
     }
 
-    fn second(&self, index: usize) -> Amount {
+    /// Of a second; writes faster than `direct_mb_s` go to the cache.
+    fn second(&self, index: usize, direct_mb_s: f64) -> Amount {
+        let write_mb = self.write_mb_s[index];
         Amount {
             read_mb: self.read_mb_s[index],
-            write_mb: self.write_mb_s[index],
+            write_mb,
+            cached_mb: if write_mb > direct_mb_s { write_mb } else { 0.0 },
             read_commands: self.read_iops[index],
             write_commands: self.write_iops[index],
             full_s: self.full_share[index],
@@ -244,6 +249,8 @@ impl Demand<'_> {
 struct Amount {
     read_mb: f64,
     write_mb: f64,
+    /// How much of the writes goes to the cache.
+    cached_mb: f64,
     read_commands: f64,
     write_commands: f64,
     /// How long that takes at full speed.
@@ -255,6 +262,7 @@ impl Amount {
         Amount {
             read_mb: self.read_mb * factor,
             write_mb: self.write_mb * factor,
+            cached_mb: self.cached_mb * factor,
             read_commands: self.read_commands * factor,
             write_commands: self.write_commands * factor,
             full_s: self.full_s * factor,
@@ -264,6 +272,7 @@ impl Amount {
     fn add(&mut self, other: &Amount) {
         self.read_mb += other.read_mb;
         self.write_mb += other.write_mb;
+        self.cached_mb += other.cached_mb;
         self.read_commands += other.read_commands;
         self.write_commands += other.write_commands;
         self.full_s += other.full_s;
@@ -329,7 +338,7 @@ impl Lumped {
             ],
             direct_mb_s: spec.cache.as_ref().map_or(f64::INFINITY, |_| {
                 let unit_mb = spec.nand.unit_bytes as f64 * 1e-6;
-                f64::from(spec.nand.dies) * unit_mb / (spec.nand.program_us * 1e-6)
+                DIRECT_X * f64::from(spec.nand.dies) * unit_mb / (spec.nand.program_us * 1e-6)
             }),
         })
     }
@@ -386,9 +395,12 @@ impl Lumped {
         let dt_s = recorded.dt_s[index];
         // a NaN is less than any number
         let of = |series: &[f64]| series[index].max(0.0) * dt_s;
+        let write_mb = of(recorded.write_mb_s);
+        let is_cached = write_mb > self.direct_mb_s * dt_s;
         let amount = Amount {
             read_mb: of(recorded.read_mb_s),
-            write_mb: of(recorded.write_mb_s),
+            write_mb,
+            cached_mb: if is_cached { write_mb } else { 0.0 },
             read_commands: of(recorded.read_iops),
             write_commands: of(recorded.write_iops),
             full_s: 0.0,
@@ -403,9 +415,6 @@ impl Lumped {
         let [read_us, write_us] = self.command_us;
         let busy_s = (read_commands * read_us + write_commands * write_us) * 1e-6;
         let is_loaded = reads + writes + read_commands + write_commands > 0.0;
-        // what a governor leaves of a rate goes where the whole of it went
-        let full_s = if amount.full_s > 0.0 { amount.full_s } else { dt_s };
-        let is_cached = amount.write_mb > self.direct_mb_s * full_s;
         Work {
             read_commands,
             write_commands,
@@ -413,7 +422,7 @@ impl Lumped {
             host_write_pages: writes,
             read_pages: reads,
             programmed_pages: writes,
-            cached_pages: if is_cached { writes } else { 0.0 },
+            cached_pages: amount.cached_mb * pages_a_mb,
             erased_pages: writes,
             moved_pages: 0.0,
             busy_s: busy_s.min(dt_s),
@@ -505,7 +514,7 @@ impl Lumped {
             governed_c: Vec::with_capacity(count),
         };
         let at_full_speed: Vec<Work> = (0..count)
-            .map(|index| demand.second(index))
+            .map(|index| demand.second(index, self.direct_mb_s))
             .filter(|asked| asked.full_s > 0.0)
             .map(|asked| self.work(1.0, &asked.scaled(1.0 / asked.full_s)))
             .collect();
@@ -513,7 +522,7 @@ impl Lumped {
         let mut waiting = Amount::default();
         let mut unheated = Amount::default();
         for index in 0..count {
-            let asked = demand.second(index);
+            let asked = demand.second(index, self.direct_mb_s);
             let mut mb = 0.0;
             if waiting.full_s + asked.full_s > 0.0 {
                 self.power.wake();

@@ -29,7 +29,7 @@ _HELD_K = 2.5
 #: A drive at full speed may be past its limit by this much and not yet slower.
 _FREE_K = 0.7
 #: A few per cent: what meters and energies that are linear in the work agree within.
-_POWER_SHARE = 0.04
+_POWER_SHARE = 0.02
 #: Without load less is known: firmware has work of its own.
 _REST_POWER_SHARE = 0.15
 #: A deviation that lasts longer is an offset, as far as a recording can tell.

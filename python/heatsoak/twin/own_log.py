@@ -21,6 +21,8 @@ RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
 _LOST = 0.02
 #: A load is slowed where more than this of full speed got late in all.
 _LATE_S = 1.0
+#: What levels in the mean, and their lowest five seconds, are off by at a right law.
+_LEVEL_SD, _LOWEST_SD = 0.1, 0.5
 #: What counts as reproduced: onsets and levels by so much of them, temperatures by so much.
 ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
 
@@ -31,7 +33,7 @@ class OwnStep(BaseModel):
     Attributes:
         path, step: which; it took `duration_s`.
         onset_s: when heat began to slow it, from its start; None if it never did.
-        mb_s: what it moved from then on, in the mean, and in its slowest five seconds.
+        mb_s: what it moved from then until that ended, in the mean and in its slowest five seconds.
         hottest_c: the highest temperature that was reported.
     """
 
@@ -127,6 +129,8 @@ def foretell(
             (one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)
         ]
         slowed = [x for x in one.onsets if step.start_s < x.t_s < step.end_s]
+        if slowed and slowed[0].end_s is None:
+            continue  # the drive counted what did not show in its rate
         if part.start < now_s or not len(readings) or not (slowed or step in one.free):
             continue
         if part.start > now_s:
@@ -145,16 +149,19 @@ def foretell(
         )
         late_s = np.diff(served["late_s"], prepend=0.0)
         is_slowed = served["late_s"].max() > _LATE_S
-        since = int(slowed[0].t_s - step.start_s) + 1 if slowed else len(late_s)
+        onset_s = slowed[0].t_s - step.start_s if slowed else None
+        held = slice(0, 0)
+        if slowed and slowed[0].end_s is not None:
+            held = slice(int(slowed[0].t_s - step.start_s) + 1, int(slowed[0].end_s - step.start_s))
         found.append(
             OwnStep(
                 path=one.path,
                 step=name,
                 duration_s=step.end_s - step.start_s,
-                onset_s=slowed[0].t_s - step.start_s if slowed else None,
+                onset_s=onset_s,
                 twin_onset_s=float(np.argmax(late_s > _LOST)) if is_slowed else None,
-                mb_s=_levels(_total(moved)[part][since:]),
-                twin_mb_s=_levels(served["mb_s"][since:]),
+                mb_s=_levels(_total(moved)[part][held]),
+                twin_mb_s=_levels(served["mb_s"][held]),
                 hottest_c=float(readings.max()),
                 twin_hottest_c=float(served["sensor_c"].max()),
             )
@@ -171,7 +178,7 @@ def misfit(steps: Iterable[OwnStep]) -> float:
                 np.log(max(is_, 1.0) / max(was, 1.0))
                 for was, is_ in zip(one.mb_s, one.twin_mb_s, strict=True)
             )
-            total += float((mean / LEVEL_X) ** 2 + (lowest / (5 * LEVEL_X)) ** 2)
+            total += float((mean / _LEVEL_SD) ** 2 + (lowest / _LOWEST_SD) ** 2)
     return total
 
 
@@ -201,15 +208,16 @@ def _seconds(one: Measured) -> NDArray[np.int64]:
 def _asked(one: Measured) -> dict[str, Array]:
     """What was asked for: while a governor held the drive back, what it moved before."""
     asked = _moved(one)
-    starts_s = [step.start_s for step in one.steps.values()]
+    total = _total(_moved(one))
     for onset in one.onsets:
-        if onset.end_s is None:
+        starts_s = [step.start_s for step in one.steps.values() if step.start_s < onset.t_s]
+        if onset.end_s is None or not starts_s:
             continue
-        ended_s = [x.end_s for x in one.onsets if x.end_s is not None and x.end_s <= onset.t_s]
-        since_s = max([s for s in [*starts_s, *ended_s] if s < onset.t_s], default=0.0)
-        before = slice(int(since_s), max(int(onset.t_s), int(since_s) + 1))
+        before = slice(int(max(starts_s)), max(int(onset.t_s), int(max(starts_s)) + 1))
+        before_mb_s = float(np.median(total[before]))
+        factor = (onset.before_mb_s or before_mb_s) / max(before_mb_s, 1e-9)
         for rates in asked.values():
-            rates[int(onset.t_s) : int(onset.end_s)] = np.median(rates[before])
+            rates[int(onset.t_s) : int(onset.end_s)] = factor * np.median(rates[before])
     return asked
 
 

@@ -70,12 +70,14 @@ class Onset:
         at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
             back before that shows.
         end_s: until when it held the drive back; None where only the drive's counter tells of it.
+        before_mb_s: what was moved before, if that is known.
     """
 
     t_s: float
     sd_s: float
     at_full_speed: bool = True
     end_s: float | None = None
+    before_mb_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Measured:
         bins: where each group of readings starts that are averaged.
         onsets: when the governor started to act.
         steps: when each load started and ended.
+        falls_s: when their throughput fell for other reasons than heat.
         free: stretches at full speed that heat did not slow.
         unheld: stretches before anything slowed a load that asked for all it can get.
         cache_gb: what was written at full speed in one go, at most, and the rate in MB/s past a
@@ -123,6 +126,7 @@ class Measured:
     bins: NDArray[np.int64]
     onsets: list[Onset] = field(default_factory=list)
     steps: dict[str, Stretch] = field(default_factory=dict)
+    falls_s: list[float] = field(default_factory=list)
     free: list[Stretch] = field(default_factory=list)
     unheld: list[Stretch] = field(default_factory=list)
     cache_gb: tuple[float, float | None] = (0.0, None)
@@ -150,12 +154,24 @@ class Measured:
 
     @property
     def loaded(self) -> list[Stretch]:
-        """Stretches of one load each, before an onset or after it, whose powers are compared."""
+        """Stretches of one load each, before an onset or after it, whose powers are compared.
+
+        Of writes only what comes before an onset and a second fall: what a drive then puts into its
+        cache, past it, or from there to elsewhere, is not in a log.
+        """
         found = []
         for step in self.steps.values():
-            inside = [one.t_s for one in self.onsets if step.start_s < one.t_s < step.end_s]
-            bounds = [step.start_s, *sorted(inside), step.end_s]
-            found += [Stretch(*pair) for pair in pairwise(bounds) if pair[1] - pair[0] >= _LEAST_S]
+            onsets_s = [one.t_s for one in self.onsets if step.start_s < one.t_s < step.end_s]
+            falls_s = [t_s for t_s in self.falls_s if step.start_s < t_s < step.end_s]
+            bounds = sorted({step.start_s, *onsets_s, *falls_s, step.end_s})
+            end_s = step.end_s
+            if self.write_mb_s[self.within(step)].any():
+                end_s = min([*onsets_s, *sorted(falls_s)[1:], step.end_s])
+            found += [
+                Stretch(one, other)
+                for one, other in pairwise(bounds)
+                if other - one >= _LEAST_S and other <= end_s
+            ]
         return found
 
     @property
@@ -266,6 +282,12 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
             for one in onsets
         ],
         steps={step.step: _shifted(stretches[step.step], -first_s) for step in steps},
+        falls_s=[
+            stretches[step.step].start_s + episode.onset_s - first_s
+            for step in steps
+            for episode in step.episodes
+            if not is_heat(episode)
+        ],
         free=[_shifted(one, -first_s) for one in _free(steps, stretches)],
         unheld=[_shifted(one, -first_s) for one in unheld.values()],
         cache_gb=_cache_gb(steps, unheld, edges[1:], write),
@@ -515,9 +537,14 @@ def _onsets(
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
             t_s, end_s = (stretch.start_s + at_s for at_s in (episode.onset_s, episode.end_s))
-            near = [one for one in counted if abs(one.t_s - t_s) < _COUNTED_WITHIN_S]
+            end_s = min(end_s, stretch.end_s)
+            # what else slowed it before the drive counted heat was not that
+            near = [one for one in counted if t_s - _COUNTED_WITHIN_S < one.t_s < end_s]
             onset = near[0] if near else Onset(t_s, ONSET_SD_S, at_full_speed)
-            onsets.append(replace(onset, end_s=min(end_s, stretch.end_s)))
+            before_mb_s = episode.before_mb_s
+            if onsets and onsets[-1].t_s == onset.t_s:
+                before_mb_s = onsets.pop().before_mb_s
+            onsets.append(replace(onset, end_s=end_s, before_mb_s=before_mb_s))
         of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
         if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
             onsets.append(of_step[0])

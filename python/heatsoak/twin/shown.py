@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from heatsoak.catalog import Drive
+from heatsoak.catalog.bases import drive_over
 from heatsoak.twin.model import figures
 from heatsoak.twin.readings import Array, Measured
 
@@ -33,6 +34,7 @@ class Shown(BaseModel):
     """What takes the place of the base's.
 
     Attributes:
+        user_bytes: its size, with which its flash grows; None for the base's.
         cache_gb: what the write cache holds; 0 for a drive without one, None for the base's.
         cache_was_full: whether it was seen to be full; else it holds that much at least.
         direct_mb_s: what the flash takes past the cache; None for the base's.
@@ -42,6 +44,7 @@ class Shown(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    user_bytes: int | None = Field(None, gt=0)
     cache_gb: float | None = Field(None, ge=0)
     cache_was_full: bool = False
     direct_mb_s: float | None = Field(None, gt=0)
@@ -49,46 +52,47 @@ class Shown(BaseModel):
 
     @classmethod
     def of(cls, base: Drive, measured: Sequence[Measured]) -> "Shown":
-        """Return what recordings show of the write cache."""
+        """Return what recordings show of its size and its write cache."""
+        size_bytes = next((one.size_bytes for one in measured if one.size_bytes), base.user_bytes)
+        sized = cls(user_bytes=None if size_bytes == base.user_bytes else size_bytes)
+        base = sized.on(base)
         gb, after_mb_s = max((one.cache_gb for one in measured), key=lambda one: one[0])
+        bits = _BITS if base.cache is None else base.cache.bits.value
+        found: Tables = {}
         if after_mb_s is not None:
-            return cls(cache_gb=gb, cache_was_full=True, direct_mb_s=after_mb_s)
-        if base.cache is None or gb * 1e9 <= _MORE * base.cache.bytes.value:
-            return cls()
-        if gb * 1e9 * base.cache.bits.value <= base.raw_bytes:
-            return cls(cache_gb=gb)
-        # no cells of one bit hold as much: the flash itself is as fast
-        return cls(cache_gb=0, direct_mb_s=max(float(one.write_mb_s.max()) for one in measured))
+            found = {"cache_gb": gb, "cache_was_full": True, "direct_mb_s": after_mb_s}
+        elif base.cache is not None and gb * 1e9 > _MORE * base.cache.bytes.value:
+            found = {"cache_gb": gb}
+        if gb * 1e9 * bits > base.raw_bytes and found:
+            # no cells of one bit hold as much: the flash itself is as fast
+            fastest_mb_s = max(float(one.write_mb_s.max()) for one in measured)
+            found = {"cache_gb": 0.0, "direct_mb_s": fastest_mb_s}
+        return sized.model_copy(update=found)
 
     def on(self, base: Drive) -> Drive:
         """Return the drive that the base is with that."""
-        tables = self.tables(base)
-        if not tables:
-            return base
         own = base.model_dump(exclude_none=True)
-        tables = {name: {**own.get(name, {}), **figures(table)} for name, table in tables.items()}
-        return Drive.model_validate({**own, **tables})
-
-    def tables(self, base: Drive) -> Tables:
-        """Return the tables of the drive that differ from the base's, in plain numbers."""
-        spec = base.model_dump(include={"nand", "cache"}, exclude_none=True)
-        plain = {table: _plain(values) for table, values in spec.items()}
-        nand, found = plain["nand"], {}
+        if self.user_bytes is not None:
+            capacity = {"user_bytes": {"value": float(self.user_bytes), "fitted": True}}
+            own = drive_over(own, {"base": base.id, "capacity": capacity}, base.id)
+        nand = own["nand"]
+        unit_bytes, all_bytes = (
+            nand["unit_bytes"]["value"] * count for count in (1, nand["dies"]["value"])
+        )
         if self.direct_mb_s is not None:
-            nand["program_us"] = nand["dies"] * nand["unit_bytes"] / self.direct_mb_s
-            found["nand"] = nand
+            nand |= figures({"program_us": all_bytes / self.direct_mb_s})
         if self.cache_gb is not None:
-            cached = {
-                **{"kind": "dynamic", "bits": float(_BITS), "read_us": nand["read_us"] / 2},
-                **{"program_us": nand["dies"] * nand["unit_bytes"] / _BITS / base.write_mb_s},
+            cache_bytes = max(self.cache_gb * 1e9 // unit_bytes, 1.0) * unit_bytes
+            usual = {
+                **{"bits": float(_BITS), "read_us": nand["read_us"]["value"] / 2},
+                **{"program_us": all_bytes / _BITS / base.write_mb_s},
                 **{"fold_after_s": _FOLDS_AFTER_S, "fold_mb_s": 0.5 * (self.direct_mb_s or 0.0)},
-                **plain.get("cache", {}),
             }
-            unit = nand["unit_bytes"]
-            found["cache"] = {**cached, "bytes": max(self.cache_gb * 1e9 // unit, 1.0) * unit}
+            kept = own.get("cache", {"kind": "dynamic", **figures(usual)})
+            own["cache"] = {**kept, **figures({"bytes": cache_bytes})}
         if self.law is not None:
-            found["governor"] = {"law": self.law}
-        return found
+            own["governor"]["law"] = figures(self.law)
+        return Drive.model_validate({**own, "id": base.id})
 
     def assumed(self, base: Drive, *, throttled: bool) -> Iterator[str]:
         """Yield what is taken from the base, as no recording shows it, and what is known in part."""

@@ -533,11 +533,13 @@ class Twin(_Row):
             document.add(tomlkit.comment(line))
         document.update(self.model_dump(mode="json", exclude_none=True))
         values = self.values()
-        tables = {
-            **self.shown.tables(load_drive(self.base)),
-            **self._model.drive_tables(values),
-        }
-        document["drive"] = {"base": self.base, **figures(tables)}
+        own, base = (
+            drive.model_dump(mode="json", exclude_none=True)
+            for drive in (self.own_base, load_drive(self.base))
+        )
+        shown = {key: value for key, value in own.items() if value != base.get(key)}
+        fitted = figures(self._model.drive_tables(values))
+        document["drive"] = {"base": self.base, **shown, **fitted}
         document["places"] = {
             place: figures(self._model.place_tables(values, place)) for place in self.places
         }
