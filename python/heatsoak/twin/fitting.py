@@ -1,7 +1,8 @@
 """The fit: which values of the parameters explain the recordings, and how well they are known."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Self
 
 import numpy as np
 
@@ -64,32 +65,74 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
     return measured
 
 
-def best(base: Drive, measured: Sequence[Measured]) -> Solution:
+@dataclass(frozen=True)
+class Held:
+    """A solution held to the recordings: with the law that leaves most nearly what was left.
+
+    Attributes:
+        own_log: what becomes of the recorded loads.
+        score: the logarithm of the likelihood of all that.
+    """
+
+    solution: Solution
+    law: Tables | None
+    own_log: list[OwnStep]
+    score: float
+
+    @classmethod
+    def of(cls, solution: Solution, full: Load) -> Self:
+        """Try the laws; the base's own stays, unless another is strongly likelier."""
+        problem, values = solution.problem, solution.values
+        base = problem.model.base
+        most = (
+            *(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s),
+            *(base.read_iops, base.write_iops),
+        )
+        found = []
+        for law in laws(base, held_shares(problem.measured, most)):
+            model = Model(Shown(law=law).on(base), problem.model.nodes)
+            try:
+                own_log = [
+                    step
+                    for index, one in enumerate(problem.measured)
+                    for step in foretell(model, values, one, values[f"start_k@{index}"], most)
+                ]
+            except ValueError:  # its levels do not go with each other
+                continue
+            found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
+        return _usual_or_likelier(found)
+
+
+def _usual_or_likelier(found: Sequence[Held]) -> Held:
+    """The first, unless another is strongly likelier."""
+    likeliest = max(found, key=lambda one: one.score)
+    return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
+
+
+def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
     """
-    found: list[Solution] = []
+    found: list[Held] = []
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
         try:
-            found.append(solve(problem, _start(problem, found)))
+            found.append(Held.of(solve(problem, _start(problem, found)), full))
         except (ValueError, np.linalg.LinAlgError):
             continue  # it would run away at rest, or be known of nothing
     if not found:
         raise UsageError(
             f"{measured[0].path}: no drive like {base.id} gets as warm as that: name another base"
         )
-    usual = found[0]
-    other = max(found, key=lambda one: one.evidence)
-    return other if other.evidence > usual.evidence + _STRONG else usual
+    return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[Solution]) -> Array | None:
+def _start(problem: Problem, found: Sequence[Held]) -> Array | None:
     """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
-    of = found[0]
+    of = found[0].solution
     known = {p.name: float(x) for p, x in zip(of.problem.parameters, of.u, strict=True)}
     return np.asarray([known.get(parameter.name, 0.0) for parameter in problem.parameters])
 
@@ -112,16 +155,15 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     }
     chosen = choose_base(measured, known["model"]) if base is None else base
     shown = Shown.of(chosen, measured)
-    solution = best(shown.on(chosen), measured)
-    return twin_of(solution, shown, known["model"]).model_copy(update=known)
+    full = _full_load(measured)
+    held = best(shown.on(chosen), measured, full)
+    return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 
-def twin_of(solution: Solution, shown: Shown, model: str | None = None) -> Twin:
-    """Return the twin that a solution is, with the law that leaves most nearly what was left."""
-    problem = solution.problem
-    measured, full = problem.measured, _full_load(problem.measured)
-    law, own_log = _held_to(solution, full)
-    shown = shown.model_copy(update={"law": law})
+def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> Twin:
+    """Return the twin that a solution is."""
+    solution, problem = held.solution, held.solution.problem
+    measured = problem.measured
     parameters = [fitted_parameter(solution, index) for index in range(len(problem.parameters))]
     values = solution.values
     # a threshold that a host set says nothing of the drive's own, unless that comes first
@@ -150,8 +192,8 @@ def twin_of(solution: Solution, shown: Shown, model: str | None = None) -> Twin:
         parameters=parameters,
         uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
         rooms_c=problem.rooms_c,
-        shown=shown,
-        own_log=own_log,
+        shown=shown.model_copy(update={"law": held.law}),
+        own_log=held.own_log,
     )
     estimates = list(estimates_of(twin, solution))
     said = " ".join(filter(None, [twin.not_reproduced, answer(estimates, measured)]))
@@ -160,30 +202,6 @@ def twin_of(solution: Solution, shown: Shown, model: str | None = None) -> Twin:
         update={"estimates": estimates, "answer": said, "told": [*twin.told, *assumed]}
     )
     return twin.model_copy(update={"experiments": propose(twin, solution)})
-
-
-def _held_to(solution: Solution, full: Load) -> tuple[Tables | None, list[OwnStep]]:
-    """The law that explains best what was left of held loads, and what becomes of them by it."""
-    problem, values = solution.problem, solution.values
-    base = problem.model.base
-    full_mb_s = full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s
-    found: list[tuple[float, Tables | None, list[OwnStep]]] = []
-    for law in laws(base, held_shares(problem.measured)):
-        model = Model(Shown(law=law).on(base), problem.model.nodes)
-        try:
-            steps = [
-                step
-                for index, one in enumerate(problem.measured)
-                for step in foretell(model, values, one, values[f"start_k@{index}"], full_mb_s)
-            ]
-        except ValueError:  # its levels do not go with each other
-            continue
-        found.append((misfit(steps), law, steps))
-    if not found:
-        return None, []
-    least = min(one[0] for one in found)
-    _, law, steps = next(one for one in found if one[0] <= least + _STRONG)
-    return law, steps
 
 
 def _full_load(measured: Sequence[Measured]) -> Load:

@@ -32,6 +32,8 @@ _FREE_K = 0.7
 _POWER_SHARE = 0.02
 #: Without load less is known: firmware has work of its own.
 _REST_POWER_SHARE = 0.15
+#: Firmware works for most of the time without load, but not in this share of it.
+_AT_REST = 0.25
 #: A deviation that lasts longer is an offset, as far as a recording can tell.
 _MOST_S = 1800.0
 
@@ -159,8 +161,11 @@ class Likelihood:
         """How far measured powers are from what the work would cost, step by step."""
         measured = self.measured
         is_idle = (measured.read_mb_s + measured.write_mb_s == 0.0) & (measured.t_s > 0)
-        for stretch in measured.loaded:
+        for stretch in measured.steps.values():
             is_idle &= ~measured.within(_longer(stretch, 10.0))
+        # when it folds and collects, it does not rest
+        at_rest_w = np.nanquantile(measured.power_w[is_idle], _AT_REST) if is_idle.any() else 0.0
+        is_idle &= measured.power_w <= at_rest_w
         found = []
         for stretch in measured.loaded:
             found.append(self._ratio(measured.within(stretch), course, meter_x) / _POWER_SHARE)

@@ -16,13 +16,15 @@ from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
 from heatsoak.units import format_duration
 
+#: What is moved, and how much of each a drive does at full speed.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
+Full = tuple[float, float, float, float]
 #: An onset is when this share is lost, as the judge has it.
 _LOST = 0.02
 #: A load is slowed where more than this of full speed got late in all.
 _LATE_S = 1.0
-#: What levels in the mean, and their lowest five seconds, are off by at a right law.
-_LEVEL_SD, _LOWEST_SD = 0.1, 0.5
+#: What onsets and levels, their lowest five seconds and temperatures are off by at a right law.
+_SD, _LOWEST_SD, _HOTTEST_SD_K, _MOST_SD = 0.1, 0.5, 3.0, 5.0
 #: What counts as reproduced: onsets and levels by so much of them, temperatures by so much.
 ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
 
@@ -92,25 +94,24 @@ def _after(onset_s: float | None, duration_s: float) -> str:
     return f"after {format_duration(onset_s)}"
 
 
-def held_shares(measured: Iterable[Measured]) -> Array:
-    """Return what the governor left of the rate before, in means of five seconds."""
+def held_shares(measured: Iterable[Measured], full: Full) -> Array:
+    """Return what the governor left of full speed, in means of five seconds."""
     found = [np.zeros(0)]
     for one in measured:
-        moved, asked = _total(_moved(one)), _total(_asked(one))
+        share = _full_share(_moved(one), full)
         for onset in one.onsets:
             if onset.end_s is not None:
-                held = slice(int(onset.t_s) + 1, int(onset.end_s))
-                found.append(_means(moved[held] / np.maximum(asked[held], 1e-9)))
+                found.append(_means(share[int(onset.t_s) + 1 : int(onset.end_s)]))
     return np.concatenate(found)
 
 
 def foretell(
-    model: Model, values: Values, one: Measured, start_k: float, full_mb_s: tuple[float, float]
+    model: Model, values: Values, one: Measured, start_k: float, full: Full
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.
 
-    `full_mb_s` is what the drive reads and writes at full speed. Raises ValueError where the drive
-    cannot be there.
+    `full` is what the drive does at full speed, as :data:`RATES` has it. Raises ValueError where
+    the drive cannot be there.
     """
     air_k = air_above_k(values, one)[_seconds(one)]
     air_name = f"air_c@{one.place}"
@@ -119,9 +120,7 @@ def foretell(
     lumped.warm(start_k)
     moved, asked = _moved(one), _asked(one)
     power_w = one.power_w[_seconds(one)] * values.get(METER, 1.0)
-    full = (*full_mb_s, model.base.read_iops, model.base.write_iops)
-    of = [asked[name] / most for name, most in zip(RATES, full, strict=True)]
-    full_share = np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
+    full_share = _full_share(asked, full)
     now_s, found = 0, []
     for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
         part = slice(round(step.start_s), round(step.end_s))
@@ -170,16 +169,17 @@ def foretell(
 
 
 def misfit(steps: Iterable[OwnStep]) -> float:
-    """Return how far levels and onsets are from what they were, in squares of what is close."""
-    total = 0.0
+    """Return how far steps are from what they were, as twice a logarithm of likelihood."""
+    off = []
     for one in steps:
+        was_s, is_s = (max(x or one.duration_s, ONSET_S) for x in (one.onset_s, one.twin_onset_s))
+        off.append(np.log(is_s / was_s) / _SD)
+        off.append((one.twin_hottest_c - one.hottest_c) / _HOTTEST_SD_K)
         if one.mb_s is not None and one.twin_mb_s is not None:
-            mean, lowest = (
-                np.log(max(is_, 1.0) / max(was, 1.0))
-                for was, is_ in zip(one.mb_s, one.twin_mb_s, strict=True)
-            )
-            total += float((mean / _LEVEL_SD) ** 2 + (lowest / _LOWEST_SD) ** 2)
-    return total
+            was_mb_s, is_mb_s = np.maximum(one.mb_s, 1.0), np.maximum(one.twin_mb_s, 1.0)
+            off += (np.log(is_mb_s / was_mb_s) / (_SD, _LOWEST_SD)).tolist()
+    # what is wrong is wrong: by how much says little
+    return float(np.sum(np.minimum(np.square(off), _MOST_SD**2)))
 
 
 def _levels(mb_s: Array) -> tuple[float, float] | None:
@@ -192,6 +192,12 @@ def _levels(mb_s: Array) -> tuple[float, float] | None:
 def _means(values: Array) -> Array:
     width = min(MEAN_S, len(values))
     return np.convolve(values, np.ones(width) / width, "valid") if width else values
+
+
+def _full_share(rates: dict[str, Array], full: Full) -> Array:
+    """How much of its time the drive needs at full speed, reads and writes in turn."""
+    of = [rates[name] / most for name, most in zip(RATES, full, strict=True)]
+    return np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
 
 
 def _moved(one: Measured) -> dict[str, Array]:
