@@ -156,8 +156,8 @@ class Measured:
     def loaded(self) -> list[Stretch]:
         """Stretches of one load each, before an onset or after it, whose powers are compared.
 
-        Of writes only what comes before an onset and a second fall: what a drive then puts into its
-        cache, past it, or from there to elsewhere, is not in a log.
+        Of writes only those that begin at full speed, up to an onset or a second fall: what a drive
+        puts into its cache otherwise, past it, or from there to elsewhere, is not in a log.
         """
         found = []
         for step in self.steps.values():
@@ -166,6 +166,8 @@ class Measured:
             bounds = sorted({step.start_s, *onsets_s, *falls_s, step.end_s})
             end_s = step.end_s
             if self.write_mb_s[self.within(step)].any():
+                if not any(one.start_s == step.start_s for one in self.unheld):
+                    continue
                 end_s = min([*onsets_s, *sorted(falls_s)[1:], step.end_s])
             found += [
                 Stretch(one, other)

@@ -21,8 +21,8 @@ _BITS = 3
 _FOLDS_AFTER_S = 5.0
 #: Governors let go this far below where they act, and act again as far above.
 _HYSTERESIS_K, _NEXT_K = 3.0, 4.0
-#: Firmware that holds a temperature does so within this.
-_BAND_K = 2.0
+#: Firmware that holds a temperature does so within these.
+_BANDS_K = (2.0, 0.5)
 _LEAST_SHARE, _MOST_SHARE = 0.005, 0.95
 #: What a governor leaves is a mean over so long: it may stop and go meanwhile.
 MEAN_S = 5
@@ -127,7 +127,8 @@ def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
         yield {**own, "levels": [*above, {**last, "share": low}]}
     else:
         yield {**own, "floor": low}
-    yield {"kind": "band", "engage_c": begins_c, "band_k": _BAND_K, "floor": low}
+    for band_k in _BANDS_K:
+        yield {"kind": "band", "engage_c": begins_c, "band_k": band_k, "floor": low}
 
     def steps(*levels: float) -> Tables:
         return {
