@@ -14,7 +14,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin.case import DRAWS, Case, Cooling
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.predict import throttles_in
+from heatsoak.twin.predict import throttles_in, warned
 from heatsoak.twin.readings import Array
 from heatsoak.twin.served import DemandCase, slowed_in
 from heatsoak.twin.twin import Twin
@@ -259,7 +259,7 @@ def advise(
         said = _answer(advice, f"what {workload.name} does") + workload.doubt
     else:
         said = _answer(advice, None)
-    return advice.model_copy(update={"answer": said})
+    return advice.model_copy(update={"answer": warned(subject, said)})
 
 
 def _sinks() -> Iterator[Enclosure]:

@@ -189,6 +189,8 @@ def _likely_of(
     subject: Twin | Drive, enclosure: str | None, seed: int, draws: int
 ) -> tuple[str, list[LikelyDrive]]:
     """The place's name, and drives there."""
+    if isinstance(subject, Twin) and subject.denial:
+        raise UsageError(subject.denial)
     if draws == 1:
         usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
         place = enclosure or usual

@@ -263,7 +263,9 @@ def told(
         first=first,
         assumed=list(_assumed(subject, cooling)),
     )
-    return prediction.model_copy(update={"answer": _answer(prediction, holds_mb_s)})
+    return prediction.model_copy(
+        update={"answer": warned(subject, _answer(prediction, holds_mb_s))}
+    )
 
 
 def told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
@@ -308,7 +310,14 @@ def told_of_demand(case: DemandCase, cooling: Cooling) -> Prediction:
             recorded_held_s=round(demand.held_s, 1),
         ),
     )
-    return prediction.model_copy(update={"answer": _answer_of_demand(prediction, demand)})
+    return prediction.model_copy(
+        update={"answer": warned(case.subject, _answer_of_demand(prediction, demand))}
+    )
+
+
+def warned(subject: Twin | Drive, answer: str) -> str:
+    """Return an answer after what a twin does not reproduce of its own log."""
+    return f"{subject.not_reproduced} {answer}".strip() if isinstance(subject, Twin) else answer
 
 
 def _middle_limit_c(outcomes: Sequence[Outcome]) -> float:
@@ -344,6 +353,8 @@ def _assumed(subject: Twin | Drive, cooling: Cooling) -> Iterator[str]:
             f"drives of a model and their rooms differ: air by {AIR_K:.0f} K, resistance to it by "
             f"{RESISTANCE:.0%}, power by {POWER:.0%}, limit by {LIMIT_K:.0f} K"
         )
+    else:
+        yield from subject.assumed
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
         yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"

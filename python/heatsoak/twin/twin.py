@@ -307,17 +307,19 @@ class Twin(_Row):
         if not wrong:
             return ""
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return f"Does not foretell its own log: {wrong[0]}{more}."
+        return f"The twin does not foretell its own log: {wrong[0]}{more}."
 
-    def refuse_denied(self) -> None:
-        """Raise UsageError where it says that a drive does not throttle that did in its own log."""
+    @property
+    def denial(self) -> str:
+        """Why nothing is to be foretold from it: most of what throttled would not; empty if not."""
         slowed = [one for one in self.own_log if one.onset_s is not None]
         denied = [one for one in slowed if one.denies]
-        if 2 * len(denied) > len(slowed):
-            raise UsageError(
-                f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest "
-                "with power recorded, or on another --base"
-            )
+        if 2 * len(denied) <= len(slowed):
+            return ""
+        return (
+            f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest with "
+            "power recorded, or on another --base"
+        )
 
     @property
     def assumed(self) -> list[str]:
