@@ -56,6 +56,11 @@ class Cooling:
     warming_k: float = 0.0
     k_per_w_x: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Refuse an unknown heatsink before anything is run."""
+        if isinstance(self.heatsink, str):
+            load_enclosure(self.heatsink)
+
 
 @dataclass(frozen=True)
 class LikelyDrive:

@@ -56,6 +56,15 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
     opened = list(recordings)
     if not opened:
         raise UsageError("no recordings were given")
+    of_log: dict[str, set[str]] = {}
+    for one in opened:
+        of_log.setdefault(one.path_text, set()).add(str(one.meta.drive.get("path")))
+    for path, drives in of_log.items():
+        if len(drives) > 1:
+            raise UsageError(
+                f"{path}: is of {len(drives)} drives, and a twin is of one: choose it with --device "
+                f"(device=) from {', '.join(sorted(drives))}"
+            )
     findings = analyze(opened)
     measured = [
         measure(recording, found)

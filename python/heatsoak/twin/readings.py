@@ -11,7 +11,7 @@ from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindi
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
-from heatsoak.protocol import kind_of_condition
+from heatsoak.protocol import WorkloadStep, kind_of_condition
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import (
     TEMPERATURES,
@@ -251,7 +251,8 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
     temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
     reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
-    has_cause = bool(neighbours_c) or room_c is not None or reading_c[0] - reading_c[-1] >= _MOVED_K
+    cooled_k = float(np.max(np.maximum.accumulate(reading_c) - reading_c))
+    has_cause = bool(neighbours_c) or room_c is not None or cooled_k >= _MOVED_K
     read, write = _rates(samples, edges, name, has_cause=has_cause)
     trust = _trust_in(sensor, trusts)
     stretches = read_stretches(recording)
@@ -617,7 +618,7 @@ def _unheld(
     limited = {
         step.name
         for step in recording.meta.protocol.workload_steps
-        if any(load.rate or load.rate_iops for load in step.workloads)
+        if isinstance(step, WorkloadStep) and any(one.rate or one.rate_iops for one in step.workloads)
     }
     found = {}
     for step in steps:
