@@ -239,21 +239,16 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     # each on its own: one that does not explain throttling may well be modelled
     trusts = judge_sensors(recording)
     sensor = _sensor(samples, trusts, name)
-    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
-    starts = samples["t_s"]
-    if "interval_s" in samples.columns:
-        starts = starts - samples["interval_s"].fill_null(0.0)
-    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
-    if last_s - first_s < 60.0:
-        raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
-    grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
-    edges = np.arange(first_s, last_s + 1e-6, grid_s)
+    edges = _edges(samples, name)
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
+    rates = rates_of(samples, edges)
+    if rates is None and not neighbours_c and room_c is None and "power_w" not in samples.columns:
+        samples = _cool_down(samples, sensor, name)
+        edges = _edges(samples, name)
+    read, write = rates or (np.zeros(len(edges) - 1), np.zeros(len(edges) - 1))
+    first_s = float(edges[0])
     temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
     reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
-    cooled_k = float(np.max(np.maximum.accumulate(reading_c) - reading_c))
-    has_cause = bool(neighbours_c) or room_c is not None or cooled_k >= _MOVED_K
-    read, write = _rates(samples, edges, name, has_cause=has_cause)
     trust = _trust_in(sensor, trusts)
     stretches = read_stretches(recording)
     steps = [step for step in findings.steps if step.step in stretches]
@@ -439,18 +434,32 @@ def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def _rates(
-    samples: pl.DataFrame, edges: Array, name: str, *, has_cause: bool
-) -> tuple[Array, Array]:
-    found = rates_of(samples, edges)
-    if found is not None:
-        return found
-    if "power_w" not in samples.columns and not has_cause:
+def _edges(samples: pl.DataFrame, name: str) -> Array:
+    """The grid's; UsageError for a log that is too short."""
+    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    starts = samples["t_s"]
+    if "interval_s" in samples.columns:
+        starts = starts - samples["interval_s"].fill_null(0.0)
+    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
+    if last_s - first_s < 60.0:
+        raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
+    grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
+    return np.arange(first_s, last_s + 1e-6, grid_s)
+
+
+def _cool_down(samples: pl.DataFrame, sensor: str, name: str) -> pl.DataFrame:
+    """The deepest cool-down, which needs nothing that says what warmed the drive before."""
+    temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
+    t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy()
+    fell_k = np.maximum.accumulate(reading_c) - reading_c
+    lowest = int(np.argmax(fell_k))
+    if fell_k[lowest] < _MOVED_K:
         raise UsageError(
             f"{name}: has no load and no power, does not cool down, and has no temperature of a "
             "room or graphics card: nothing says what warmed it"
         )
-    return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    hottest = lowest - int(np.argmax(reading_c[lowest::-1]))
+    return samples.filter(pl.col("t_s").is_between(t_s[hottest], t_s[lowest]))
 
 
 def commands_of(samples: pl.DataFrame, column: str, edges: Array, mb_s: Array) -> Array:

@@ -19,8 +19,9 @@ _MORE = 1.02
 #: Of a cache that a base does not have: one bit in cells of three, as most drives have it.
 _BITS = 3
 _FOLDS_AFTER_S = 5.0
-#: Governors let go this far below where they act, and act again as far above.
-_HYSTERESIS_K, _NEXT_K = 3.0, 4.0
+#: Governors let go this far below where they act, those that stop and go further; a next level
+#: begins so far above.
+_HYSTERESIS_K, _STOP_AND_GO_K, _NEXT_K = 3.0, 10.0, 4.0
 #: Firmware that holds a temperature does so within these.
 _BANDS_K = (2.0, 0.5)
 _LEAST_SHARE, _MOST_SHARE = 0.005, 0.95
@@ -130,14 +131,14 @@ def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
     for band_k in _BANDS_K:
         yield {"kind": "band", "engage_c": begins_c, "band_k": band_k, "floor": low}
 
-    def steps(*levels: float) -> Tables:
+    def steps(*levels: float, hysteresis_k: float = _HYSTERESIS_K) -> Tables:
         return {
             "kind": "steps",
             "dwell_s": 1.0,
             "levels": [
                 {
                     "enter_c": begins_c + number * _NEXT_K,
-                    "leave_c": begins_c + number * _NEXT_K - _HYSTERESIS_K,
+                    "leave_c": begins_c + number * _NEXT_K - hysteresis_k,
                     "share": share,
                 }
                 for number, share in enumerate(levels)
@@ -145,7 +146,8 @@ def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
         }
 
     yield steps(low)
-    if middle > 1.1 * low:
+    yield steps(low, hysteresis_k=_STOP_AND_GO_K)
+    if _MOST_SHARE > middle > 1.1 * low:
         yield steps(middle)
         yield steps(middle, low)
 
