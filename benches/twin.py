@@ -537,7 +537,7 @@ def own_logs(found: list[list[bool]]) -> str:
     )
 
 
-#: Drives of the catalog, each with a place, a protocol, and another drive that its twin is based on.
+#: Drives of the catalog, each with a place, a protocol, and another drive as its twin's base.
 CATALOG = (
     ("crucial-p1-1tb", "laptop", "why", "pcie3-qlc-1tb"),
     ("samsung-970-pro-512", "laptop", "quick", "samsung-950-pro-512"),
@@ -568,7 +568,7 @@ def catalog(jobs: int) -> None:
     """Print what twins of the catalog's drives make of their own logs, load by load."""
     with ProcessPoolExecutor(jobs) as pool:
         twins = list(pool.map(of_catalog, CATALOG))
-    print("| drive, place, run | load | slowed after, s | twin | MB/s then | twin | hottest, C | twin |")
+    print("| run | load | slowed after, s | twin | MB/s then | twin | hottest, C | twin |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for (drive, place, protocol, _), twin in zip(CATALOG, twins, strict=True):
         for one in twin.own_log:

@@ -236,7 +236,11 @@ impl Demand<'_> {
         Amount {
             read_mb: self.read_mb_s[index],
             write_mb,
-            cached_mb: if write_mb > direct_mb_s { write_mb } else { 0.0 },
+            cached_mb: if write_mb > direct_mb_s {
+                write_mb
+            } else {
+                0.0
+            },
             read_commands: self.read_iops[index],
             write_commands: self.write_iops[index],
             full_s: self.full_share[index],

@@ -240,8 +240,8 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
     is_moved = "air_speed_m_s" in data and "links" not in data
     if is_moved and all(link.halved_at_m_s is None for link in found.links.values()):
         raise UsageError(
-            f"{name}: air_speed_m_s: no way to the air of '{base}' answers to moving air: also give "
-            "the speed that halves a resistance, as links.air.halved_at_m_s"
+            f"{name}: air_speed_m_s: no way to the air of '{base}' answers to moving air: also "
+            "give the speed that halves a resistance, as links.air.halved_at_m_s"
         )
     return found.model_copy(update={"id": name})
 

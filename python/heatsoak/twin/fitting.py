@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Self
 
 import numpy as np
 
@@ -62,8 +61,8 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
     for path, drives in of_log.items():
         if len(drives) > 1:
             raise UsageError(
-                f"{path}: is of {len(drives)} drives, and a twin is of one: choose it with --device "
-                f"(device=) from {', '.join(sorted(drives))}"
+                f"{path}: is of {len(drives)} drives, and a twin is of one: choose it with "
+                f"--device (device=) from {', '.join(sorted(drives))}"
             )
     findings = analyze(opened)
     measured = [
@@ -89,7 +88,7 @@ class Held:
     score: float
 
     @classmethod
-    def of(cls, solution: Solution, full: Load) -> Self:
+    def of(cls, solution: Solution, full: Load) -> "Held":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
@@ -215,16 +214,14 @@ def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> T
 
 def _full_load(measured: Sequence[Measured]) -> Load:
     """The fastest reads and the fastest writes before anything held them back; 0 of none."""
-    reads, writes = [Load()], [Load()]
+    found = dict.fromkeys(Load.model_fields, 0.0)
     for one in measured:
         for stretch in one.unheld:
             inside = one.within(stretch)
-            read, write, read_iops, write_iops = (
-                float(np.median(getattr(one, name)[inside])) for name in Load.model_fields
-            )
-            if read > _ALONE * (read + write):
-                reads.append(Load(read_mb_s=read, read_iops=read_iops))
-            elif write > _ALONE * (read + write):
-                writes.append(Load(write_mb_s=write, write_iops=write_iops))
-    read, write = max(reads, key=lambda one: one.read_mb_s), max(writes, key=lambda one: one.write_mb_s)
-    return read.model_copy(update=write.model_dump(include={"write_mb_s", "write_iops"}))
+            here = {name: float(np.median(getattr(one, name)[inside])) for name in found}
+            for way in ("read", "write"):
+                mb_s = here[f"{way}_mb_s"]
+                is_alone = mb_s > _ALONE * (here["read_mb_s"] + here["write_mb_s"])
+                if is_alone and mb_s > found[f"{way}_mb_s"]:
+                    found |= {name: here[name] for name in found if name.startswith(way)}
+    return Load(**found)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from heatsoak.twin.model import METER, Model, Values, air_above_k
+from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
 from heatsoak.units import format_duration
@@ -115,7 +115,8 @@ def foretell(
     """
     air_k = air_above_k(values, one)[_seconds(one)]
     air_name = f"air_c@{one.place}"
-    there = {**values, air_name: values[air_name] + air_k[0]}
+    limit_c = limit_c_of(values, one)
+    there = {**values, air_name: values[air_name] + air_k[0], "limit_c": limit_c}
     lumped = model.lumped(there, one.place, governed=True)
     lumped.warm(start_k)
     moved, asked = _moved(one), _asked(one)
@@ -124,9 +125,7 @@ def foretell(
     now_s, found = 0, []
     for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
         part = slice(round(step.start_s), round(step.end_s))
-        readings = one.reading_c[
-            (one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)
-        ]
+        readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
         slowed = [x for x in one.onsets if step.start_s < x.t_s < step.end_s]
         if slowed and slowed[0].end_s is None:
             continue  # the drive counted what did not show in its rate
@@ -137,14 +136,17 @@ def foretell(
             before = slice(now_s, part.start)
             lumped.follow(
                 np.ones(part.start - now_s),
-                **{key: np.ascontiguousarray(rates[before]) for key, rates in moved.items()},
+                **{name: rates[before] for name, rates in moved.items()},
                 power_w=power_w[before],
                 air_k=air_k[before] - air_k[now_s],
             )
             now_s = part.start
         served = lumped.copy().serve(
-            **{key: np.ascontiguousarray(rates[part]) for key, rates in asked.items()},
-            full_share=np.ascontiguousarray(full_share[part]),
+            read_mb_s=asked["read_mb_s"][part],
+            write_mb_s=asked["write_mb_s"][part],
+            read_iops=asked["read_iops"][part],
+            write_iops=asked["write_iops"][part],
+            full_share=full_share[part],
         )
         late_s = np.diff(served["late_s"], prepend=0.0)
         is_slowed = served["late_s"].max() > _LATE_S
@@ -197,7 +199,8 @@ def _means(values: Array) -> Array:
 def _full_share(rates: dict[str, Array], full: Full) -> Array:
     """How much of its time the drive needs at full speed, reads and writes in turn."""
     of = [rates[name] / most for name, most in zip(RATES, full, strict=True)]
-    return np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
+    share: Array = np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
+    return share
 
 
 def _moved(one: Measured) -> dict[str, Array]:

@@ -627,7 +627,8 @@ def _unheld(
     limited = {
         step.name
         for step in recording.meta.protocol.workload_steps
-        if isinstance(step, WorkloadStep) and any(one.rate or one.rate_iops for one in step.workloads)
+        if isinstance(step, WorkloadStep)
+        and any(one.rate or one.rate_iops for one in step.workloads)
     }
     found = {}
     for step in steps:

@@ -96,7 +96,7 @@ class Shown(BaseModel):
         return Drive.model_validate({**own, "id": base.id})
 
     def assumed(self, base: Drive, *, throttled: bool) -> Iterator[str]:
-        """Yield what is taken from the base, as no recording shows it, and what is known in part."""
+        """Yield what is taken from the base, and what recordings show in part."""
         if self.cache_gb is None:
             if base.cache is not None:
                 gb = base.cache.bytes.value / 1e9

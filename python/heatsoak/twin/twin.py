@@ -317,8 +317,8 @@ class Twin(_Row):
         if 2 * len(denied) <= len(slowed):
             return ""
         return (
-            f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest with "
-            "power recorded, or on another --base"
+            f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest "
+            "with power recorded, or on another --base"
         )
 
     @property

@@ -168,6 +168,38 @@ fn heat_follows_what_was_recorded_as_on_the_engine() {
 }
 
 #[test]
+fn writes_that_the_flash_cannot_take_directly_cost_what_the_cache_costs() {
+    let mut spec = sample::small_drive();
+    (spec.energy.program_uj, spec.energy.cache_program_uj) = (9.0, Some(1.0));
+    let mut cached = spec.clone();
+    cached.cache = Some(cache(CacheKind::Dynamic, GIB));
+    let unit_mb = spec.nand.unit_bytes as f64 * 1e-6;
+    let direct_mb_s = f64::from(spec.nand.dies) * unit_mb / (spec.nand.program_us * 1e-6);
+    let power_w = |spec: &DriveSpec, mb_s: f64| {
+        let mut lumped = Lumped::new(spec, &sample::place()).unwrap();
+        let still = Recorded {
+            dt_s: &[1.0],
+            read_mb_s: &[0.0],
+            write_mb_s: &[mb_s],
+            read_iops: &[0.0],
+            write_iops: &[0.0],
+            power_w: &[f64::NAN],
+            air_k: &[0.0],
+        };
+        lumped.follow(&still).unwrap().power_w[0]
+    };
+    near(
+        power_w(&cached, direct_mb_s),
+        power_w(&spec, direct_mb_s),
+        1e-9,
+    );
+    let fast_mb_s = 1.5 * direct_mb_s;
+    let less_w = 8e-6 * fast_mb_s * 1e6 / 4096.0;
+    let saved_w = power_w(&spec, fast_mb_s) - power_w(&cached, fast_mb_s);
+    near(saved_w, less_w, 1e-3);
+}
+
+#[test]
 fn a_drive_that_did_not_rest_comes_to_rest() {
     let spec = sample::small_drive();
     let mut lumped = Lumped::new(&spec, &sample::place()).unwrap();
