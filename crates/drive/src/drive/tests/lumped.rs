@@ -172,7 +172,7 @@ fn writes_that_the_flash_cannot_take_directly_cost_what_the_cache_costs() {
     let mut spec = sample::small_drive();
     (spec.energy.program_uj, spec.energy.cache_program_uj) = (9.0, Some(1.0));
     let mut cached = spec.clone();
-    cached.cache = Some(cache(CacheKind::Dynamic, GIB));
+    cached.cache = Some(cache(CacheKind::Dynamic, GIB / 8));
     let unit_mb = spec.nand.unit_bytes as f64 * 1e-6;
     let direct_mb_s = f64::from(spec.nand.dies) * unit_mb / (spec.nand.program_us * 1e-6);
     let power_w = |spec: &DriveSpec, mb_s: f64| {
