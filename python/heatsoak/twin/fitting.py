@@ -27,6 +27,8 @@ _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
 _STRONG = 3.0
 #: Of reads and writes at once, neither's full speed shows.
 _ALONE = 0.95
+#: The score of a solution that foretells nothing: less than any other's.
+_NONE = 1e6
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
@@ -108,7 +110,8 @@ class Held:
             except ValueError:  # its levels do not go with each other
                 continue
             found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
-        return _usual_or_likelier(found)
+        # one that is at its limit at rest foretells nothing
+        return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
 
 
 def _usual_or_likelier(found: Sequence[Held]) -> Held:

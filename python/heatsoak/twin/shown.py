@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.bases import drive_over
+from heatsoak.catalog.specs import plain
 from heatsoak.twin.model import figures
 from heatsoak.twin.readings import Array, Measured
 
@@ -77,9 +78,8 @@ class Shown(BaseModel):
             capacity = {"user_bytes": {"value": float(self.user_bytes), "fitted": True}}
             own = drive_over(own, {"base": base.id, "capacity": capacity}, base.id)
         nand = own["nand"]
-        unit_bytes, all_bytes = (
-            nand["unit_bytes"]["value"] * count for count in (1, nand["dies"]["value"])
-        )
+        unit_bytes = nand["unit_bytes"]["value"]
+        all_bytes = nand["dies"]["value"] * unit_bytes
         if self.direct_mb_s is not None:
             nand |= figures({"program_us": all_bytes / self.direct_mb_s})
         if self.cache_gb is not None:
@@ -121,7 +121,7 @@ def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
         float(np.clip(np.quantile(shares, q), _LEAST_SHARE, _MOST_SHARE)) for q in (0.05, 0.5)
     )
     begins_c = base.governor.begins.value
-    own: Tables = _plain(base.governor.law.model_dump(exclude_none=True))
+    own = plain(base.governor.law)
     if own["kind"] == "steps":
         above = [level for level in own["levels"][:-1] if level.get("share", 1.0) > low]
         last = {key: value for key, value in own["levels"][-1].items() if key != "state"}
@@ -150,15 +150,3 @@ def laws(base: Drive, shares: Array) -> Iterator[Tables | None]:
     if _MOST_SHARE > middle > 1.1 * low:
         yield steps(middle)
         yield steps(middle, low)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case {"value": number}:
-            return float(number)
-        case dict():
-            return {key: _plain(entry) for key, entry in value.items() if entry is not None}
-        case list() | tuple():
-            return [_plain(entry) for entry in value]
-        case _:
-            return value
