@@ -1,6 +1,7 @@
 """Twins against a truth that is known: random drives on the exact engine, fitted from their logs.
 
     benches/twin.py [--drives 60] [--held-out] [--tmt] [--jobs 2] [--keep DIR] [-o FILE]
+    benches/twin.py --catalog
 
 Drives are drawn with parameters unlike any shipped one, in a place of their own or in two, and run
 through full load until they throttle, a cool-down, and a load of half the rate. What is logged is
@@ -12,12 +13,16 @@ With `--tmt` each drive is also run three times with thresholds that the host se
 --next` proposes it: its firmware acts a little off them, by as much each time.
 
 Seeds below 10000 are to develop on; `--held-out` takes others.
+
+With `--catalog`, drives of the catalog are run by bundled protocols, and each twin, on the base of
+another drive, is held to its own log load by load.
 """
 
 import argparse
 import json
 import os
 import pickle
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -27,6 +32,7 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import heatsoak
 import numpy as np
 import polars as pl
 from heatsoak._core import Drive as Core
@@ -39,6 +45,7 @@ from heatsoak.twin import Cooling, Twin, fit
 from heatsoak.twin.case import DRAWS
 from heatsoak.twin.case import Case as Foretold
 from heatsoak.twin.model import shifted
+from heatsoak.twin.own_log import LEVEL_X, ONSET_X
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -413,6 +420,7 @@ class Score:
     hidden_rms_k: float | None = None
     hidden_in: float | None = None
     onsets: dict[str, list[float]] = field(default_factory=dict)
+    own_log: list[list[bool]] = field(default_factory=list)
 
 
 @dataclass
@@ -478,6 +486,7 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
         return result
     result.fit_s = time.process_time() - began
     result.throttled, result.nodes = twin.throttled, twin.nodes
+    result.own_log = own_log_of(twin)
     place, name = truth.places[0], twin.places[0]
     limit = twin.estimate("limit_reported_c", name)
     if limit is not None and sensor_c is not None:
@@ -514,6 +523,71 @@ def _foretold_s(
 ) -> list[float]:
     case = Foretold.of(twin, step, 3600.0, enclosure=place, draws=draws)
     return [float("inf") if one.onset_s is None else one.onset_s for one in case.outcomes(cooling)]
+
+
+def own_log_of(twin: Twin) -> list[list[bool]]:
+    """Whether the twin foretells each load of its own log: yes or no, onset, level."""
+    return [
+        [
+            (one.onset_s is None) == (one.twin_onset_s is None) or one.is_onset_right,
+            one.is_onset_right,
+            one.is_level_right,
+        ]
+        for one in twin.own_log
+    ]
+
+
+def own_logs(found: list[list[bool]]) -> str:
+    """Return in how many loads of their own logs twins are right."""
+    if not found:
+        return "no load"
+    either, onset, level = np.mean(found, axis=0)
+    return (
+        f"of {len(found)} loads, whether heat slowed it {either:.0%}, onset within "
+        f"{ONSET_X:.0%} {onset:.0%}, level within {LEVEL_X:.0%} {level:.0%}"
+    )
+
+
+#: Drives of the catalog, each with a place, a protocol, and another drive as its twin's base.
+CATALOG = (
+    ("crucial-p1-1tb", "laptop", "why", "pcie3-qlc-1tb"),
+    ("samsung-970-pro-512", "laptop", "quick", "samsung-950-pro-512"),
+    ("wd-sn850x-2tb", "open-bench", "quick", "pcie4-tlc-1tb"),
+    ("kingston-kc3000-2tb", "laptop", "why", "pcie4-tlc-1tb"),
+    ("crucial-t700-2tb", "open-bench", "quick", "pcie5-tlc-2tb"),
+    ("samsung-990-pro-2tb", "laptop", "non-stop", "pcie4-tlc-1tb"),
+    ("adata-sx8200-pro-1tb", "laptop", "why", "pcie4-tlc-1tb"),
+    ("samsung-950-pro-512", "open-bench", "quick", "samsung-sm951-ahci-512"),
+    ("skhynix-p41-1tb", "beside-card", "non-stop", "pcie4-tlc-1tb"),
+    ("wd-sn570-1tb", "fanless-mini-pc", "non-stop", "pcie4-tlc-1tb"),
+    ("samsung-9100-pro-4tb", "beside-card", "why", "pcie5-tlc-2tb"),
+    ("sabrent-rocket-q-1tb", "laptop", "non-stop", "pcie4-tlc-1tb"),
+)
+
+
+def of_catalog(case: tuple[str, str, str, str]) -> Twin:
+    """Return the twin of a drive of the catalog, fitted to one run of a protocol."""
+    drive, place, protocol, base = case
+    with tempfile.TemporaryDirectory() as directory:
+        recordings = heatsoak.run(
+            protocol, f"sim:{drive}@{place}", output=Path(directory) / f"{drive}-{protocol}"
+        )
+        return fit(recordings, load_drive(base))
+
+
+def catalog(jobs: int) -> None:
+    """Print what twins of the catalog's drives make of their own logs, load by load."""
+    with ProcessPoolExecutor(jobs) as pool:
+        twins = list(pool.map(of_catalog, CATALOG))
+    print("| run | load | slowed after, s | twin | MB/s then | twin | hottest, C | twin |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    for (drive, place, protocol, _), twin in zip(CATALOG, twins, strict=True):
+        for one in twin.own_log:
+            levels = (pair and pair[0] for pair in (one.mb_s, one.twin_mb_s))
+            numbers = (one.onset_s, one.twin_onset_s, *levels, one.hottest_c, one.twin_hottest_c)
+            shown = ["-" if x is None else f"{x:,.0f}" for x in numbers]
+            print("|", " | ".join([f"{drive}, {place}, {protocol}", one.step, *shown]), "|")
+    print(own_logs([row for twin in twins for row in own_log_of(twin)]))
 
 
 def summary(scores: list[Score]) -> str:
@@ -555,6 +629,7 @@ def summary(scores: list[Score]) -> str:
     known = [row for one in fitted if one.throttled for row in one.onsets.values()]
     if known:
         lines.append(f"  onset, where the judge saw the heat: {_onsets(known)}")
+    lines.append(f"  own log: {own_logs([row for one in fitted for row in one.own_log])}")
     times = [one.fit_s for one in fitted]
     lines.append(f"  a fit took {np.median(times):.1f} s, at most {max(times):.1f} s")
     return "\n".join(lines)
@@ -581,6 +656,7 @@ def main() -> None:
     parser.add_argument("--drives", type=int, default=60)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--catalog", action="store_true", help="drives of the catalog instead")
     parser.add_argument("--tmt", action="store_true", help="fit runs with thresholds as well")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
@@ -588,6 +664,9 @@ def main() -> None:
     )
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
+    if options.catalog:
+        catalog(options.jobs)
+        return
     first = options.first + (HELD_OUT_FROM if options.held_out else 0)
     seeds = range(first, first + options.drives)
     with ProcessPoolExecutor(options.jobs) as pool:

@@ -389,6 +389,10 @@ def test_a_place_on_top_of_another_takes_its_numbers_and_has_its_own(tmp_path: P
         ('base = "mine.toml"', "base: is circular: "),
         ('base = "open-bench"\n[links.air]\nk_per_w = 3', "links.air.k_per_w: a number needs"),
         ('base = "open-bench"\nbases = 3', "unknown key 'bases'"),
+        (
+            'base = "puget-top-2gpu-loaded"\nair_speed_m_s = { value = 2, assumed = "a fan" }',
+            "air_speed_m_s: no way to the air of 'puget-top-2gpu-loaded' answers to moving air",
+        ),
     ],
 )
 def test_a_bad_base_is_answered_in_one_line(tmp_path: Path, text: str, named: str) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import analyze
+from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
+from heatsoak.twin import Cooling
 
 HOT = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", "--for", "2m")
 
@@ -53,6 +55,11 @@ def test_a_simulated_run_does_what_was_predicted(
     low_mb_s, _, high_mb_s = found["throttled_mb_s"]
     assert by_heat[0].during_mb_s is not None
     assert low_mb_s <= by_heat[0].during_mb_s <= high_mb_s
+
+
+def test_an_unknown_heatsink_is_refused_before_anything_is_run() -> None:
+    with pytest.raises(UsageError, match="there is no simulated enclosure 'wings-px2'"):
+        Cooling(heatsink="wings-px2")
 
 
 def test_hotter_air_is_never_better_and_a_heatsink_never_worse(tmp_path: Path) -> None:

@@ -239,7 +239,9 @@ def test_a_drive_that_did_not_rest_is_said_to_have_begun_warm(bench: Recording) 
         (with_readings(lambda c: c * 0 + 41), "never moved from 41 C"),
         (lambda samples: samples.filter(pl.col("t_s") < 30), "is shorter than a minute"),
         (
-            lambda samples: samples.select("t_s", "step", "interval_s", SENSOR),
+            lambda samples: samples.filter(pl.col("t_s") < 140).select(
+                "t_s", "step", "interval_s", SENSOR
+            ),
             "has no load and no power",
         ),
     ],
@@ -256,6 +258,106 @@ def test_two_drives_are_not_one_twin(bench: Recording) -> None:
     other = changed(bench, lambda samples: samples, name="other", serial="S2")
     with pytest.raises(UsageError, match="are of two drives"):
         fit([changed(bench, lambda samples: samples, serial="S1"), other])
+
+
+def test_several_drives_of_one_log_are_not_one_twin(tmp_path: Path) -> None:
+    rows = [f"{t},nvme{n}n1,{900 + 90 * n},{30 + n + t // 9}" for t in range(120) for n in range(3)]
+    (tmp_path / "three.csv").write_text("\n".join(["time,device,read_mb_s,temp_c", *rows]) + "\n")
+    said = complaint(heatsoak_here("fit", "three.csv", cwd=tmp_path), 2)
+    assert "three.csv: is of 3 drives" in said
+    assert "--device" in said
+    assert "nvme1n1" in said
+
+
+def test_a_directory_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    done = heatsoak_here("fit", "no-such-recording", "-o", "there", cwd=tmp_path)
+    assert "there: is a directory" in complaint(done, 2)
+
+
+def test_a_cool_down_in_the_middle_of_a_log_is_one(bench: Recording) -> None:
+    # no warmer at its end than at its beginning, and nothing says what warmed it
+    found = fit([changed(bench, lambda all_: all_.select("t_s", "step", "interval_s", SENSOR))])
+    assert "time constant" in found.answer
+    assert found.recordings[0].start_k > 10
+
+
+def test_the_base_has_no_cache_that_the_log_disproves(runs: Path) -> None:
+    base = load_drive("pcie3-tlc-1tb")
+    assert base.cache is not None
+    assert base.cache.bytes.value < 40e9
+    found = fit([heatsoak.open(runs / "short")], base)
+    own = found.drive().cache
+    assert own is not None
+    assert own.bytes.value == pytest.approx(120e9, rel=0.02)  # 1,500 MB/s for 80 s
+    assert any("holds no more than the 120 GB" in sentence for sentence in found.told)
+    foretold = heatsoak.predict(found, "write", duration_s=75)
+    assert foretold.cliff is None or foretold.cliff.onset_s > 79
+
+
+def test_full_speed_is_what_nothing_held_back(bench: Recording, twin: Twin) -> None:
+    assert twin.full_load.write_mb_s == pytest.approx(1500, rel=0.02)
+    held = changed(bench, lambda samples: samples.filter(pl.col("t_s").is_between(120, 600)))
+    found = fit([held], load_drive(DRIVE))
+    assert found.full_load.write_mb_s in (0.0, pytest.approx(1500, rel=0.02))
+
+
+def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> None:
+    made = heatsoak.run("why", "sim:crucial-p1-1tb@laptop", output=tmp_path / "run")
+    found = fit(made)
+    assert limit_of(found)[1] == pytest.approx(63, abs=2)
+    assert found.values()["write_x"] == pytest.approx(1, rel=0.15)
+    (write,) = [one for one in found.own_log if one.step == "write"]
+    assert write.is_onset_right
+    foretold = heatsoak.predict(found, "write")
+    assert foretold.throttles > 0.9
+
+
+def test_how_far_a_governor_goes_is_taken_from_the_log(tmp_path: Path) -> None:
+    (tmp_path / "trickle.toml").write_text(
+        f'base = "{DRIVE}"\nmodel = "Trickle"\n[governor.law]\nkind = "steps"\n'
+        'dwell_s = { value = 2, assumed = "-" }\n[[governor.law.levels]]\n'
+        + "".join(
+            f'{key} = {{ value = {value}, assumed = "-" }}\n'
+            for key, value in (("enter_c", 80), ("leave_c", 70), ("share", 0.04))
+        )
+    )
+    drive = f"sim:{tmp_path / 'trickle.toml'}@open-bench"
+    found = fit(heatsoak.run(HEAT_UP, drive, output=tmp_path / "run"), load_drive(DRIVE))
+    full = found.own_log[0]
+    assert full.mb_s is not None
+    assert full.twin_mb_s is not None
+    assert full.mb_s[1] < 100
+    assert full.twin_mb_s[1] < 100
+    assert full.is_level_right
+
+
+def test_a_twin_foretells_its_own_log(twin: Twin) -> None:
+    assert [one.step for one in twin.own_log] == ["full"]
+    assert twin.own_log[0].onset_s is not None
+    assert list(twin.own_log[0].wrong()) == []
+    assert twin.not_reproduced == ""
+
+
+def _said_of(twin: Twin, tmp_path: Path, **changed: Any) -> Twin:
+    own = [twin.own_log[0].model_copy(update=changed)]
+    path = tmp_path / "changed.toml"
+    twin.model_copy(update={"own_log": own}).save(path)
+    return Twin.load(path)
+
+
+def test_what_a_twin_does_not_reproduce_is_said_first(twin: Twin, tmp_path: Path) -> None:
+    other = _said_of(twin, tmp_path, twin_onset_s=300.0)
+    first = "The twin does not foretell its own log: 'full' throttled after"
+    assert heatsoak.predict(other, "write").answer.startswith(first)
+    assert heatsoak.advise(other, "write").answer.startswith(first)
+
+
+def test_nothing_is_foretold_by_a_twin_that_denies_its_own_log(twin: Twin, tmp_path: Path) -> None:
+    _said_of(twin, tmp_path, twin_onset_s=None)
+    for command in ("predict", "advise"):
+        said = complaint(heatsoak_here(command, "changed.toml", cwd=tmp_path), 2)
+        assert "the twin denies its own log: 'full' throttled after" in said
 
 
 def test_the_command_answers_first_and_writes_the_twin(runs: Path, tmp_path: Path) -> None:

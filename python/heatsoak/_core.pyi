@@ -173,6 +173,8 @@ class Lumped:
         """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""
+    def copy(self) -> Lumped:
+        """Return it as it is now, to go on otherwise."""
     def follow(
         self,
         dt_s: NDArray[np.float64],

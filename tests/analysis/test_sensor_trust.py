@@ -176,6 +176,17 @@ def test_a_sensor_that_stands_still_while_another_moves_is_frozen(tmp_path: Path
     assert "while 'sensor1' moved by" in trusts["sensor2"].why
 
 
+def test_a_sensor_that_a_load_reaches_later_was_not_frozen(tmp_path: Path) -> None:
+    # the controller jumps as a load begins, just before the flash does
+    ahead = np.where(T_S > 895, 80.0, 60.0) + 0.01 * (T_S % 2)
+    rested = np.where(T_S > 898, 61.0, np.where(T_S < 20, 40.0, 50.0))
+    temps = {"t_s": T_S, "step": "idle", "temp_c.sensor1": ahead, "temp_c.composite": rested}
+    trusts = {
+        one.name: one for one in judge_sensors(make_recording(tmp_path / "r", pl.DataFrame(temps)))
+    }
+    assert trusts["composite"].trust == "unknown"
+
+
 def test_two_sensors_that_never_differ_are_one(tmp_path: Path) -> None:
     temps = {"composite": SOUND, "sensor1": SOUND, "sensor2": SOUND + (T_S > 500)}
     composite, one, two = judge_sensors(made(tmp_path / "r", temps))

@@ -305,6 +305,11 @@ impl Lumped {
         self.lumped.warm(above_k);
     }
 
+    fn copy(&self) -> Self {
+        let lumped = self.lumped.clone();
+        Lumped { lumped }
+    }
+
     #[pyo3(signature = (dt_s, *, work, power_w, air_k))]
     fn follow<'py>(
         &mut self,

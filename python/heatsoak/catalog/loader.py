@@ -256,7 +256,15 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of an enclosure (is {base!r})")
         tables = over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
-    return validated(Enclosure, tables, name).model_copy(update={"id": name})
+    found = validated(Enclosure, tables, name)
+    # one that gives its own links gives what they are in that air
+    is_moved = "air_speed_m_s" in data and "links" not in data
+    if is_moved and all(link.halved_at_m_s is None for link in found.links.values()):
+        raise UsageError(
+            f"{name}: air_speed_m_s: no way to the air of '{base}' answers to moving air: also "
+            "give the speed that halves a resistance, as links.air.halved_at_m_s"
+        )
+    return found.model_copy(update={"id": name})
 
 
 @cache

@@ -14,6 +14,7 @@ from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
 from heatsoak.twin.demand import Demand
+from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
 from heatsoak.units import format_duration
 
@@ -179,7 +180,7 @@ def advise(
         said = _answer(advice, f"what {workload.name} does") + workload.doubt
     else:
         said = _answer(advice, None)
-    return advice.model_copy(update={"answer": said})
+    return advice.model_copy(update={"answer": warned(subject, said)})
 
 
 def _sinks() -> Iterator[Enclosure]:

@@ -17,6 +17,8 @@ Work = dict[str, Array]
 BUFFERED_S = 1.0
 #: As the engine counts what is read and written.
 _PAGE_BYTES = 4096
+#: Rates past the cache vary by less than this.
+_DIRECT_X = 1.2
 
 
 def work_of(
@@ -24,12 +26,13 @@ def work_of(
 ) -> Work:
     """Return the work of rates; what is not known counts as none.
 
-    Writes are taken to be programmed once, and reads to come from flash: what collection and caches
-    add does not show in rates.
+    Writes are taken to be programmed once, into the cache where they are faster than the flash
+    takes them directly, and reads to come from flash: what collection adds does not show in rates.
     """
     # the greater of a number and none is the number
     reads, writes = (np.fmax(mb_s, 0.0) * 1e6 / _PAGE_BYTES for mb_s in (read_mb_s, write_mb_s))
     read_commands, write_commands = np.fmax(read_iops, 0.0), np.fmax(write_iops, 0.0)
+    is_cached = write_mb_s > _direct_mb_s(drive)
     controller = drive.controller
     busy_us = read_commands * controller.read_command_us.value
     busy_us = busy_us + write_commands * controller.write_command_us.value
@@ -40,9 +43,18 @@ def work_of(
         "host_write_pages": writes,
         "read_pages": reads,
         "programmed_pages": writes,
+        "cached_pages": np.where(is_cached, writes, 0.0),
         "erased_pages": writes,
         "busy_s": busy_us * 1e-6,
     }
+
+
+def _direct_mb_s(drive: Drive) -> float:
+    """The most that is written past a cache; infinite without one."""
+    if drive.cache is None:
+        return np.inf
+    nand = drive.nand
+    return _DIRECT_X * nand.dies.value * nand.unit_bytes.value / nand.program_us.value
 
 
 @dataclass(frozen=True)

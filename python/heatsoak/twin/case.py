@@ -17,7 +17,7 @@ from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import Series
-from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
+from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
@@ -73,6 +73,11 @@ class Cooling:
     heatsink: str | float | None = None
     warming_k: float = 0.0
     k_per_w_x: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown heatsink before anything is run."""
+        if isinstance(self.heatsink, str):
+            load_enclosure(self.heatsink)
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,9 @@ class Case:
         the catalog's; without it, the twin's first or the drive's usual one. `draws` is even, or 1
         for the drive itself. Raises UsageError for what is unknown, or cannot be simulated.
         """
-        drive = load_drive(subject.base) if isinstance(subject, Twin) else subject
+        if isinstance(subject, Twin) and subject.denial:
+            raise UsageError(subject.denial)
+        drive = subject.own_base if isinstance(subject, Twin) else subject
         usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
         place = enclosure or usual
         likely = list(_likely(subject, place, seed, draws))

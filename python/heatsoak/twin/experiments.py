@@ -18,7 +18,6 @@ from heatsoak.twin.problem import Problem
 from heatsoak.twin.readings import (
     GRID_S,
     ONSET_SD_S,
-    SETTLING_S,
     Array,
     Measured,
     Onset,
@@ -167,11 +166,11 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
     values = dict(solution.values)
     if tmt1_c is not None:
         values["limit_c"] = min(values["limit_c"], tmt1_c)
-    place, full = twin.places[0], twin.full_load
+    place, full = twin.places[0], twin.full_load.alone
     known = solution.problem
     lumped = known.model.lumped(values, place, governed=True)
     shares: list[Array] = []
-    onsets, held, free, loaded, changes = [], [], [], [], []
+    onsets, steps, free, changes = [], {}, [], []
     now_s = 0.0
     for part in plan.parts:
         end_s = now_s + part.duration_s
@@ -181,16 +180,14 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
         shares.append(served["mb_s"] / (full.read_mb_s + full.write_mb_s))
         changes.append(end_s)
         if part.share:
-            loaded.append(Stretch(now_s, end_s))
+            steps[f"{part.share:.0%}"] = Stretch(now_s, end_s)
             slowed = served["governed_c"] >= served["begins_c"]
             onset_s = now_s + GRID_S * float(np.argmax(slowed))
             if not slowed.any():
                 free.append(Stretch(now_s, end_s))
             elif onset_s > now_s:  # else it was held from the start
-                onsets.append(Onset(onset_s, ONSET_SD_S, at_full_speed=part.share == 1))
+                onsets.append(Onset(onset_s, ONSET_SD_S, part.share == 1, end_s))
                 changes.append(onset_s)
-                if end_s - onset_s > 2 * SETTLING_S:
-                    held.append(Stretch(onset_s + SETTLING_S, end_s))
         now_s = end_s
     share = np.concatenate(shares)
     t_s = np.arange(1.0, len(share) + 1) * GRID_S
@@ -212,9 +209,8 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
         step_c=1.0,
         bins=bins_of(t_s, sorted(changes)),
         onsets=onsets,
-        held=held,
+        steps=steps,
         free=free,
-        loaded=loaded,
         tmt1_c=tmt1_c,
     )
     if not plan.has_power:

@@ -1,7 +1,7 @@
 """The fit: which values of the parameters explain the recordings, and how well they are known."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import Nodes, limit_c_of
+from heatsoak.twin.model import Model, Nodes, limit_c_of
+from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
 from heatsoak.twin.problem import Problem, fastest_mb_s
 from heatsoak.twin.readings import Array, Measured, measure, refuse_mixed
+from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.solving import Solution, solve
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedNoise, FittedRecording, Load, Twin, Uncertainty
@@ -23,6 +25,10 @@ _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
 #: Another network than packages on a board has to be likelier by this, in logarithms: strong
 #: evidence (Kass and Raftery, JASA 90, 1995).
 _STRONG = 3.0
+#: Of reads and writes at once, neither's full speed shows.
+_ALONE = 0.95
+#: The score of a solution that foretells nothing: less than any other's.
+_NONE = 1e6
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
@@ -51,6 +57,15 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
     opened = list(recordings)
     if not opened:
         raise UsageError("no recordings were given")
+    of_log: dict[str, set[str]] = {}
+    for one in opened:
+        of_log.setdefault(one.path_text, set()).add(str(one.meta.drive.get("path")))
+    for path, drives in of_log.items():
+        if len(drives) > 1:
+            raise UsageError(
+                f"{path}: is of {len(drives)} drives, and a twin is of one: choose it with "
+                f"--device (device=) from {', '.join(sorted(drives))}"
+            )
     findings = analyze(opened)
     measured = [
         measure(recording, found)
@@ -60,32 +75,75 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
     return measured
 
 
-def best(base: Drive, measured: Sequence[Measured]) -> Solution:
+@dataclass(frozen=True)
+class Held:
+    """A solution held to the recordings: with the law that leaves most nearly what was left.
+
+    Attributes:
+        own_log: what becomes of the recorded loads.
+        score: the logarithm of the likelihood of all that.
+    """
+
+    solution: Solution
+    law: Tables | None
+    own_log: list[OwnStep]
+    score: float
+
+    @classmethod
+    def of(cls, solution: Solution, full: Load) -> "Held":
+        """Try the laws; the base's own stays, unless another is strongly likelier."""
+        problem, values = solution.problem, solution.values
+        base = problem.model.base
+        most = (
+            *(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s),
+            *(base.read_iops, base.write_iops),
+        )
+        found = []
+        for law in laws(base, held_shares(problem.measured, most)):
+            model = Model(Shown(law=law).on(base), problem.model.nodes)
+            try:
+                own_log = [
+                    step
+                    for index, one in enumerate(problem.measured)
+                    for step in foretell(model, values, one, values[f"start_k@{index}"], most)
+                ]
+            except ValueError:  # its levels do not go with each other
+                continue
+            found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
+        # one that is at its limit at rest foretells nothing
+        return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
+
+
+def _usual_or_likelier(found: Sequence[Held]) -> Held:
+    """The first, unless another is strongly likelier."""
+    likeliest = max(found, key=lambda one: one.score)
+    return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
+
+
+def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
     """
-    found: list[Solution] = []
+    found: list[Held] = []
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
         try:
-            found.append(solve(problem, _start(problem, found)))
+            found.append(Held.of(solve(problem, _start(problem, found)), full))
         except (ValueError, np.linalg.LinAlgError):
             continue  # it would run away at rest, or be known of nothing
     if not found:
         raise UsageError(
             f"{measured[0].path}: no drive like {base.id} gets as warm as that: name another base"
         )
-    usual = found[0]
-    other = max(found, key=lambda one: one.evidence)
-    return other if other.evidence > usual.evidence + _STRONG else usual
+    return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[Solution]) -> Array | None:
+def _start(problem: Problem, found: Sequence[Held]) -> Array | None:
     """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
-    of = found[0]
+    of = found[0].solution
     known = {p.name: float(x) for p, x in zip(of.problem.parameters, of.u, strict=True)}
     return np.asarray([known.get(parameter.name, 0.0) for parameter in problem.parameters])
 
@@ -107,12 +165,15 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
         for key in ("model", "serial", "size_bytes")
     }
     chosen = choose_base(measured, known["model"]) if base is None else base
-    return twin_of(best(chosen, measured), known["model"]).model_copy(update=known)
+    shown = Shown.of(chosen, measured)
+    full = _full_load(measured)
+    held = best(shown.on(chosen), measured, full)
+    return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 
-def twin_of(solution: Solution, model: str | None = None) -> Twin:
+def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
-    problem = solution.problem
+    solution, problem = held.solution, held.solution.problem
     measured = problem.measured
     parameters = [fitted_parameter(solution, index) for index in range(len(problem.parameters))]
     values = solution.values
@@ -135,28 +196,35 @@ def twin_of(solution: Solution, model: str | None = None) -> Twin:
         model=model,
         throttled=throttled,
         nodes=problem.model.nodes,
-        full_load=_full_load(measured),
+        full_load=full,
         noise=FittedNoise(**asdict(solution.noise)),
         estimates=[],
         recordings=recordings,
         parameters=parameters,
         uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
         rooms_c=problem.rooms_c,
+        shown=shown.model_copy(update={"law": held.law}),
+        own_log=held.own_log,
     )
     estimates = list(estimates_of(twin, solution))
-    twin = twin.model_copy(update={"estimates": estimates, "answer": answer(estimates, measured)})
+    said = " ".join(filter(None, [twin.not_reproduced, answer(estimates, measured)]))
+    assumed = [f"Assumed: {what}." for what in twin.assumed]
+    twin = twin.model_copy(
+        update={"estimates": estimates, "answer": said, "told": [*twin.told, *assumed]}
+    )
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
 def _full_load(measured: Sequence[Measured]) -> Load:
-    """The fastest load before anything held it back."""
-    found = [Load()]
+    """The fastest reads and the fastest writes before anything held them back; 0 of none."""
+    found = dict.fromkeys(Load.model_fields, 0.0)
     for one in measured:
-        for stretch in one.loaded:
+        for stretch in one.unheld:
             inside = one.within(stretch)
-            if not inside.any():
-                continue
-            names = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
-            means = {name: float(np.median(getattr(one, name)[inside])) for name in names}
-            found.append(Load(**means))
-    return max(found, key=lambda load: load.read_mb_s + load.write_mb_s)
+            here = {name: float(np.median(getattr(one, name)[inside])) for name in found}
+            for way in ("read", "write"):
+                mb_s = here[f"{way}_mb_s"]
+                is_alone = mb_s > _ALONE * (here["read_mb_s"] + here["write_mb_s"])
+                if is_alone and mb_s > found[f"{way}_mb_s"]:
+                    found |= {name: here[name] for name in found if name.startswith(way)}
+    return Load(**found)

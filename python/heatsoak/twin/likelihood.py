@@ -28,10 +28,12 @@ _ONSET_K = 0.5
 _HELD_K = 2.5
 #: A drive at full speed may be past its limit by this much and not yet slower.
 _FREE_K = 0.7
-#: A few per cent: what meters and energies that are linear in the work agree within.
-_POWER_SHARE = 0.04
+#: What meters and energies that are linear in the work agree within, of loads of one drive.
+_POWER_SHARE = 0.02
 #: Without load less is known: firmware has work of its own.
 _REST_POWER_SHARE = 0.15
+#: Firmware works for most of the time without load, but not in this share of it.
+_AT_REST = 0.25
 #: A deviation that lasts longer is an offset, as far as a recording can tell.
 _MOST_S = 1800.0
 
@@ -113,6 +115,9 @@ class Likelihood:
         self.measured = measured
         self.noise = noise
         self._filter = noise.filter(measured.bin_t_s)
+        self._held = [measured.within(one) for one in measured.held]
+        self._free = [measured.within(one) for one in measured.free]
+        self._powers = _powers(measured) if measured.has_power else []
 
     @property
     def log_det(self) -> float:
@@ -144,35 +149,35 @@ class Likelihood:
             least_k = _ONSET_K if onset.at_full_speed else _HELD_K
             sd_k = np.hypot(least_k, (at_c - before_c) / 5.0 * onset.sd_s)
             found.append((at_c - limit_c) / sd_k)
-        for held in measured.held:
-            inside = hidden_c[measured.within(held)]
+        for held in self._held:
+            inside = hidden_c[held]
             found.append((float(np.mean(inside)) - limit_c) / _HELD_K if len(inside) else 0.0)
-        for free in measured.free:
-            inside = hidden_c[measured.within(free)]
+        for free in self._free:
+            inside = hidden_c[free]
             over_k = float(np.max(inside)) - limit_c if len(inside) else 0.0
             found.append(max(0.0, over_k) / _FREE_K)
-        if measured.has_power:
-            found += self._power(course, meter_x)
+        for there, measured_w, share in self._powers:
+            cost_w = float(np.mean(course.power_w[there])) if measured_w else 0.0
+            off = np.log(max(meter_x * measured_w, 1e-4) / cost_w) if measured_w else 0.0
+            found.append(off / share)
         return np.asarray(found)
 
-    def _power(self, course: Course, meter_x: float) -> list[float]:
-        """How far measured powers are from what the work would cost, step by step."""
-        measured = self.measured
-        is_idle = (measured.read_mb_s + measured.write_mb_s == 0.0) & (measured.t_s > 0)
-        for stretch in measured.loaded:
-            is_idle &= ~measured.within(_longer(stretch, 10.0))
-        found = []
-        for stretch in measured.loaded:
-            found.append(self._ratio(measured.within(stretch), course, meter_x) / _POWER_SHARE)
-        return [*found, self._ratio(is_idle, course, meter_x) / _REST_POWER_SHARE]
 
-    def _ratio(self, inside: NDArray[np.bool_], course: Course, meter_x: float) -> float:
-        power_w = self.measured.power_w
-        inside = inside & np.isfinite(power_w)
-        if not inside.any():
-            return 0.0
-        measured_w = max(meter_x * float(np.mean(power_w[inside])), 1e-4)
-        return float(np.log(measured_w / np.mean(course.power_w[inside])))
+def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
+    """Loads and the rest with their measured means, 0 of none, and what those agree within."""
+    power_w = measured.power_w
+    is_known = np.isfinite(power_w)
+    is_idle = is_known & (measured.read_mb_s + measured.write_mb_s == 0.0)
+    for step in measured.steps.values():
+        is_idle &= ~measured.within(_longer(step, 10.0))
+    if is_idle.any():
+        # while it folds and collects, it does not rest
+        is_idle &= power_w <= np.quantile(power_w[is_idle], _AT_REST)
+    parts = [(measured.within(one) & is_known, _POWER_SHARE) for one in measured.loaded]
+    return [
+        (there, float(np.mean(power_w[there])) if there.any() else 0.0, share)
+        for there, share in [*parts, (is_idle, _REST_POWER_SHARE)]
+    ]
 
 
 def _longer(stretch: Stretch, by_s: float) -> Stretch:

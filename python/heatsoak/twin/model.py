@@ -2,8 +2,8 @@
 
 Its network has few numbers. Controller and NAND sit on a board, which a place connects to its
 air; what else takes up heat, such as an adapter, a case or a heatsink, is a node of its own where
-the data ask for one. What a drive reports is some of its controller
-and some of its board, late and off by a constant: no node at all, as published measurements found.
+the data ask for one. What a drive reports is some of its controller, some of its flash and some of
+its board, late and off by a constant: no node at all, as published measurements found.
 
 The air follows the room where that was measured, and what a graphics card or processor gives to
 it where they were: a share of their warmth, late.
@@ -35,6 +35,10 @@ SENSOR = "composite"
 _NAND_SHARES = (0.8, 2.0)
 #: By how much measured power is off, a parameter of recordings that have it.
 METER = "meter_x"
+#: How much of the rest of what a sensor feels is the flash; twins of before it have none.
+FLASH = "flash_share"
+#: How much more writes cost past the cache than into it, of drives with both.
+DENSE = "dense_x"
 #: By how much what the governor acts on is off from the threshold that a host set.
 TMT_OFFSET = "tmt_offset_k"
 #: Parameters that say only when the governor acts.
@@ -44,7 +48,10 @@ NEIGHBOUR_LAG = "neighbour_lag_s"
 #: The part of a board's capacity that stays the drive's; a place brings the rest.
 _DRIVES_SHARE = 0.3
 _READS = ("read_command_uj", "host_read_uj", "read_uj")
-_WRITES = ("write_command_uj", "host_write_uj", "program_uj", "erase_uj", "move_uj")
+_WRITES = (
+    *("write_command_uj", "host_write_uj", "program_uj"),
+    *("cache_program_uj", "erase_uj", "move_uj"),
+)
 _STATIC = ("idle_w", "active_w", "busy_w")
 
 
@@ -126,9 +133,17 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         ),
         "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
+        FLASH: Prior("logit", 0.7, 1.5, "", "drives report 10 to 30 K less than their hot spots"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
         "sensor_offset_k": Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
     }
+
+
+def dense_prior(base: Drive) -> Prior:
+    """Return what is expected of how much more writes past the cache cost than those into it."""
+    cached = base.energy.cache_program_uj
+    known = 3.0 if cached is None else base.energy.program_uj.value / cached.value
+    return Prior("log", known, 0.7, "", "three bits a cell take three times as long, or more")
 
 
 def tmt_prior() -> Prior:
@@ -199,14 +214,15 @@ def required_parameters(base: Drive, nodes: "Nodes", places: Iterable[str]) -> s
     """Return the names of the parameters that every twin has, but for each recording's own."""
     of_place = place_priors(None, has_mount=nodes == 3)
     names = {f"{name}@{place}" for place in places for name in of_place}
-    return names | drive_priors(base, (0.0, 0.0)).keys() - fixed_parameters(nodes).keys()
+    of_drive = drive_priors(base, (0.0, 0.0)).keys() - {FLASH} - fixed_parameters(nodes).keys()
+    return names | of_drive
 
 
 def is_optional(name: str, places: Iterable[str]) -> bool:
     """Return whether some twins have a parameter of this name, by what was recorded."""
     own, at, place = name.partition("@")
     if not at:
-        return own in (METER, TMT_OFFSET)
+        return own in (METER, TMT_OFFSET, DENSE, FLASH)
     return place in places and (own == NEIGHBOUR_LAG or own.endswith("_share"))
 
 
@@ -218,7 +234,8 @@ def fixed_parameters(nodes: Nodes) -> dict[str, float]:
     """Return the parameters that a network does not have, with values that take them out."""
     if nodes > 1:
         return {}
-    return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, "sensor_share": 0.5, "governed_share": 0.85}
+    shares = {"sensor_share": 0.5, FLASH: 0.5, "governed_share": 0.85}
+    return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, **shares}
 
 
 class Model:
@@ -239,7 +256,10 @@ class Model:
         base = self._spec
         energy = dict(base["energy"])
         for keys, factor in ((_STATIC, "static_x"), (_READS, "read_x"), (_WRITES, "write_x")):
-            energy |= {key: energy[key] * values[factor] for key in keys}
+            energy |= {key: energy[key] * values[factor] for key in keys if key in energy}
+        if DENSE in values:
+            energy["cache_program_uj"] = energy.get("cache_program_uj", energy["program_uj"])
+            energy["program_uj"] = energy["cache_program_uj"] * values[DENSE]
         die_k_per_w, die_j_per_k = values["die_k_per_w"], values["die_j_per_k"]
         nand_k_per_w, nand_j_per_k = _NAND_SHARES
         nodes = {
@@ -252,6 +272,7 @@ class Model:
             "nand": {"between": ["nand", "board"], "k_per_w": nand_k_per_w * die_k_per_w},
         }
         share = values["sensor_share"]
+        flash = (1.0 - share) * values.get(FLASH, 0.0)
         return {
             "energy": energy,
             "thermal": {"nodes": nodes, "links": links},
@@ -260,7 +281,7 @@ class Model:
             ),
             "sensors": {
                 SENSOR: {
-                    "weights": {"controller": share, "board": 1.0 - share},
+                    "weights": {"controller": share, "nand": flash, "board": 1.0 - share - flash},
                     "lag_s": values["sensor_lag_s"],
                     "offset_c": values["sensor_offset_k"],
                     "step_c": 1.0,
@@ -311,7 +332,7 @@ class Model:
                     measured.write_iops,
                 ),
                 power_w=measured.power_w * values.get(METER, 1.0),
-                air_k=_air_k(values, measured),
+                air_k=air_above_k(values, measured),
             ),
             measured.t_s,
         )
@@ -332,8 +353,8 @@ class Model:
         return {**known[-1], "power_w": rest_w}
 
 
-def _air_k(values: Values, measured: Measured) -> Array:
-    """How much warmer than the place's air a recording's was, at its times."""
+def air_above_k(values: Values, measured: Measured) -> Array:
+    """Return how much warmer than the place's air a recording's was, at its times."""
     place = measured.place
     found = np.zeros(len(measured.t_s))
     room_c = values.get(room_name(place))

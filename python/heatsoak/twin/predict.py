@@ -189,7 +189,12 @@ def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Predi
         if isinstance(workload, Demand)
         else _answer(prediction, holds_mb_s)
     )
-    return prediction.model_copy(update={"answer": said})
+    return prediction.model_copy(update={"answer": warned(subject, said)})
+
+
+def warned(subject: Twin | Drive, answer: str) -> str:
+    """Return an answer after what a twin does not reproduce of its own log."""
+    return f"{subject.not_reproduced} {answer}".strip() if isinstance(subject, Twin) else answer
 
 
 def _range(values: Sequence[float]) -> Range | None:
@@ -210,6 +215,8 @@ def _assumed(
             f"drives of a model and their rooms differ: air by {AIR_K:.0f} K, resistance to it by "
             f"{RESISTANCE:.0%}, power by {power:.0%}, limit by {limit_k:.0f} K"
         )
+    else:
+        yield from subject.assumed
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
         yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"

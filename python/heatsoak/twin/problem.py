@@ -8,6 +8,7 @@ import numpy as np
 from heatsoak.catalog import Drive
 from heatsoak.twin.likelihood import Likelihood, Noise, first_noise
 from heatsoak.twin.model import (
+    DENSE,
     LIMITS,
     METER,
     TMT_OFFSET,
@@ -15,6 +16,7 @@ from heatsoak.twin.model import (
     Model,
     Nodes,
     Prior,
+    dense_prior,
     drive_priors,
     fixed_parameters,
     limit_c_of,
@@ -49,7 +51,7 @@ class Parameter:
         match self.name:
             case "read_x":
                 return bool(measured.read_mb_s.any())
-            case "write_x":
+            case "write_x" | "dense_x":
                 return bool(measured.write_mb_s.any())
             case "governed_share":
                 return bool(measured.onsets or measured.held or measured.free)
@@ -152,6 +154,8 @@ def _parameters(
     priors = drive_priors(base, fastest_mb_s(measured))
     priors = {name: prior for name, prior in priors.items() if name not in fixed}
     found = [Parameter(name, prior) for name, prior in priors.items()]
+    if base.cache is not None and any(one.cache_gb[1] is not None for one in measured):
+        found.append(Parameter(DENSE, dense_prior(base)))
     if any(one.has_power for one in measured):
         found.append(Parameter(METER, meter_prior()))
     if any(one.tmt1_c is not None for one in measured):

@@ -11,7 +11,7 @@ from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindi
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
-from heatsoak.protocol import kind_of_condition
+from heatsoak.protocol import WorkloadStep, kind_of_condition
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import (
     TEMPERATURES,
@@ -43,6 +43,8 @@ _LONGEST_BIN_S = 30.0
 _MOST_BINS = 300
 #: A step as fast as this share of the fastest alike was not held back.
 _FREE_SHARE = 0.9
+#: What stays above this share of its fastest asks for the same throughout.
+_ONE_PACE = 0.7
 #: The governor's own transient after an onset, which says little about where it holds.
 SETTLING_S = 15.0
 #: Shorter stretches are no loads whose power is compared.
@@ -67,11 +69,15 @@ class Onset:
     Attributes:
         at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
             back before that shows.
+        end_s: until when it held the drive back; None where only the drive's counter tells of it.
+        before_mb_s: what was moved before, if that is known.
     """
 
     t_s: float
     sd_s: float
     at_full_speed: bool = True
+    end_s: float | None = None
+    before_mb_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,12 @@ class Measured:
         reading_t_s, reading_c: what `sensor` reported; `step_c` is what it is rounded to.
         bins: where each group of readings starts that are averaged.
         onsets: when the governor started to act.
-        held: stretches in which it held the drive at its limit.
-        free: stretches at full speed.
-        loaded: stretches of one load each, before an onset or after it, whose mean powers are
-            compared.
+        steps: when each load started and ended.
+        falls_s: when their throughput fell for other reasons than heat.
+        free: stretches at full speed that heat did not slow.
+        unheld: stretches before anything slowed a load that asked for all it can get.
+        cache_gb: what was written at full speed in one go, at most, and the rate in MB/s past a
+            write cache that was full then; None where nothing shows that it was.
         unexplained: falls of throughput that are not known to be heat: which, and what they are.
         likely: falls that are taken for heat although the judge leaves their cause open.
         room_c: the room's temperature, if it was recorded.
@@ -117,9 +125,11 @@ class Measured:
     step_c: float
     bins: NDArray[np.int64]
     onsets: list[Onset] = field(default_factory=list)
-    held: list[Stretch] = field(default_factory=list)
+    steps: dict[str, Stretch] = field(default_factory=dict)
+    falls_s: list[float] = field(default_factory=list)
     free: list[Stretch] = field(default_factory=list)
-    loaded: list[Stretch] = field(default_factory=list)
+    unheld: list[Stretch] = field(default_factory=list)
+    cache_gb: tuple[float, float | None] = (0.0, None)
     unexplained: list[str] = field(default_factory=list)
     likely: list[str] = field(default_factory=list)
     room_c: Array | None = None
@@ -132,6 +142,39 @@ class Measured:
     def grid_s(self) -> float:
         """The pace of the series."""
         return float(self.t_s[0])
+
+    @property
+    def held(self) -> list[Stretch]:
+        """Stretches in which the governor held the drive at its limit."""
+        return [
+            Stretch(one.t_s + SETTLING_S, one.end_s)
+            for one in self.onsets
+            if one.end_s is not None and one.end_s - one.t_s > 2 * SETTLING_S
+        ]
+
+    @property
+    def loaded(self) -> list[Stretch]:
+        """Stretches of one load each, before an onset or after it, whose powers are compared.
+
+        Of writes only those that begin at full speed, up to an onset or a second fall: what a drive
+        puts into its cache otherwise, past it, or from there to elsewhere, is not in a log.
+        """
+        found = []
+        for step in self.steps.values():
+            onsets_s = [one.t_s for one in self.onsets if step.start_s < one.t_s < step.end_s]
+            falls_s = [t_s for t_s in self.falls_s if step.start_s < t_s < step.end_s]
+            bounds = sorted({step.start_s, *onsets_s, *falls_s, step.end_s})
+            end_s = step.end_s
+            if self.write_mb_s[self.within(step)].any():
+                if not any(one.start_s == step.start_s for one in self.unheld):
+                    continue
+                end_s = min([*onsets_s, *sorted(falls_s)[1:], step.end_s])
+            found += [
+                Stretch(one, other)
+                for one, other in pairwise(bounds)
+                if other - one >= _LEAST_S and other <= end_s
+            ]
+        return found
 
     @property
     def has_load(self) -> bool:
@@ -196,26 +239,23 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     # each on its own: one that does not explain throttling may well be modelled
     trusts = judge_sensors(recording)
     sensor = _sensor(samples, trusts, name)
-    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
-    starts = samples["t_s"]
-    if "interval_s" in samples.columns:
-        starts = starts - samples["interval_s"].fill_null(0.0)
-    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
-    if last_s - first_s < 60.0:
-        raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
-    grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
-    edges = np.arange(first_s, last_s + 1e-6, grid_s)
+    edges = _edges(samples, name)
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
+    rates = rates_of(samples, edges)
+    if rates is None and not neighbours_c and room_c is None and "power_w" not in samples.columns:
+        samples = _cool_down(samples, sensor, name)
+        edges = _edges(samples, name)
+    read, write = rates or (np.zeros(len(edges) - 1), np.zeros(len(edges) - 1))
+    first_s = float(edges[0])
     temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
     reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
-    has_cause = bool(neighbours_c) or room_c is not None or reading_c[0] - reading_c[-1] >= _MOVED_K
-    read, write = _rates(samples, edges, name, has_cause=has_cause)
     trust = _trust_in(sensor, trusts)
     stretches = read_stretches(recording)
     steps = [step for step in findings.steps if step.step in stretches]
     changes = [e.t_s for e in recording.events if e.kind in ("step-begin", "step-end")]
+    unheld = _unheld(recording, steps, stretches, edges[1:], read + write)
     counted = _counted(samples)
-    onsets, held = _onsets(steps, stretches, counted)
+    onsets = _onsets(steps, stretches, counted)
     changes += [onset.t_s for onset in onsets]
     drive = recording.meta.drive
     return Measured(
@@ -235,10 +275,20 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
         reading_c=reading_c,
         step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
         bins=bins_of(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
-        onsets=[replace(onset, t_s=onset.t_s - first_s) for onset in onsets],
-        held=[Stretch(h.start_s - first_s, h.end_s - first_s) for h in held],
-        free=_shifted(_free(steps, stretches), -first_s),
-        loaded=_shifted(_parted([stretches[step.step] for step in steps], onsets), -first_s),
+        onsets=[
+            replace(one, t_s=one.t_s - first_s, end_s=one.end_s and one.end_s - first_s)
+            for one in onsets
+        ],
+        steps={step.step: _shifted(stretches[step.step], -first_s) for step in steps},
+        falls_s=[
+            stretches[step.step].start_s + episode.onset_s - first_s
+            for step in steps
+            for episode in step.episodes
+            if not is_heat(episode)
+        ],
+        free=[_shifted(one, -first_s) for one in _free(steps, stretches)],
+        unheld=[_shifted(one, -first_s) for one in unheld.values()],
+        cache_gb=_cache_gb(steps, unheld, edges[1:], write),
         unexplained=_unexplained(steps),
         likely=_likely(steps),
         room_c=room_c,
@@ -249,18 +299,8 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     )
 
 
-def _parted(stretches: list[Stretch], onsets: list[Onset]) -> list[Stretch]:
-    """Part stretches at onsets."""
-    found = []
-    for stretch in stretches:
-        inside = [o.t_s for o in onsets if stretch.start_s < o.t_s < stretch.end_s]
-        bounds = [stretch.start_s, *sorted(inside), stretch.end_s]
-        found += [Stretch(*pair) for pair in pairwise(bounds) if pair[1] - pair[0] >= _LEAST_S]
-    return found
-
-
-def _shifted(stretches: list[Stretch], by_s: float) -> list[Stretch]:
-    return [Stretch(one.start_s + by_s, one.end_s + by_s) for one in stretches]
+def _shifted(one: Stretch, by_s: float) -> Stretch:
+    return Stretch(one.start_s + by_s, one.end_s + by_s)
 
 
 def _trust_in(sensor: str, trusts: list[SensorTrust]) -> SensorTrust | None:
@@ -394,18 +434,32 @@ def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def _rates(
-    samples: pl.DataFrame, edges: Array, name: str, *, has_cause: bool
-) -> tuple[Array, Array]:
-    found = rates_of(samples, edges)
-    if found is not None:
-        return found
-    if "power_w" not in samples.columns and not has_cause:
+def _edges(samples: pl.DataFrame, name: str) -> Array:
+    """The grid's; UsageError for a log that is too short."""
+    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    starts = samples["t_s"]
+    if "interval_s" in samples.columns:
+        starts = starts - samples["interval_s"].fill_null(0.0)
+    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
+    if last_s - first_s < 60.0:
+        raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
+    grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
+    return np.arange(first_s, last_s + 1e-6, grid_s)
+
+
+def _cool_down(samples: pl.DataFrame, sensor: str, name: str) -> pl.DataFrame:
+    """The deepest cool-down, which needs nothing that says what warmed the drive before."""
+    temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
+    t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy()
+    fell_k = np.maximum.accumulate(reading_c) - reading_c
+    lowest = int(np.argmax(fell_k))
+    if fell_k[lowest] < _MOVED_K:
         raise UsageError(
             f"{name}: has no load and no power, does not cool down, and has no temperature of a "
             "room or graphics card: nothing says what warmed it"
         )
-    return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    hottest = lowest - int(np.argmax(reading_c[lowest::-1]))
+    return samples.filter(pl.col("t_s").is_between(t_s[hottest], t_s[lowest]))
 
 
 def commands_of(samples: pl.DataFrame, column: str, edges: Array, mb_s: Array) -> Array:
@@ -479,9 +533,9 @@ def _counted(samples: pl.DataFrame) -> list[Onset]:
 
 def _onsets(
     steps: list[StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
-) -> tuple[list[Onset], list[Stretch]]:
-    """Onsets of heat, by the drive's counters where there are any, and what follows them."""
-    onsets, held = [], []
+) -> list[Onset]:
+    """Onsets of heat, by the drive's counters where there are any."""
+    onsets: list[Onset] = []
     fastest = _fastest(steps)
     for step in steps:
         stretch = stretches[step.step]
@@ -494,16 +548,19 @@ def _onsets(
             if not is_first or not is_heat(episode):
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
-            onset = Onset(stretch.start_s + episode.onset_s, ONSET_SD_S, at_full_speed)
-            near = [one for one in counted if abs(one.t_s - onset.t_s) < _COUNTED_WITHIN_S]
-            onsets.append(near[0] if near else onset)
-            end_s = min(stretch.start_s + episode.end_s, stretch.end_s)
-            if end_s - onset.t_s > 2 * SETTLING_S:
-                held.append(Stretch(onset.t_s + SETTLING_S, end_s))
+            t_s, end_s = (stretch.start_s + at_s for at_s in (episode.onset_s, episode.end_s))
+            end_s = min(end_s, stretch.end_s)
+            # what else slowed it before the drive counted heat was not that
+            near = [one for one in counted if t_s - _COUNTED_WITHIN_S < one.t_s < end_s]
+            onset = near[0] if near else Onset(t_s, ONSET_SD_S, at_full_speed)
+            before_mb_s = episode.before_mb_s
+            if onsets and onsets[-1].t_s == onset.t_s:
+                before_mb_s = onsets.pop().before_mb_s
+            onsets.append(replace(onset, end_s=end_s, before_mb_s=before_mb_s))
         of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
         if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
             onsets.append(of_step[0])
-    return onsets, held
+    return onsets
 
 
 def _unexplained(steps: list[StepFindings]) -> list[str]:
@@ -557,6 +614,51 @@ def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stre
         and not step.episodes
         and (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
     ]
+
+
+def _unheld(
+    recording: Recording,
+    steps: list[StepFindings],
+    stretches: dict[str, Stretch],
+    t_s: Array,
+    mb_s: Array,
+) -> dict[str, Stretch]:
+    """What comes before anything slowed a step that asked for all it can get, at one pace."""
+    limited = {
+        step.name
+        for step in recording.meta.protocol.workload_steps
+        if isinstance(step, WorkloadStep)
+        and any(one.rate or one.rate_iops for one in step.workloads)
+    }
+    found = {}
+    for step in steps:
+        if step.step in limited or step.begun_slow or step.hot_from_start:
+            continue
+        stretch = stretches[step.step]
+        ends_s = [episode.onset_s for episode in step.episodes]
+        if not ends_s and step.may_have_throttled:
+            continue
+        end_s = min([stretch.end_s, *(stretch.start_s + one for one in ends_s)])
+        inside = mb_s[(t_s > stretch.start_s) & (t_s <= end_s)]
+        if len(inside) and np.quantile(inside, 0.1) >= _ONE_PACE * np.quantile(inside, 0.9) > 0:
+            found[step.step] = Stretch(stretch.start_s, end_s)
+    return found
+
+
+def _cache_gb(
+    steps: list[StepFindings], unheld: dict[str, Stretch], t_s: Array, write_mb_s: Array
+) -> tuple[float, float | None]:
+    """The most that was written at full speed in one go, and the rate past a full cache."""
+    found: list[tuple[float, float | None]] = [(0.0, None)]
+    for step in steps:
+        if (stretch := unheld.get(step.step)) is None:
+            continue
+        inside = (t_s > stretch.start_s) & (t_s <= stretch.end_s)
+        gb = float(write_mb_s[inside].sum() * (t_s[1] - t_s[0]) / 1e3)
+        first = min(step.episodes, key=lambda episode: episode.onset_s, default=None)
+        is_full = first is not None and first.cause == "write-cache"
+        found.append((gb, first.during_mb_s if first is not None and is_full else None))
+    return max(found, key=lambda one: one[0])
 
 
 def unlike(one: Identity, other: Identity) -> tuple[str | int, str | int] | None:

@@ -32,7 +32,9 @@ from heatsoak.twin.model import (
     required_parameters,
     room_name,
 )
+from heatsoak.twin.own_log import OwnStep
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
+from heatsoak.twin.shown import Shown
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
@@ -114,12 +116,18 @@ class Estimate(_Row):
 
 
 class Load(_Row):
-    """What a drive does under a load that nothing holds back."""
+    """What a drive does under a load that nothing holds back, reading and writing."""
 
     read_mb_s: float = Field(0.0, ge=0)
     write_mb_s: float = Field(0.0, ge=0)
     read_iops: float = Field(0.0, ge=0)
     write_iops: float = Field(0.0, ge=0)
+
+    @property
+    def alone(self) -> "Load":
+        """The reads or the writes of it, of which there are more."""
+        way = "read" if self.read_mb_s > self.write_mb_s else "write"
+        return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
     def asked(self, drive: Drive, share: float, seconds: int) -> Asked:
         """Return what a share of it asks of a drive like `drive`, for so long."""
@@ -224,10 +232,13 @@ class Twin(_Row):
         nodes: the network that the data support: 1, the drive in one piece; 2, packages on a board;
             3, those on a mount that warms with it.
         parameters: what was fitted; `uncertainty` is of their `u`, in their order.
-        full_load: the fastest load recorded.
+        full_load: the fastest reads and the fastest writes recorded before anything held them back,
+            each on its own; 0 of what was not recorded so.
         estimates: what follows: ``limit_reported_c``, ``air_k_per_w``, and ``time_constant_s``, in
             which the reported temperature goes 63 % of its way after load begins.
         rooms_c: mean temperatures of the rooms of places that have a measured one.
+        shown: what recordings show beside its heat, in place of what the base has.
+        own_log: the loads that were fitted, as they were and as the twin foretells them.
         experiments: runs that would tell more, the one first that would tell most.
     """
 
@@ -247,6 +258,8 @@ class Twin(_Row):
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
     rooms_c: dict[str, float] = Field(default_factory=dict)
+    shown: Shown = Shown()
+    own_log: list[OwnStep] = Field(default_factory=list)
     experiments: list[Experiment] = Field(default_factory=list)
 
     @model_validator(mode="after")
@@ -284,7 +297,50 @@ class Twin(_Row):
 
     @cached_property
     def _model(self) -> Model:
-        return Model(load_drive(self.base), self.nodes)
+        return Model(self.own_base, self.nodes)
+
+    @cached_property
+    def own_base(self) -> Drive:
+        """The catalog's drive, with what recordings show otherwise."""
+        return self.shown.on(load_drive(self.base))
+
+    @property
+    def not_reproduced(self) -> str:
+        """What the twin foretells otherwise than it was in its own recordings; empty if nothing."""
+        wrong = [what for one in self.own_log for what in one.wrong()]
+        if not wrong:
+            return ""
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"The twin does not foretell its own log: {wrong[0]}{more}."
+
+    @property
+    def denial(self) -> str:
+        """Why nothing is to be foretold from it: most of what throttled would not; empty if not."""
+        slowed = [one for one in self.own_log if one.onset_s is not None]
+        denied = [one for one in slowed if one.denies]
+        if 2 * len(denied) <= len(slowed):
+            return ""
+        return (
+            f"the twin denies its own log: {next(denied[0].wrong())}: fit it to a run from rest "
+            "with power recorded, or on another --base"
+        )
+
+    @property
+    def assumed(self) -> list[str]:
+        """What is the base's, as no recording shows it."""
+        base = load_drive(self.base)
+        speeds = (
+            ("reading", self.full_load.read_mb_s, base.read_mb_s),
+            ("writing", self.full_load.write_mb_s, base.write_mb_s),
+        )
+        return [
+            *(
+                f"its full speed {way}, {rated:,.0f} MB/s, is that of {base.id}"
+                for way, seen, rated in speeds
+                if not seen
+            ),
+            *self.shown.assumed(base, throttled=self.throttled),
+        ]
 
     @cached_property
     def _u(self) -> Array:
@@ -317,7 +373,7 @@ class Twin(_Row):
         """Return it as a drive of the catalog, that everything can be run on."""
         tables = self._model.drive_tables(self.values())
         name = f"{self.base}-twin"
-        return as_drive(load_drive(self.base), tables, name)
+        return as_drive(self.own_base, tables, name)
 
     def enclosure(self, place: str | None = None) -> Enclosure:
         """Return one of its places as an enclosure; the first one without a name."""
@@ -350,7 +406,7 @@ class Twin(_Row):
         self, place: str, *, u: Array | None = None, duration_s: int = HORIZON_S
     ) -> dict[str, Any]:
         """Return what the engine makes of the full load from rest, at most up to its onset."""
-        full = self.full_load.asked(self._model.base, 1.0, duration_s)
+        full = self.full_load.alone.asked(self._model.base, 1.0, duration_s)
         lumped = self._model.lumped(self.values(u), place, governed=True)
         return full.serve(lumped, duration_s, most_late_s=0.0)
 
@@ -437,7 +493,13 @@ class Twin(_Row):
             document.add(tomlkit.comment(line))
         document.update(self.model_dump(mode="json", exclude_none=True))
         values = self.values()
-        document["drive"] = {"base": self.base, **figures(self._model.drive_tables(values))}
+        own, base = (
+            drive.model_dump(mode="json", exclude_none=True)
+            for drive in (self.own_base, load_drive(self.base))
+        )
+        shown = {key: value for key, value in own.items() if value != base.get(key)}
+        fitted = figures(self._model.drive_tables(values))
+        document["drive"] = {"base": self.base, **shown, **fitted}
         document["places"] = {
             place: figures(self._model.place_tables(values, place)) for place in self.places
         }

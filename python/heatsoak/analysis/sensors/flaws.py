@@ -21,6 +21,8 @@ _SPIKE_K = 15.0
 _MIN_CHANGE_K = 5.0
 #: Readings farther apart than this say nothing about the time between them.
 _UNSEEN_S = 60.0
+#: What a controller does now reaches the flash and the board within this.
+_REACHES_S = 30.0
 
 #: A sensor that gains this much from one reading to the next, and never moves again for so long and
 #: so many readings, has locked up.
@@ -79,7 +81,7 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     edges = np.concatenate([[0], np.flatnonzero(parted) + 1, [len(values)]])
     longest = int(np.argmax(t_s[edges[1:] - 1] - t_s[edges[:-1]]))
     first, last = int(edges[longest]), int(edges[longest + 1]) - 1
-    start_s, end_s = float(t_s[first]) + 30, float(t_s[last])
+    start_s, end_s = float(t_s[first]) + _REACHES_S, float(t_s[last])
     if last - first < _STUCK_READINGS // 2 or end_s - start_s < 120:
         return None
     what = f"it stayed at {values[first]:.0f} C from {t_s[first]:.0f} s to {end_s:.0f} s"
@@ -88,7 +90,8 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
         return Flaw(f"{what}, while the load started or stopped")
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
-            meanwhile = other.between(start_s, end_s).values
+            # one that moved only just before a reading did was ahead of it
+            meanwhile = other.between(start_s, end_s - _REACHES_S).values
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(f"{what}, while '{other.name}' moved by {np.ptp(meanwhile):.0f} K")
     return None

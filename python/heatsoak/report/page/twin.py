@@ -88,7 +88,9 @@ class TwinChart:
             lines=[one.line(packed) for one in self.followed],
             left_out=self.left_out,
             maps=self.maps,
-            no_map=None
+            no_map=f"No map of when it would throttle: {twin.denial}."
+            if twin.denial
+            else None
             if twin.throttled
             else f"{twin.answer} So there is no map of when it would throttle: that would only "
             "show what other drives of its class do.",
@@ -128,7 +130,8 @@ def twin_chart(
         first = left_out[0]
         raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
     maps = []
-    places = list(dict.fromkeys(one.measured.place for one in followed)) if twin.throttled else []
+    is_mapped = twin.throttled and not twin.denial
+    places = list(dict.fromkeys(one.measured.place for one in followed)) if is_mapped else []
     for number, place in enumerate(places):
         here = [one for one in followed if one.measured.place == place]
         found = cooling_map(twin, place, progress=_part(progress, number, len(places)))

@@ -1,0 +1,237 @@
+"""A twin held to the recordings that it was fitted to: what it makes of the loads in them.
+
+Each load begins as warm as the log left the drive. Heat and governor then run over what was asked
+for: what was moved, and while the governor held the drive back what it moved before. Power that was
+measured meanwhile is left out, as no prediction has it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from heatsoak.twin.asked import Asked, work_of
+from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
+from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.shown import MEAN_S
+from heatsoak.units import format_duration
+
+#: What is moved, and how much of each a drive does at full speed.
+RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
+Full = tuple[float, float, float, float]
+#: An onset is when this share is lost, as the judge has it.
+_LOST = 0.02
+#: A load is slowed where more than this of full speed got late in all.
+_LATE_S = 1.0
+#: What onsets and levels, their lowest five seconds and temperatures are off by at a right law.
+_SD, _LOWEST_SD, _HOTTEST_SD_K, _MOST_SD = 0.1, 0.5, 3.0, 5.0
+#: What counts as reproduced: onsets and levels by so much of them, temperatures by so much.
+ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
+
+
+class OwnStep(BaseModel):
+    """A load of a fitted recording, as it was and as the twin foretells it.
+
+    Attributes:
+        path, step: which; it took `duration_s`.
+        onset_s: when heat began to slow it, from its start; None if it never did.
+        mb_s: what it moved from then until that ended, in the mean and in its slowest five seconds.
+        hottest_c: the highest temperature that was reported.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    path: str
+    step: str
+    duration_s: float
+    onset_s: float | None = None
+    twin_onset_s: float | None = None
+    mb_s: tuple[float, float] | None = None
+    twin_mb_s: tuple[float, float] | None = None
+    hottest_c: float
+    twin_hottest_c: float
+
+    @property
+    def is_onset_right(self) -> bool:
+        """Whether heat slows it when it did; of one that it did not slow, not before its end."""
+        was, is_ = (one or self.duration_s for one in (self.onset_s, self.twin_onset_s))
+        return abs(is_ - was) <= max(ONSET_X * was, ONSET_S)
+
+    @property
+    def denies(self) -> bool:
+        """Whether the twin does not throttle where the drive did."""
+        return self.twin_onset_s is None and self.onset_s is not None and not self.is_onset_right
+
+    @property
+    def is_level_right(self) -> bool:
+        """Whether what heat leaves of it is as it was."""
+        if self.mb_s is None or self.twin_mb_s is None:
+            return True
+        return abs(self.twin_mb_s[0] / self.mb_s[0] - 1) <= LEVEL_X
+
+    def wrong(self) -> Iterator[str]:
+        """Yield what is not as it was, in words."""
+        if not self.is_onset_right:
+            was, is_ = (_after(one, self.duration_s) for one in (self.onset_s, self.twin_onset_s))
+            yield f"'{self.step}' throttled {was}, the twin does {is_}"
+        elif not self.is_level_right:
+            assert self.mb_s is not None
+            assert self.twin_mb_s is not None
+            yield (
+                f"'{self.step}' moved {self.mb_s[0]:,.0f} MB/s once it throttled, the twin "
+                f"{self.twin_mb_s[0]:,.0f}"
+            )
+        elif abs(self.twin_hottest_c - self.hottest_c) > HOTTEST_K:
+            yield (
+                f"'{self.step}' reached {self.hottest_c:.0f} C, the twin "
+                f"{self.twin_hottest_c:.0f} C"
+            )
+
+
+def _after(onset_s: float | None, duration_s: float) -> str:
+    if onset_s is None:
+        return f"not in its {format_duration(duration_s)}"
+    return f"after {format_duration(onset_s)}"
+
+
+def held_shares(measured: Iterable[Measured], full: Full) -> Array:
+    """Return what the governor left of full speed, in means of five seconds."""
+    found = [np.zeros(0)]
+    for one in measured:
+        share = _full_share(_moved(one), full)
+        for onset in one.onsets:
+            if onset.end_s is not None:
+                found.append(_means(share[int(onset.t_s) + 1 : int(onset.end_s)]))
+    return np.concatenate(found)
+
+
+def foretell(
+    model: Model, values: Values, one: Measured, start_k: float, full: Full
+) -> list[OwnStep]:
+    """Return the loads of a recording that heat slowed, or that ran at full speed.
+
+    `full` is what the drive does at full speed, as :data:`RATES` has it. Raises ValueError where
+    the drive cannot be there.
+    """
+    air_k = air_above_k(values, one)[_seconds(one)]
+    air_name = f"air_c@{one.place}"
+    limit_c = limit_c_of(values, one)
+    there = {**values, air_name: values[air_name] + air_k[0], "limit_c": limit_c}
+    lumped = model.lumped(there, one.place, governed=True)
+    lumped.warm(start_k)
+    moved, asked = _moved(one), _asked(one)
+    power_w = one.power_w[_seconds(one)] * values.get(METER, 1.0)
+    full_share = _full_share(asked, full)
+    moved_work, asked_work = (work_of(model.base, *rates.values()) for rates in (moved, asked))
+    now_s, found = 0, []
+    for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
+        part = slice(round(step.start_s), round(step.end_s))
+        readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
+        slowed = [x for x in one.onsets if step.start_s < x.t_s < step.end_s]
+        if slowed and slowed[0].end_s is None:
+            continue  # the drive counted what did not show in its rate
+        if part.start < now_s or not len(readings) or not (slowed or step in one.free):
+            continue
+        if part.start > now_s:
+            # what lies between follows the log, that each load begins as warm as it did
+            before = slice(now_s, part.start)
+            lumped.follow(
+                np.ones(part.start - now_s),
+                work={name: a_second[before] for name, a_second in moved_work.items()},
+                power_w=power_w[before],
+                air_k=air_k[before] - air_k[now_s],
+            )
+            now_s = part.start
+        seconds = part.stop - part.start
+        served = Asked(
+            dt_s=np.ones(seconds),
+            mb_s=_total(asked)[part],
+            full_share=full_share[part],
+            least_share=np.zeros(seconds),
+            work={name: a_second[part] for name, a_second in asked_work.items()},
+        ).serve(lumped.copy(), seconds)
+        late_s = np.diff(served["late_s"], prepend=0.0)
+        is_slowed = served["late_s"].max() > _LATE_S
+        onset_s = slowed[0].t_s - step.start_s if slowed else None
+        held = slice(0, 0)
+        if slowed and slowed[0].end_s is not None:
+            held = slice(int(slowed[0].t_s - step.start_s) + 1, int(slowed[0].end_s - step.start_s))
+        found.append(
+            OwnStep(
+                path=one.path,
+                step=name,
+                duration_s=step.end_s - step.start_s,
+                onset_s=onset_s,
+                twin_onset_s=float(np.argmax(late_s > _LOST)) if is_slowed else None,
+                mb_s=_levels(_total(moved)[part][held]),
+                twin_mb_s=_levels(served["mb_s"][held]),
+                hottest_c=float(readings.max()),
+                twin_hottest_c=float(served["sensor_c"].max()),
+            )
+        )
+    return found
+
+
+def misfit(steps: Iterable[OwnStep]) -> float:
+    """Return how far steps are from what they were, as twice a logarithm of likelihood."""
+    off = []
+    for one in steps:
+        was_s, is_s = (max(x or one.duration_s, ONSET_S) for x in (one.onset_s, one.twin_onset_s))
+        off.append(np.log(is_s / was_s) / _SD)
+        off.append((one.twin_hottest_c - one.hottest_c) / _HOTTEST_SD_K)
+        if one.mb_s is not None and one.twin_mb_s is not None:
+            was_mb_s, is_mb_s = np.maximum(one.mb_s, 1.0), np.maximum(one.twin_mb_s, 1.0)
+            off += (np.log(is_mb_s / was_mb_s) / (_SD, _LOWEST_SD)).tolist()
+    # what is wrong is wrong: by how much says little
+    return float(np.sum(np.minimum(np.square(off), _MOST_SD**2)))
+
+
+def _levels(mb_s: Array) -> tuple[float, float] | None:
+    """The mean, and the slowest five seconds; None of less than those."""
+    if len(mb_s) < MEAN_S:
+        return None
+    return float(mb_s.mean()), float(_means(mb_s).min())
+
+
+def _means(values: Array) -> Array:
+    width = min(MEAN_S, len(values))
+    return np.convolve(values, np.ones(width) / width, "valid") if width else values
+
+
+def _full_share(rates: dict[str, Array], full: Full) -> Array:
+    """How much of its time the drive needs at full speed, reads and writes in turn."""
+    of = [rates[name] / most for name, most in zip(RATES, full, strict=True)]
+    share: Array = np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
+    return share
+
+
+def _moved(one: Measured) -> dict[str, Array]:
+    """What was moved, second by second."""
+    return {name: getattr(one, name)[_seconds(one)] for name in RATES}
+
+
+def _seconds(one: Measured) -> NDArray[np.int64]:
+    """Where each second of a recording is on its grid."""
+    seconds = np.arange(round(float(one.t_s[-1])))
+    return np.minimum(seconds // round(one.grid_s), len(one.t_s) - 1)
+
+
+def _asked(one: Measured) -> dict[str, Array]:
+    """What was asked for: while a governor held the drive back, what it moved before."""
+    asked = _moved(one)
+    total = _total(_moved(one))
+    for onset in one.onsets:
+        starts_s = [step.start_s for step in one.steps.values() if step.start_s < onset.t_s]
+        if onset.end_s is None or not starts_s:
+            continue
+        before = slice(int(max(starts_s)), max(int(onset.t_s), int(max(starts_s)) + 1))
+        before_mb_s = float(np.median(total[before]))
+        factor = (onset.before_mb_s or before_mb_s) / max(before_mb_s, 1e-9)
+        for rates in asked.values():
+            rates[int(onset.t_s) : int(onset.end_s)] = factor * np.median(rates[before])
+    return asked
+
+
+def _total(rates: dict[str, Array]) -> Array:
+    return rates["read_mb_s"] + rates["write_mb_s"]
