@@ -54,6 +54,14 @@ def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> Non
     rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
     empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, rest])
     assert empty.hidden_temp_c[1] == pytest.approx(filled.hidden_temp_c[1], abs=0.5)
+    # nor does waking up from a rest make it faster after that
+    assert empty.full_mb_s == pytest.approx(filled.full_mb_s, rel=0.005)
+
+
+def test_a_twin_is_as_fast_as_it_was_seen_to_be(twin: Twin) -> None:
+    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
+    found = predict(twin, write(), 300, before=[rest])
+    assert found.full_mb_s == pytest.approx(twin.full_load.write_mb_s, rel=0.005)
 
 
 def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin) -> None:

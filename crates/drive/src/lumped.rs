@@ -175,7 +175,8 @@ impl Progress {
     fn rests(&self, demand: &Demand, until_s: f64) -> bool {
         let mut begins_s = self.at_s - self.inside_s;
         for (dt_s, share) in demand.dt_s.iter().zip(demand.full_share).skip(self.part) {
-            if begins_s >= until_s {
+            // nor do parts add up to seconds exactly
+            if begins_s >= until_s - 1e-6 {
                 break;
             }
             if *share > 0.0 {

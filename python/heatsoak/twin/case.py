@@ -517,7 +517,7 @@ class _Unheated:
         dt_s, mb_s = parts.pop("dt_s"), parts.pop("mb_s")
         wanted_mb_s, seen_mb_s = _wanted_mb_s(step), self._seen_mb_s(step)
         # a twin of another class moves as much as it was seen to
-        factor = 1.0 if seen_mb_s is None else min(seen_mb_s, wanted_mb_s) / mb_s[0]
+        factor = 1.0 if seen_mb_s is None else min(seen_mb_s, wanted_mb_s) / mb_s.max()
         work = {
             key: value if key in ("busy_s", "active_s") else value * factor
             for key, value in parts.items()

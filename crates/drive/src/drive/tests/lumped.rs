@@ -217,6 +217,10 @@ fn what_heat_permits_is_never_late_and_what_waits_is_served_later() {
     near(found.late_s[299] * 5000.0, found.waiting_mb[299], 1e-6);
     assert!(found.late_s[2999] == 0.0 && found.waiting_mb[2999] < 1e-3);
     near(found.mb_s.iter().sum(), burst.iter().sum(), 1e-9);
+    // up to the next burst it rests, however many there were
+    let bursts: Vec<f64> = burst.iter().cycle().take(6000).copied().collect();
+    let again = served(&spec, &bursts, 5000.0, 0.0, ALL);
+    near(again.governed_c[2999], found.governed_c[2999], 1e-6);
 }
 
 #[test]
