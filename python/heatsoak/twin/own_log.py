@@ -143,10 +143,11 @@ def foretell(
                 air_k=air_k[before] - air_k[now_s],
             )
             now_s = part.start
-        seconds = part.stop - part.start
+        mb_s = _total(asked)[part]
+        seconds = len(mb_s)
         served = Asked(
             dt_s=np.ones(seconds),
-            mb_s=_total(asked)[part],
+            mb_s=mb_s,
             full_share=full_share[part],
             least_share=np.zeros(seconds),
             work={name: a_second[part] for name, a_second in asked_work.items()},
