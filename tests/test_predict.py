@@ -216,3 +216,13 @@ def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
 def test_a_price_of_nothing_is_one_line(price: str, said: str, tmp_path: Path) -> None:
     done = heatsoak_here("advise", "samsung-950-pro-512", "--price", price, cwd=tmp_path)
     assert said in complaint(done, 2)
+
+
+def test_what_is_unlikely_or_measured_by_nobody_is_not_said_firmly(tmp_path: Path) -> None:
+    found = predicted("samsung-970-evo-plus-1tb", "--for", "10m", cwd=tmp_path)
+    assert 0 < found["throttles"] < 0.5
+    assert found["answer"].startswith("Probably does not throttle in 10 min (")
+    assert "; if it does, after " in found["answer"]
+    assert found["answer"].endswith(
+        "Nobody measured this drive: its data sheet and class stand for it."
+    )

@@ -193,8 +193,13 @@ def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Predi
 
 
 def warned(subject: Twin | Drive, answer: str) -> str:
-    """Return an answer after what a twin does not reproduce of its own log."""
-    return f"{subject.not_reproduced} {answer}".strip() if isinstance(subject, Twin) else answer
+    """Return an answer with its doubt: what a twin does not reproduce, or that nobody measured."""
+    if isinstance(subject, Twin):
+        return f"{subject.not_reproduced} {answer}".strip()
+    if subject.basis is None:
+        return answer
+    stands = "its class stands" if subject.basis == "class" else "its data sheet and class stand"
+    return f"{answer} Nobody measured this drive: {stands} for it."
 
 
 def _range(values: Sequence[float]) -> Range | None:
@@ -255,18 +260,21 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     assert held.held_s is not None
     assert held.waiting_gb is not None
     assert held.late_pct is not None
-    sure = (
-        "Heat slows" if found.throttles >= _SURE else f"Heat slows, {found.throttles:.0%} likely,"
-    )
     low, middle, high = found.onset_s
     times = round(held.times[1])
     often = "once" if times == 1 else f"{times} times"
-    return (
-        f"{sure} {what}: first after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s), "
+    how = (
+        f"first after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s), "
         f"{often}, for {format_duration(held.held_s[1])} in all; up to "
-        f"{held.waiting_gb[1]:,.1f} GB wait, and {held.late_pct[1]:.0f} % of its GB come late."
-        f"{demand.doubt}"
+        f"{held.waiting_gb[1]:,.1f} GB wait, and {held.late_pct[1]:.0f} % of its GB come late"
     )
+    if found.throttles < 0.5:
+        surely = (
+            f"Heat probably does not slow {what} ({1 - found.throttles:.0%} likely); if it does"
+        )
+        return f"{surely}, {how}.{demand.doubt}"
+    sure = "" if found.throttles >= _SURE else f", {found.throttles:.0%} likely"
+    return f"Heat slows {what}{sure}: {how}.{demand.doubt}"
 
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
@@ -284,17 +292,17 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         assert found.depth_pct is not None
         assert found.throttled_mb_s is not None
         low, middle, high = found.onset_s
-        sure = (
-            "Throttles" if found.throttles >= _SURE else f"Throttles, {found.throttles:.0%} likely,"
-        )
         left_mb_s = found.throttled_mb_s[1]
         become = f"{found.full_mb_s:,.0f} MB/s become {left_mb_s:,.0f}"
         if left_mb_s == 0:
             become = "then it is so hot that it shuts itself down"
-        said = (
-            f"{sure} after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): {become}; "
-            f"{hottest}."
-        )
+        how = f"after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): {become}; {hottest}."
+        if found.throttles < 0.5:
+            surely = f"Probably does not throttle in {length} ({1 - found.throttles:.0%} likely)"
+            said = f"{surely}; if it does, {how}"
+        else:
+            sure = "" if found.throttles >= _SURE else f"{found.throttles:.0%} likely, "
+            said = f"Throttles, {sure}{how}" if sure else f"Throttles {how}"
     if found.cliff is not None:
         said += f" {found.cliff.sentence}"
     return start + said
