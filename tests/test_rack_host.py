@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import slurm
 import yaml
 from command import heatsoak_here
 from heatsoak.recording import Recording
@@ -92,6 +93,21 @@ def test_the_script_for_slurm_tests_the_drive_of_its_line(place: Path) -> None:
             command, cwd=place, env={**os.environ, "SLURM_ARRAY_TASK_ID": task}, check=False
         )
         assert done.returncode == 0
+    assert len(list((place / "out").glob("*/*/recording.json"))) == len(DRIVES)
+
+
+@pytest.mark.skipif(not slurm.is_installed(), reason="needs root and Slurm")
+def test_slurm_tests_each_drive_of_an_array(place: Path) -> None:
+    (place / "drives.txt").write_text("\n".join(DRIVES) + "\n")
+    array = ["sbatch", "--wait", "--array=1-2", str(CONTRIB / "slurm.sh")]
+    with slurm.slurm(place / "slurm") as env:
+        subprocess.run(
+            [*array, "monday", "short.toml", "drives.txt", "out"],
+            cwd=place,
+            env=env,
+            check=True,
+            timeout=300,
+        )
     assert len(list((place / "out").glob("*/*/recording.json"))) == len(DRIVES)
 
 
