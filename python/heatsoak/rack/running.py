@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -150,7 +150,8 @@ def _only_one(directory: Path) -> Iterator[None]:
             yield
         finally:
             if not (directory / NAME).exists():
-                (directory / _LOCK).unlink()
+                with suppress(OSError):  # Windows removes no file that is open
+                    (directory / _LOCK).unlink()
 
 
 def _names_in(directory: Path) -> set[str]:
