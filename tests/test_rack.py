@@ -556,7 +556,8 @@ def test_the_docs_alone_lead_to_a_report(tmp_path: Path) -> None:
     # what a reader replaces: addresses, and the drives, of which this machine has none
     own = {"tls://10.0.0.1:8786": f"tcp://127.0.0.1:{port}"}
     own |= {"10.0.0.11": "127.0.0.1", "10.0.0.1": "127.0.0.1", "8786": str(port)}
-    own |= {"heatsoak ": f"{sys.executable} -m heatsoak ", "dask ": f"{DASK} "}
+    own |= {"heatsoak ": f"{shlex.quote(sys.executable)} -m heatsoak "}
+    own |= {"dask ": f"{shlex.quote(DASK)} "}
     (workers,) = code_of_the_docs("dask scheduler")
     commands, (listed,) = code_of_the_docs("heatsoak rack drives")[0], code_of_the_docs("# rack")
     for theirs, ours in own.items():
