@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from heatsoak.twin.asked import Asked, work_of
+from heatsoak.catalog import Drive
+from heatsoak.twin.asked import Asked, Speeds, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
 from heatsoak.units import format_duration
 
-#: What is moved, and how much of each a drive does at full speed.
+#: What is moved.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
-Full = tuple[float, float, float, float]
 #: An onset is when this share is lost, as the judge has it.
 _LOST = 0.02
 #: A load is slowed where more than this of full speed got late in all.
@@ -95,11 +95,11 @@ def _after(onset_s: float | None, duration_s: float) -> str:
     return f"after {format_duration(onset_s)}"
 
 
-def held_shares(measured: Iterable[Measured], full: Full) -> Array:
+def held_shares(base: Drive, measured: Iterable[Measured], full: Speeds) -> Array:
     """Return what the governor left of full speed, in means of five seconds."""
     found = [np.zeros(0)]
     for one in measured:
-        share = _full_share(_moved(one), full)
+        share = np.minimum(full.share_of(work_of(base, *_moved(one).values())), 1.0)
         for onset in one.onsets:
             if onset.end_s is not None:
                 found.append(_means(share[int(onset.t_s) + 1 : int(onset.end_s)]))
@@ -107,12 +107,11 @@ def held_shares(measured: Iterable[Measured], full: Full) -> Array:
 
 
 def foretell(
-    model: Model, values: Values, one: Measured, start_k: float, full: Full
+    model: Model, values: Values, one: Measured, start_k: float, full: Speeds
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.
 
-    `full` is what the drive does at full speed, as :data:`RATES` has it. Raises ValueError where
-    the drive cannot be there.
+    `full` is what the drive does at full speed. Raises ValueError where the drive cannot be there.
     """
     air_k = air_above_k(values, one)[_seconds(one)]
     air_name = f"air_c@{one.place}"
@@ -122,8 +121,8 @@ def foretell(
     lumped.warm(start_k)
     moved, asked = _moved(one), _asked(one)
     power_w = one.power_w[_seconds(one)] * values.get(METER, 1.0)
-    full_share = _full_share(asked, full)
     moved_work, asked_work = (work_of(model.base, *rates.values()) for rates in (moved, asked))
+    full_share = np.minimum(full.share_of(asked_work), 1.0)
     now_s, found = 0, []
     for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
         part = slice(round(step.start_s), round(step.end_s))
@@ -198,13 +197,6 @@ def _levels(mb_s: Array) -> tuple[float, float] | None:
 def _means(values: Array) -> Array:
     width = min(MEAN_S, len(values))
     return np.convolve(values, np.ones(width) / width, "valid") if width else values
-
-
-def _full_share(rates: dict[str, Array], full: Full) -> Array:
-    """How much of its time the drive needs at full speed, reads and writes in turn."""
-    of = [rates[name] / most for name, most in zip(RATES, full, strict=True)]
-    share: Array = np.minimum(np.maximum(of[0], of[2]) + np.maximum(of[1], of[3]), 1.0)
-    return share
 
 
 def _moved(one: Measured) -> dict[str, Array]:
