@@ -1,5 +1,6 @@
 """The disk that the recording lies on fills up, at every time at which it can."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -146,6 +147,26 @@ def test_a_watch_whose_disk_fills_up_ends_in_one_line_and_can_be_analysed(
     assert (run.status, run.recording.meta.reason) == ("failed", SAID)
     assert run.recording.samples().height >= 8
     assert heatsoak_here("analyze", "m/r", cwd=tmp_path).returncode == 0
+
+
+def test_a_rack_whose_host_has_no_room_left_says_so_and_keeps_what_there_is(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEATSOAK_RACK", str(disk))
+    long = tmp_path / "long.toml"
+    long.write_text(
+        'name = "long"\n[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\nruntime = "60m"\n'
+    )
+    start = ("rack", "host", "start", "full", str(long), "--wait")
+    done = heatsoak_here(*start, "--on", "sim:samsung-950-pro-512", cwd=tmp_path)
+    assert done.returncode == 3
+    test = json.loads(done.stdout)
+    assert test["state"] == "failed"
+    assert "No space left on device: free some space there" in test["why"]
+    collect = heatsoak_here("rack", "host", "collect", "full", "-o", "out", cwd=tmp_path)
+    assert collect.returncode == 3
+    (collected,) = json.loads(collect.stdout)
+    assert Recording.open(tmp_path / collected["directory"]).meta.status == "failed"
 
 
 def test_a_report_that_finds_no_room_is_one_line_and_leaves_nothing(
