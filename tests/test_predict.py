@@ -218,6 +218,16 @@ def test_a_price_of_nothing_is_one_line(price: str, said: str, tmp_path: Path) -
     assert said in complaint(done, 2)
 
 
+def test_a_drive_is_named_as_for_a_run(tmp_path: Path) -> None:
+    words = ("--workload", "read", "--for", "1m")
+    as_run = predicted("sim:wd-sn570-1tb@laptop", *words, cwd=tmp_path)
+    assert as_run == predicted("wd-sn570-1tb", "--enclosure", "laptop", *words, cwd=tmp_path)
+    done = heatsoak_here("predict", "sim:wd-sn570-1tb@moon", cwd=tmp_path)
+    assert "no simulated enclosure 'moon'" in complaint(done, 2)
+    done = heatsoak_here("run", "quick", "--on", "wd-sn570-1tb@laptop", cwd=tmp_path)
+    assert complaint(done, 2).endswith("is a simulated drive: write sim:wd-sn570-1tb@laptop")
+
+
 def test_what_is_unlikely_or_measured_by_nobody_is_not_said_firmly(tmp_path: Path) -> None:
     found = predicted("samsung-970-evo-plus-1tb", "--for", "10m", cwd=tmp_path)
     assert 0 < found["throttles"] < 0.5

@@ -207,6 +207,8 @@ def _drive_called(text: str, roots: Roots) -> Place:
     named = [one for one in list_devices(roots) if text in (one.name, *one.erase_ids)]
     if len(named) > 1:
         raise UsageError(f"{text}: {len(named)} drives of this host are called that")
+    if not named and text.partition("@")[0] in catalog.drive_ids():
+        raise UsageError(f"{text}: is a simulated drive: write sim:{text}")
     if not named:
         raise UsageError(f"{text}: there is no such target: {_FORMS}")
     return Place(str(named[0].path), "block")

@@ -2,7 +2,7 @@
 
 from pathlib import Path, PureWindowsPath
 
-from heatsoak.catalog import Drive, load_drive
+from heatsoak.catalog import Drive, load_drive, load_enclosure
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, bundled, load
 from heatsoak.toml import toml_file
@@ -20,11 +20,15 @@ USUAL_S = 600.0
 
 
 def subject_of(text: str) -> Twin | Drive:
-    """A twin's file, or a drive of the catalog or of the user's own."""
+    """A twin's file, or a drive: the catalog's or the user's own, also as ``run --on`` has it."""
     path = Path(text)
     if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
         return Twin.load(path)
-    return load_drive(text)
+    if not text.startswith("sim:"):
+        return load_drive(text)
+    name, at, place = text.removeprefix("sim:").partition("@")
+    drive = load_drive(name)
+    return drive.model_copy(update={"enclosure": load_enclosure(place).id}) if at else drive
 
 
 def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[Before]]:
