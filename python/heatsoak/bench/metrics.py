@@ -8,7 +8,7 @@ miss nothing.
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, get_args
 
@@ -17,7 +17,7 @@ from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.openmetrics import labels_of
-from heatsoak.output import printable
+from heatsoak.output import announce, printable
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, is_of_drive
 from heatsoak.sensor import SensorInfo
@@ -122,14 +122,17 @@ class Scrapes:
         self._at_s = [*self._at_s[-1:], time.monotonic()]
 
     def wait_for_the_next(self) -> None:
-        """Let somebody who asks again and again see how it ended."""
+        """Let somebody who asks again and again see how it ended; Ctrl-C ends the wait."""
         if len(self._at_s) < 2:
             return
         now_s, (first_s, last_s) = time.monotonic(), self._at_s
         give_up_s = last_s + _LATER * (last_s - first_s)
         give_up_s = min(give_up_s, now_s + _LAST_SCRAPE_S)
-        while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
-            time.sleep(0.1)
+        if give_up_s > now_s:
+            announce(f"metrics: waiting up to {give_up_s - now_s:.0f} s for a last scrape")
+        with suppress(KeyboardInterrupt):
+            while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
+                time.sleep(0.1)
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def collect_command(
     name, rows = host.describe().name, []
     for kept in _tests(run):
         row = _row(kept, kept.status(kept.newest_attempt()))
-        if row.has_ended and (kept.recording / META).exists():
+        if row.has_ended and _metas(kept.recording):
             into = output / plain(name) / row.name
             with kept.alone():
                 _copy(kept.recording, into)
@@ -156,10 +156,15 @@ def _exit_code(status: Status) -> int:
     return HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
 
 
+def _metas(recording: Path) -> dict[str, bytes]:
+    """What tells recordings apart: a test with a matrix has one for each cell, below its own."""
+    return {str(path.relative_to(recording)): path.read_bytes() for path in recording.rglob(META)}
+
+
 def _copy(recording: Path, into: Path) -> None:
     """Copy a recording, unless that was done before."""
     if into.exists():
-        if (into / META).read_bytes() == (recording / META).read_bytes():
+        if _metas(into) == _metas(recording):
             return
         shutil.rmtree(into)  # of the attempt before, which this one continued
     with making(into) as partial:

@@ -45,9 +45,11 @@ class RackMetrics:
         is_over = Event()
         thread = Thread(target=self._judge, args=(is_over,), daemon=True)
         thread.start()
-        yield
-        is_over.set()
-        thread.join()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
 
     def _judge(self, is_over: Event) -> None:
         last = False

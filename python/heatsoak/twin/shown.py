@@ -100,7 +100,7 @@ class Shown(BaseModel):
         if self.cache_gb is None:
             if base.cache is not None:
                 gb = base.cache.bytes.value / 1e9
-                yield f"its write cache, {gb:,.0f} GB, is that of {base.id}: none was filled"
+                yield f"its write cache, {gb:,.0f} GB, is that of {base.id}: its own did not show"
         elif self.cache_gb > 0 and not self.cache_was_full:
             yield f"its write cache holds no more than the {self.cache_gb:,.0f} GB written into it"
         if self.law is None:

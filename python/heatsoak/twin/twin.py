@@ -308,6 +308,8 @@ class Twin(_Row):
     def not_reproduced(self) -> str:
         """What the twin foretells otherwise than it was in its own recordings; empty if nothing."""
         wrong = [what for one in self.own_log for what in one.wrong()]
+        if self.throttled and not any(one.onset_s is not None for one in self.own_log):
+            return "Nothing shows whether the twin foretells how its drive throttled."
         if not wrong:
             return ""
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
