@@ -68,6 +68,14 @@ def test_a_test_is_started_once_followed_and_collected(place: Path) -> None:
     assert len(json.loads(report.stdout)["tests"]) == 2
 
 
+def test_each_cell_of_a_matrix_is_collected(place: Path) -> None:
+    matrix = '[matrix]\nenclosure = "{place}"\n[matrix.axes]\nplace = ["open-bench", "laptop"]\n'
+    (place / "matrix.toml").write_text(SHORT + matrix)
+    asked(place, "start", "monday", "matrix.toml", "--on", DRIVES[0], "--wait")
+    (row,) = asked(place, "collect", "monday", "-o", "out")
+    assert len(list((place / row["directory"]).glob("*/recording.json"))) == 2
+
+
 def test_a_refused_test_says_so_in_its_exit_code(place: Path) -> None:
     (place / "data").mkdir()
     (place / "data" / "file").write_bytes(bytes(1 << 20))
