@@ -231,8 +231,8 @@ def test_a_drive_is_named_as_for_a_run(tmp_path: Path) -> None:
 def test_what_is_unlikely_or_measured_by_nobody_is_not_said_firmly(tmp_path: Path) -> None:
     found = predicted("samsung-970-evo-plus-1tb", "--for", "10m", cwd=tmp_path)
     assert 0 < found["throttles"] < 0.5
-    assert found["answer"].startswith("Probably does not throttle in 10 min (")
-    assert "; if it does, after " in found["answer"]
-    assert found["answer"].endswith(
-        "Nobody measured this drive: its data sheet and class stand for it."
+    assert found["answer"].startswith(
+        "Nobody measured this drive; by its data sheet and class: "
+        "probably does not throttle in 10 min ("
     )
+    assert "; if it does, after " in found["answer"]

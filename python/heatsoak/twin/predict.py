@@ -198,8 +198,8 @@ def warned(subject: Twin | Drive, answer: str) -> str:
         return f"{subject.not_reproduced} {answer}".strip()
     if subject.basis is None:
         return answer
-    stands = "its class stands" if subject.basis == "class" else "its data sheet and class stand"
-    return f"{answer} Nobody measured this drive: {stands} for it."
+    by = "its class" if subject.basis == "class" else "its data sheet and class"
+    return f"Nobody measured this drive; by {by}: {answer[:1].lower()}{answer[1:]}"
 
 
 def _range(values: Sequence[float]) -> Range | None:
