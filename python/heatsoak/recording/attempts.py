@@ -6,6 +6,7 @@ repetition is recorded as `write`, so that a step's name always means one comple
 
 import re
 from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,19 +59,24 @@ def reopen(recording: Recording, since: int | None) -> Reopened:
     attempts = [int(match[2]) for name in names if (match := _ATTEMPT.fullmatch(name))]
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
+    kept = events[: len(events) - len(tail)]
     with reporting_write_errors(recording.path):
-        # from here on its files differ, until it has ended again
-        write_meta(recording.path, recording.meta.model_copy(update=NO_CHECKSUMS))
-        _rewrite_samples(recording, tail, attempt)
-        if tail:
-            kept = events[: len(events) - len(tail)]
-            _rewrite_events(recording.path, [*kept, *_renamed(tail, attempt)])
+        with ExitStack() as replaced:
+            if tail:
+                lines = _lines([*kept, *_renamed(tail, attempt)])
+                replaced.enter_context(replace_atomically(recording.path / EVENTS)).write_bytes(
+                    lines
+                )
+            journal = replaced.enter_context(replace_atomically(recording.path / JOURNAL))
+            _write_samples(recording, tail, attempt, journal)
+            # all that takes room is written: from here on its files differ, until it has ended
+            write_meta(recording.path, recording.meta.model_copy(update=NO_CHECKSUMS))
         # having the samples twice does no harm, and the journal is complete now
         system.remove(recording.path / PARQUET)
     return Reopened(Recording.open(recording.path), attempt)
 
 
-def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> None:
+def _write_samples(recording: Recording, tail: list[Event], attempt: int, path: Path) -> None:
     frame = recording.scan()
     if tail:
         names = sorted({event.step for event in tail if event.step and not _is_attempt(event.step)})
@@ -78,14 +84,14 @@ def _rewrite_samples(recording: Recording, tail: list[Event], attempt: int) -> N
         is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
-    with replace_atomically(recording.path / JOURNAL) as partial, partial.open("wb") as file:
+    with path.open("wb") as file:
         frame.sink_ndjson(file)
 
 
-def _rewrite_events(directory: Path, events: list[Event]) -> None:
-    lines = [event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events]
-    with replace_atomically(directory / EVENTS) as partial:
-        partial.write_bytes(b"".join(lines))
+def _lines(events: list[Event]) -> bytes:
+    return b"".join(
+        event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events
+    )
 
 
 def _renamed(events: list[Event], attempt: int) -> list[Event]:
