@@ -20,6 +20,7 @@ pub(crate) fn link(one: &str, other: &str, k_per_w: f64, halved_at_m_s: Option<f
         between: [one.to_owned(), other.to_owned()],
         k_per_w,
         halved_at_m_s,
+        radiated: None,
     }
 }
 
@@ -161,8 +162,8 @@ pub(crate) fn place() -> EnclosureSpec {
         nodes: nodes(&[("sink", 20.0), ("board", 3.0)]),
         links: links(&[
             ("pad", link("controller", "sink", 6.0, None)),
-            ("fins", link("sink", "air", 25.0, Some(1.0))),
-            ("slot", link("board", "air", 22.0, Some(2.0))),
+            ("fins", link("sink", "air", 24.0, Some(1.0))),
+            ("slot", link("board", "air", 21.0, Some(2.0))),
         ]),
         heat_w: shares(&[("sink", 0.2)]),
         sensor_air_share: 0.05,

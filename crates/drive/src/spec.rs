@@ -325,11 +325,14 @@ pub struct NodeSpec {
 pub struct LinkSpec {
     /// Two nodes, or a node and `air`.
     pub between: [String; 2],
-    /// Its resistance in still air.
+    /// Its resistance; to the air, in still air that is 50 K cooler.
     pub k_per_w: f64,
     /// The air's speed that halves it; without one, moving air does nothing to it.
     #[serde(default)]
     pub halved_at_m_s: Option<f64>,
+    /// What part of its heat radiates in still air, to the air only; without one, a bare board's.
+    #[serde(default)]
+    pub radiated: Option<f64>,
 }
 
 /// The drive's own part of the network: `controller`, `nand`, `board`, and what it likes.

@@ -215,11 +215,18 @@ class ThermalNode(Strict):
 
 
 class ThermalLink(Strict):
-    """A heat path between two nodes, or a node and the air."""
+    """A heat path between two nodes, or a node and the air.
+
+    Attributes:
+        k_per_w: its resistance; to the air, in still air that is 50 K cooler.
+        halved_at_m_s: the air's speed that halves it.
+        radiated: what part of its heat radiates in still air; a bare board's if not given.
+    """
 
     between: tuple[Name, Name]
     k_per_w: Figure
     halved_at_m_s: Figure | None = None
+    radiated: Figure | None = None
 
 
 class Thermal(Strict):

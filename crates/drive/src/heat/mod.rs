@@ -3,6 +3,7 @@
 //! [`network`] carries heat among the nodes and to the air, [`energy`] turns work into heat, and
 //! [`sensor`] is what firmware knows of it. [`Heat`] is all of them together.
 
+pub mod air;
 pub mod energy;
 pub mod network;
 pub mod sensor;
@@ -28,6 +29,9 @@ const BOARD_INDEX: usize = 2;
 /// The longest time for which leakage is taken as constant: short compared with the time in which a
 /// controller warms, a few seconds.
 const LEAKAGE_STEP_S: f64 = 1.0;
+
+/// The same for what leaves for the air: what lies in it warms in a minute.
+const AIR_STEP_S: f64 = 4.0;
 
 /// An impossible drive or place: whose key it is.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -124,7 +128,7 @@ impl Heat {
         );
         let mut power_w = place_w.clone();
         put(&mut power_w, &drive.energy.shared(rest_w, 0.0), 1.0);
-        let state = network.settled(&power_w);
+        let state = network.settled_in(&power_w, place.air_c);
 
         let own = network.own_names();
         let (weights, hottest) = (&drive.governor.weights, &drive.governor.hottest);
@@ -160,15 +164,16 @@ impl Heat {
     /// that draws `rest_w`. Returns the drive's mean power in W; the place's `heat_w` is not in
     /// it.
     ///
-    /// A step is exact for a constant power. Leakage is that of the temperature at its beginning,
-    /// which is why a longer one is taken in parts of no more than a second, with the same work
-    /// in each of them.
+    /// A step is exact for a constant power. Leakage, and what the air takes away beyond a linear
+    /// way, are those of the temperature at its beginning, which is why a longer one is taken in
+    /// parts, with the same work in each of them.
     pub fn step(&mut self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
         let leaks = rest_w.is_none() && self.energy.leakage_w > 0.0;
-        if !leaks || dt_s <= LEAKAGE_STEP_S {
+        let longest_s = if leaks { LEAKAGE_STEP_S } else { AIR_STEP_S };
+        if dt_s <= longest_s {
             return self.pass(dt_s, work, rest_w) / dt_s;
         }
-        let parts = (dt_s / LEAKAGE_STEP_S).ceil();
+        let parts = (dt_s / longest_s).ceil();
         let part = work.scaled(1.0 / parts);
         let mut spent_j = 0.0;
         for _ in 0..parts as u64 {
@@ -229,8 +234,10 @@ impl Heat {
         self.power_w.copy_from_slice(&self.place_w);
         put(&mut self.power_w, spent, 1.0 / dt_s);
         self.fed.add(self.power_w.iter().sum::<f64>() * dt_s);
-        let out_j = self.network.step(&mut self.state, dt_s, &self.power_w);
-        self.out.add(out_j);
+        let power_w = &mut self.power_w;
+        let beyond_w = self.network.beyond_w(&self.state, self.air_c, power_w);
+        let out_j = self.network.step(&mut self.state, dt_s, power_w);
+        self.out.add(out_j + beyond_w * dt_s);
         let above_k = self.state.above_k();
         self.governed.step(dt_s, self.governed_probes.of(above_k));
         for sensor in &mut self.sensors {
@@ -371,30 +378,34 @@ fn sensors(drive: &DriveSpec, own: &[String], state: &State) -> Result<Vec<Senso
 
 /// What the controller settles at, awake and without work.
 ///
-/// That is the lowest T with T = cold + k_per_w leakage(T). The right side is convex, so that
-/// Newton's method from below never passes it, and a slope of 1 says that there is none.
+/// That is the lowest T at which it settles with the leakage of T. Newton's method finds it from
+/// below; a slope of 1 says that there is none.
 fn idle_c(
     energy: &EnergySpec,
     network: &Network,
     place_w: &[f64],
     air_c: f64,
 ) -> Result<f64, SpecError> {
-    let mut power_w = place_w.to_vec();
-    put(&mut power_w, &energy.shared(energy.idle_w, 0.0), 1.0);
-    let cold_c = air_c + network.settled(&power_w).above_k()[CONTROLLER_INDEX];
-    power_w.fill(0.0);
-    put(&mut power_w, &energy.shared(1.0, 0.0), 1.0);
-    let k_per_w = network.settled(&power_w).above_k()[CONTROLLER_INDEX];
-
-    let mut controller_c = cold_c;
+    let settles_at = |leakage_w: f64| {
+        let mut power_w = place_w.to_vec();
+        put(
+            &mut power_w,
+            &energy.shared(energy.idle_w + leakage_w, 0.0),
+            1.0,
+        );
+        air_c + network.settled_in(&power_w, air_c).above_k()[CONTROLLER_INDEX]
+    };
+    let mut controller_c = settles_at(0.0);
     while controller_c <= HOTTEST_C {
         let leakage_w = energy.unlimited_leakage_w(controller_c);
+        let (there_c, little_w) = (settles_at(leakage_w), 1e-3);
+        let k_per_w = (settles_at(leakage_w + little_w) - there_c) / little_w;
         let slope = k_per_w * leakage_w * std::f64::consts::LN_2 / energy.leakage_doubling_k;
         if slope >= 1.0 {
             break;
         }
-        let missing_k = cold_c + k_per_w * leakage_w - controller_c;
-        if missing_k <= 1e-9 * (1.0 - slope) {
+        let missing_k = there_c - controller_c;
+        if missing_k.abs() <= 1e-9 * (1.0 - slope) {
             return Ok(controller_c);
         }
         controller_c += missing_k / (1.0 - slope);

@@ -4,21 +4,18 @@
 //! power fed to each of them, C x' = p - G x. G is symmetric, and so is C^-1/2 G C^-1/2; its
 //! eigenvectors split the network into modes that decay each on its own, z' = -rate z + b. While
 //! p is constant that has a closed solution, so that a step of any length is exact, and so are
-//! the means over it and the heat that left.
+//! the means over it and the heat that left. Ways to the air are not quite linear; what they carry
+//! beyond that is a source of heat ([`Network::beyond_w`]).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::HeatError;
+use super::air::WayToAir;
 use crate::spec::{
     AIR, BOARD, CONTROLLER, EnclosureSpec, LinkSpec, NAND, NodeSpec, SpecError, ThermalSpec, check,
     positive,
 };
-
-/// How a resistance falls with the air's speed: forced convection over a plate has
-/// Nu = 0.037 Re^0.8 Pr^(1/3) where the flow is turbulent, as it is behind a fan (Incropera and
-/// DeWitt, Fundamentals of Heat and Mass Transfer, section 7.2).
-pub const SPEED_EXPONENT: f64 = 0.8;
 
 /// Capacities that a node may have: what is outside is not part of a drive or a place, and mixed
 /// with what is, energy would not be kept within 1e-9.
@@ -27,6 +24,12 @@ const CAPACITIES_J_PER_K: RangeInclusive<f64> = 1e-3..=1e5;
 /// Resistances that a way may have, for the same reason.
 const RESISTANCES_K_PER_W: RangeInclusive<f64> = 1e-3..=1e4;
 
+/// A state is looked for so often at most: each time comes nearer by a third and more.
+const SETTLING: usize = 100;
+
+/// Shares of heat that may radiate: some always convects.
+const RADIATED: RangeInclusive<f64> = 0.0..=0.9;
+
 /// Nodes, and the ways of heat among them and to the air.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -34,6 +37,7 @@ pub struct Network {
     /// Of `names`, those that are the drive's own; they come first.
     own: usize,
     capacity_j_per_k: Vec<f64>,
+    to_air: Vec<WayToAir>,
     to_air_w_per_k: Vec<f64>,
     /// How fast each mode decays, 1/s.
     rate_per_s: Vec<f64>,
@@ -144,14 +148,15 @@ fn check_nodes(prefix: &str, nodes: &BTreeMap<String, NodeSpec>) -> Result<(), S
     Ok(())
 }
 
-/// Those of `links` as ways among `names`, in air of a speed.
-fn ways(
+/// Add those of `links` to the ways among `names`, in air of a speed; `to_air` has those that lead
+/// there once more, as they are.
+fn add_ways(
     prefix: &str,
     links: &BTreeMap<String, LinkSpec>,
     names: &[String],
     air_speed_m_s: f64,
-) -> Result<Vec<Way>, SpecError> {
-    let mut ways = Vec::with_capacity(links.len());
+    (ways, to_air): &mut (Vec<Way>, Vec<WayToAir>),
+) -> Result<(), SpecError> {
     for (name, link) in links {
         let key = |last: &str| format!("{prefix}links.{name}.{last}");
         let between = key("between");
@@ -182,28 +187,64 @@ fn ways(
             (None, None) => unreachable!("the names differ"),
         };
         in_range(&key("k_per_w"), link.k_per_w, &RESISTANCES_K_PER_W, "K/W")?;
-        let mut k_per_w = link.k_per_w;
-        if let Some(halved_at_m_s) = link.halved_at_m_s {
-            positive(&key("halved_at_m_s"), halved_at_m_s)?;
-            k_per_w /= 1.0 + (air_speed_m_s / halved_at_m_s).powf(SPEED_EXPONENT);
-            if !RESISTANCES_K_PER_W.contains(&k_per_w) {
-                return Err(SpecError::new(
-                    &key("halved_at_m_s"),
-                    halved_at_m_s,
-                    format!(
-                        "air of {air_speed_m_s} m/s would leave {k_per_w} K/W, less than {}",
-                        RESISTANCES_K_PER_W.start()
-                    ),
-                ));
+        let w_per_k = if to.is_none() {
+            let way = way_to_air(&key, from, link, air_speed_m_s)?;
+            to_air.push(way);
+            way.linear_w_per_k()
+        } else {
+            let of_air = [
+                ("halved_at_m_s", link.halved_at_m_s),
+                ("radiated", link.radiated),
+            ];
+            for (name, value) in of_air {
+                if let Some(value) = value {
+                    let expected = "only a way to the air has one";
+                    return Err(SpecError::new(&key(name), value, expected));
+                }
             }
-        }
-        ways.push(Way {
-            from,
-            to,
-            w_per_k: 1.0 / k_per_w,
-        });
+            1.0 / link.k_per_w
+        };
+        ways.push(Way { from, to, w_per_k });
     }
-    Ok(ways)
+    Ok(())
+}
+
+fn way_to_air(
+    key: &dyn Fn(&str) -> String,
+    node: usize,
+    link: &LinkSpec,
+    air_speed_m_s: f64,
+) -> Result<WayToAir, SpecError> {
+    if let Some(radiated) = link.radiated {
+        check(
+            RADIATED.contains(&radiated),
+            &key("radiated"),
+            radiated,
+            &format!(
+                "it has to lie between {} and {}",
+                RADIATED.start(),
+                RADIATED.end()
+            ),
+        )?;
+    }
+    if let Some(halved_at_m_s) = link.halved_at_m_s {
+        positive(&key("halved_at_m_s"), halved_at_m_s)?;
+    }
+    let way = WayToAir::new(node, link, air_speed_m_s);
+    let k_per_w = 1.0 / way.linear_w_per_k();
+    if let Some(halved_at_m_s) = link.halved_at_m_s
+        && k_per_w < *RESISTANCES_K_PER_W.start()
+    {
+        return Err(SpecError::new(
+            &key("halved_at_m_s"),
+            halved_at_m_s,
+            format!(
+                "air of {air_speed_m_s} m/s would leave {k_per_w} K/W, less than {}",
+                RESISTANCES_K_PER_W.start()
+            ),
+        ));
+    }
+    Ok(way)
 }
 
 /// The nodes that heat cannot leave for the air.
@@ -295,12 +336,13 @@ impl Network {
         let others = |name: &&String| !always.contains(&name.as_str());
         names.extend(thermal.nodes.keys().filter(others).cloned());
         let own = names.len();
-        let ours = ways("thermal.", &thermal.links, &names, place.air_speed_m_s)
+        let mut all = (Vec::new(), Vec::new());
+        let speed_m_s = place.air_speed_m_s;
+        add_ways("thermal.", &thermal.links, &names, speed_m_s, &mut all)
             .map_err(HeatError::Drive)?;
         let new = |name: &&String| !thermal.nodes.contains_key(*name);
         names.extend(place.nodes.keys().filter(new).cloned());
-        let theirs =
-            ways("", &place.links, &names, place.air_speed_m_s).map_err(HeatError::Enclosure)?;
+        add_ways("", &place.links, &names, speed_m_s, &mut all).map_err(HeatError::Enclosure)?;
         let capacity_j_per_k = names
             .iter()
             .map(|name| {
@@ -310,7 +352,7 @@ impl Network {
                 of(&thermal.nodes) + of(&place.nodes)
             })
             .collect();
-        let ways: Vec<Way> = ours.into_iter().chain(theirs).collect();
+        let (ways, to_air) = all;
         let lost = floating(names.len(), &ways);
         if let Some(&node) = lost.first() {
             let name = &names[node];
@@ -341,10 +383,16 @@ impl Network {
                 ))
             });
         }
-        Ok(Network::of(names, own, capacity_j_per_k, &ways))
+        Ok(Network::of(names, own, capacity_j_per_k, &ways, to_air))
     }
 
-    fn of(names: Vec<String>, own: usize, capacity_j_per_k: Vec<f64>, ways: &[Way]) -> Network {
+    fn of(
+        names: Vec<String>,
+        own: usize,
+        capacity_j_per_k: Vec<f64>,
+        ways: &[Way],
+        to_air: Vec<WayToAir>,
+    ) -> Network {
         let n = names.len();
         let mut to_air_w_per_k = vec![0.0; n];
         let mut matrix = vec![0.0; n * n];
@@ -384,6 +432,7 @@ impl Network {
             names,
             own,
             capacity_j_per_k,
+            to_air,
             to_air_w_per_k,
             rate_per_s,
             by_mode,
@@ -406,7 +455,7 @@ impl Network {
         &self.capacity_j_per_k
     }
 
-    /// The conductance of each node to the air, still or moving.
+    /// The conductance of each node to the air, still or moving, at [`super::air::GIVEN_AT_K`].
     pub fn to_air_w_per_k(&self) -> &[f64] {
         &self.to_air_w_per_k
     }
@@ -432,7 +481,37 @@ impl Network {
         state
     }
 
-    /// The state that a lasting power, in watts for each node, ends at.
+    /// Add to `power_w` what ways to air of `air_c` do not take away as a linear one would, and
+    /// return how much more than that leaves in all, in watts.
+    pub fn beyond_w(&self, state: &State, air_c: f64, power_w: &mut [f64]) -> f64 {
+        let mut sum_w = 0.0;
+        for way in &self.to_air {
+            let beyond_w = way.beyond_w(state.above_k[way.node], air_c);
+            power_w[way.node] -= beyond_w;
+            sum_w += beyond_w;
+        }
+        sum_w
+    }
+
+    /// The state that a lasting power, in watts for each node, ends at in air of `air_c`.
+    pub fn settled_in(&self, power_w: &[f64], air_c: f64) -> State {
+        let mut state = self.settled(power_w);
+        let mut with = power_w.to_vec();
+        for _ in 0..SETTLING {
+            with.copy_from_slice(power_w);
+            self.beyond_w(&state, air_c, &mut with);
+            let next = self.settled(&with);
+            let pairs = next.above_k.iter().zip(&state.above_k);
+            let moved_k = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            state = next;
+            if moved_k < 1e-12 {
+                break;
+            }
+        }
+        state
+    }
+
+    /// The state that a lasting power, in watts for each node, ends at by linear ways alone.
     pub fn settled(&self, power_w: &[f64]) -> State {
         let mut modes = vec![0.0; self.names.len()];
         mix(&self.by_node, power_w, &mut modes);

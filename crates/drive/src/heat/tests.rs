@@ -99,6 +99,7 @@ fn wirings(
                     between,
                     k_per_w,
                     halved_at_m_s: None,
+                    radiated: None,
                 };
                 links.insert(format!("link{}", links.len()), link);
             };
@@ -729,11 +730,16 @@ fn network_numbers<'a>(
             between: _,
             k_per_w,
             halved_at_m_s,
+            radiated,
         } = link;
         all.push((format!("{prefix}links.{name}.k_per_w"), false, k_per_w));
         if let Some(halved) = halved_at_m_s {
             let key = format!("{prefix}links.{name}.halved_at_m_s");
             all.push((key, false, halved));
+        }
+        if let Some(radiated) = radiated {
+            let key = format!("{prefix}links.{name}.radiated");
+            all.push((key, false, radiated));
         }
     }
     all
@@ -923,16 +929,95 @@ fn no_capacity_or_resistance_is_0() {
     assert!(message.starts_with("thermal.links.lid.halved_at_m_s is 1.5: air of"));
 }
 
+/// A way of 10 K/W to the air.
+fn way(radiated: f64, air_speed_m_s: f64) -> air::WayToAir {
+    let link = LinkSpec {
+        radiated: Some(radiated),
+        ..sample::link("board", AIR, 10.0, Some(2.0))
+    };
+    air::WayToAir::new(2, &link, air_speed_m_s)
+}
+
+/// What leaves by it in air of 25 C.
+fn out_w(way: &air::WayToAir, above_k: f64) -> f64 {
+    way.linear_w_per_k() * above_k + way.beyond_w(above_k, 25.0)
+}
+
 #[test]
 fn moving_air_halves_a_resistance_at_its_speed() {
-    let at = |air_speed_m_s: f64| {
-        let (drive, mut place) = (sample::drive(), sample::place());
-        place.air_speed_m_s = air_speed_m_s;
-        Network::new(&drive.thermal, &place)
-            .unwrap()
-            .to_air_w_per_k()[2]
-    };
-    assert!((at(0.0) - 1.0 / 22.0).abs() < 1e-15);
-    assert!((at(2.0) - 2.0 / 22.0).abs() < 1e-15);
-    assert!((at(4.0) - (1.0 + 2f64.powf(0.8)) / 22.0).abs() < 1e-15);
+    for radiated in [0.0, 0.1, 0.4, 0.9] {
+        let at = |air_speed_m_s: f64| out_w(&way(radiated, air_speed_m_s), air::GIVEN_AT_K);
+        assert!((at(0.0) - 5.0).abs() < 1e-12);
+        assert!((at(2.0) - 10.0).abs() < 1e-12);
+    }
+    // where all is forced, with the root of the speed
+    let at = |air_speed_m_s: f64| out_w(&way(0.0, air_speed_m_s), 50.0);
+    assert!((at(800.0) / at(200.0) - 2.0).abs() < 1e-3);
+}
+
+#[test]
+fn convection_goes_with_the_fourth_root_and_radiation_with_the_fourth_powers() {
+    let convected = |above_k: f64| out_w(&way(0.0, 0.0), above_k);
+    assert!((convected(10.0) / convected(50.0) - 0.2_f64.powf(1.25)).abs() < 1e-12);
+    assert!((convected(-10.0) + convected(10.0)).abs() < 1e-12);
+    let half = |above_k: f64| out_w(&way(0.5, 0.0), above_k) - 0.5 * convected(above_k);
+    let fourth = |above_k: f64| (298.15 + above_k).powi(4) - 298.15_f64.powi(4);
+    for above_k in [-10.0, 10.0, 30.0, 80.0] {
+        let radiated = half(above_k) / half(50.0);
+        assert!((radiated - fourth(above_k) / fourth(50.0)).abs() < 1e-12);
+    }
+}
+
+proptest! {
+    #[test]
+    fn more_leaves_from_what_is_warmer_and_by_faster_air(
+        radiated in 0.0..0.9f64,
+        above_k in -60.0..300.0f64,
+        more_k in 1e-3..50.0f64,
+        (slow, more) in (0.0..5.0f64, 1e-3..5.0f64),
+    ) {
+        let out_w = |above_k: f64, speed: f64| out_w(&way(radiated, speed), above_k);
+        prop_assert!(out_w(above_k + more_k, slow) > out_w(above_k, slow));
+        prop_assert!(out_w(above_k, slow) * above_k >= 0.0);
+        let faster = out_w(above_k, slow + more).abs();
+        prop_assert!(faster >= out_w(above_k, slow).abs() * (1.0 - 1e-12));
+    }
+
+    #[test]
+    fn a_drive_settles_where_nothing_changes_any_more(
+        wiring in drives(),
+        power_w in powers(),
+        air_c in -20.0..60.0f64,
+    ) {
+        let (network, n) = (wiring.network(), wiring.n());
+        let settled = network.settled_in(&power_w[..n], air_c);
+        // what is that hot has left what the law is for
+        prop_assume!(settled.above_k().iter().all(|above_k| *above_k < 120.0));
+        let mut fed = power_w[..n].to_vec();
+        network.beyond_w(&settled, air_c, &mut fed);
+        let mut after = settled.clone();
+        network.step(&mut after, 100.0, &fed);
+        close(after.above_k(), settled.above_k(), 1e-9)?;
+    }
+}
+
+#[test]
+fn no_more_than_nine_tenths_radiate_and_only_to_the_air() {
+    let message = place_error(|_, place| place.links.get_mut("fins").unwrap().radiated = Some(1.0));
+    assert_eq!(
+        message,
+        "links.fins.radiated is 1: it has to lie between 0 and 0.9"
+    );
+    let message = place_error(|_, place| place.links.get_mut("pad").unwrap().radiated = Some(0.1));
+    assert_eq!(
+        message,
+        "links.pad.radiated is 0.1: only a way to the air has one"
+    );
+    let message = drive_error(|drive, _| {
+        drive.thermal.links.get_mut("die").unwrap().halved_at_m_s = Some(1.0);
+    });
+    assert_eq!(
+        message,
+        "thermal.links.die.halved_at_m_s is 1: only a way to the air has one"
+    );
 }

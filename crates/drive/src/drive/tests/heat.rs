@@ -83,8 +83,8 @@ fn a_band_holds_its_band_and_counts() {
 fn steps_make_a_limit_cycle() {
     let mut drive = new(governed(Law::Steps {
         levels: vec![Level {
-            enter_c: 64.0,
-            leave_c: 63.5,
+            enter_c: 65.5,
+            leave_c: 65.0,
             share: Some(0.2),
             state: None,
         }],
@@ -228,7 +228,7 @@ fn a_shutdown_is_for_good_where_nothing_restarts() {
 
 #[test]
 fn a_shutdown_ends_where_it_cooled() {
-    let mut drive = new(cooking(Some(50.0)));
+    let mut drive = new(cooking(Some(52.0)));
     let samples = run_one(&mut drive, writes(900.0), 1.0);
     assert!(!drive.is_stopped() && drive.t_s() >= 900.0);
     let rates = column(&samples, "write_bw_mb_s");

@@ -568,7 +568,7 @@ fn a_drive_that_shuts_itself_down_ends_the_replay() {
             Ok(Some(io(0.0, Op::Write, *count % 1000 * MIB, MIB as u32)))
         }
     }
-    for restart_c in [None, Some(50.0)] {
+    for restart_c in [None, Some(52.0)] {
         spec.governor.restart_c = restart_c;
         let mut drive = new(spec.clone());
         let trace = Box::new(Endless(endless.clone()));

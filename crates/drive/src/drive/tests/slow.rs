@@ -7,7 +7,7 @@ fn hot() -> DriveSpec {
     let mut spec = sample::small_drive();
     spec.governor.on = true;
     spec.governor.law = Law::Band {
-        engage_c: 41.0,
+        engage_c: 42.0,
         band_k: 1.0,
         floor: 0.05,
     };
