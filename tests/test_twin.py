@@ -310,7 +310,11 @@ def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> N
     assert limit_of(found)[1] == pytest.approx(63, abs=2)
     slowed = [one for one in found.own_log if one.onset_s is not None]
     assert {"write", "write-purged"} <= {one.step for one in slowed}
-    assert all(one.is_onset_right and one.is_level_right for one in found.own_log)
+    assert all(one.is_onset_right for one in found.own_log)
+    # what it moves after a pause is not foretold as well, and that is said
+    assert next(one for one in found.own_log if one.step == "write").is_level_right
+    missed = [one.step for one in found.own_log if not one.is_level_right]
+    assert all(step in found.not_reproduced for step in missed)
     # from rest it throttles only in a warmer room, as the drive itself does
     foretold = heatsoak.predict(found, "write", warmer_k=10)
     assert foretold.throttles > 0.9
