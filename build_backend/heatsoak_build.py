@@ -1,8 +1,9 @@
 """The build backend (PEP 517, PEP 660): makes what maturin does not, then hands over to it.
 
 That is the page's bundle, a wheel's manual pages and, on Linux, the plugin of ``heatsoak nbd``. The
-plugin is linked as maturin links: ``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel
-for any Linux (``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
+plugin is linked as maturin links:
+``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel for any Linux
+(``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
 nothing: it takes what is compiled, and what describes the package, out of that wheel.
 """
 
@@ -46,7 +47,7 @@ MAN_PAGES = ROOT / "installed" / "data" / "share" / "man" / "man1"
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """Return what maturin needs, and what heatsoak does, whose help the manual pages are made of."""
+    """Return what maturin needs, and heatsoak, of whose help the manual pages are made."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     return [*maturin.get_requires_for_build_wheel(config_settings), *project["dependencies"]]
 

@@ -15,7 +15,7 @@ from command import heatsoak_here
 from heatsoak.bench.drive_settings import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target import Batch, Note, Place, hdparm
+from heatsoak.target import Batch, Note, Place, hidden_sectors
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
@@ -363,7 +363,7 @@ def test_what_a_drive_hides_is_not_erased_with_the_rest(
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
     with pytest.raises(ValueError, match="256"):
-        hdparm.identify(text)
+        hidden_sectors.identify_words(text)
 
 
 # -- protocols

@@ -6,8 +6,7 @@ a room each) makes a :class:`Log` of each run in it. Logs of the same time are j
 recording (`recordings`). :func:`import_files` does all of it.
 """
 
-from heatsoak.importer.api import detect, import_files, open_all, read
-from heatsoak.importer.from_frame import recording_of_frame
+from heatsoak.importer.api import detect, import_files, open_all, read, recording_of_frame
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.meter import save_with_meter, with_meter
 from heatsoak.importer.source import Source

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.counter_rates import Said, rates_of
 from heatsoak.importer.frames import (
     RATES,
     Array,
+    Said,
     build,
     entered_and_held,
     intervals,
+    rates_of,
     stretches,
     usual_of,
 )

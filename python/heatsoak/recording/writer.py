@@ -17,14 +17,16 @@ from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
+    NO_CHECKSUMS,
+    checksums,
     made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
     reserve,
     write_error,
+    write_meta,
 )
-from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.meta import (
     EVENTS,

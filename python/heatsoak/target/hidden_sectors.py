@@ -1,7 +1,7 @@
 """Hides a part of a SATA drive for a run, as spare area, with a host protected area (HPA).
 
 To the drive, space that was purged and never written is spare area anyway
-(`heatsoak.target.spare`); hiding it only changes which sectors the drive accepts. It is done within
+(`heatsoak.target.base.spare_note`); hiding it only changes which sectors the drive accepts. It is done within
 the guard's claim and undone however a run ends. Namespaces of NVMe drives are not changed: see
 docs/purging.md for why.
 """
@@ -19,11 +19,10 @@ from pydantic import PositiveInt, model_validator
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.target import hdparm as tool
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
-from heatsoak.target.guard import Claim
+from heatsoak.target.guard import Claim, run_on
 from heatsoak.target.undo import (
     COMMAND,
     left_behind,
@@ -75,7 +74,7 @@ def parse(text: str) -> Sectors:
 def read(hdparm: str, fd: int, name: object) -> Sectors:
     """Return the drive's sectors; raises ToolError if they cannot be read."""
     try:
-        return parse(tool.run(hdparm, fd, name, "-N"))
+        return parse(run_hdparm(hdparm, fd, name, "-N"))
     except ValueError as error:
         raise ToolError(f"{name}: {error}") from error
 
@@ -86,7 +85,7 @@ def show(hdparm: str, fd: int, name: object, sectors: int) -> None:
     Raises ToolError if it does not.
     """
     for _ in range(_ATTEMPTS):
-        tool.run(hdparm, fd, name, "--yes-i-know-what-i-am-doing", f"-N{sectors}")
+        run_hdparm(hdparm, fd, name, "--yes-i-know-what-i-am-doing", f"-N{sectors}")
         now = read(hdparm, fd, name)
         if now.shown == sectors:
             return
@@ -300,3 +299,31 @@ def _show_all(fd: int, name: Path, hdparm: str, kept: HiddenSectorsRecord) -> st
         return "has been changed since and was left alone"
     show(hdparm, fd, name, kept.native)
     return f"was restored: the drive shows all {kept.native} sectors"
+
+
+_WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
+
+
+def run_hdparm(hdparm: str, fd: int, name: object, *options: str) -> str:
+    """Return hdparm's output for the drive behind `fd`.
+
+    Raises ToolError with the drive's `name` if hdparm fails. Success does not mean much: hdparm
+    also succeeds if the drive rejects the command.
+    """
+    try:
+        done = run_on(fd, hdparm, *options)
+    except OSError as error:
+        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise ToolError(f"{name}: hdparm failed (exit code {done.returncode}): {said}")
+    return done.stdout
+
+
+def identify_words(text: str) -> list[int]:
+    """Return the 256 words from the output of ``hdparm --Istdout``; raises ValueError otherwise."""
+    lines = [line for line in text.splitlines() if _WORDS.fullmatch(line)]
+    words = [int(word, 16) for line in lines for word in line.split()]
+    if len(words) != 256:
+        raise ValueError(f"IDENTIFY DEVICE has 256 words, but hdparm printed {len(words)}")
+    return words

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsoak.importer.block_devices import is_array, is_disk, is_part
+from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
@@ -20,7 +20,6 @@ from heatsoak.importer.formats.plain_columns import (
 )
 from heatsoak.importer.frames import Array, rates, usual_of
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.runs import Indices, Rows, Texts, counts_among, grouped, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
@@ -37,8 +36,15 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.units import split_unit
-from heatsoak.importer.tables.words import TIMES, TOKENS, direction_of, has_any, slug, tokens_of
+from heatsoak.importer.tables.words import (
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    slug,
+    split_unit,
+    tokens_of,
+)
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 

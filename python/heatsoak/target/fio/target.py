@@ -21,6 +21,8 @@ from heatsoak.target.base import (
     MonotonicClock,
     Note,
     RecordingClock,
+    spare_note,
+    used_bytes,
     waiting_for,
 )
 from heatsoak.target.fio import tool
@@ -28,10 +30,9 @@ from heatsoak.target.fio.command import FioPlace, command, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
-from heatsoak.target.guard import left, refusal
-from heatsoak.target.guard.data import look_for_data
+from heatsoak.target.guard import refusal
+from heatsoak.target.guard.data import look_for_data, remember
 from heatsoak.target.guard.look import Seen, View, changes, look
-from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.units import Size, format_bytes
 
 #: Shorter ones work, but cost fio noticeable time.
@@ -141,7 +142,7 @@ class FioTarget(ABC):
             return
         with suppress(OSError, ToolError):  # then the next run asks
             if not changes(self._seen, held):
-                left.remember(name, look_for_data(held))
+                remember(name, look_for_data(held))
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data, and use the whole target from then on."""

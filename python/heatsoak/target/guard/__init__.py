@@ -18,13 +18,13 @@ A device is claimed if all of this is true:
   and its serial is read again (`identify`);
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
   search for marks finds a file system, RAID member, volume or partition table (`content`);
-- nothing else is on it either, at both ends and a few thousand places (`data`), but what heatsoak's
-  own last run has left (`left`), or the user has said that this may be lost;
+- nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
+  run has left (`data`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
   neither (`named`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data`,
-`left` and `named`. Before each step and each purge, whatever the target,
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data` and
+`named`. Before each step and each purge, whatever the target,
 :class:`heatsoak.target.fio.target.FioTarget` compares what is on it with what heatsoak's last step
 left (`look`).
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard import left
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.data import Data, look_for_data
+from heatsoak.target.guard.data import Data, look_for_data, of_others
 from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.identify import identify, naming, same_as, same_drive
 from heatsoak.target.guard.look import View
@@ -210,7 +209,7 @@ def _data(fd: int, info: DeviceInfo) -> Data | None:
     """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
     try:
-        return left.unknown(info.erase_id, look_for_data(View.through(fd, info.size_bytes)))
+        return of_others(info.erase_id, look_for_data(View.through(fd, info.size_bytes)))
     except OSError as error:
         raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
