@@ -18,7 +18,7 @@ from heatsoak.protocol import PurgeMethod
 from heatsoak.target import Batch, Note, Place, hidden_sectors
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
-from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
+from heatsoak.target.purge import ata, nvme, purge, require, sanitizing
 from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,7 +216,7 @@ def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path)
 
 @given(st.binary(min_size=32, max_size=512))
 def test_any_sanitize_log_is_read(page: bytes) -> None:
-    state = nvme_sanitize.parse(page)
+    state = nvme.parse(page)
     assert 0 <= state.done_pct < 100
     assert state.is_running or state.done_pct == 0
 

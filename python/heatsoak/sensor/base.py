@@ -72,11 +72,6 @@ class PlaceholderWatch:
             )
 
     @property
-    def suspects(self) -> list[str]:
-        """The columns that have read 313 K often enough, and nothing else, to be suspect."""
-        return [name for name, count in self._same.items() if count >= SUSPECT_READINGS]
-
-    @property
     def at_placeholder(self) -> list[str]:
         """The columns that have only read 313 K so far, however few the readings."""
         return [name for name, count in self._same.items() if count > 0]

@@ -130,13 +130,9 @@ def _package_temperatures(roots: Roots) -> list[Path]:
     for node in hwmon.nodes(roots):
         for wanted in _DRIVERS.get(node.name, ()):
             found = [
-                node.directory / name
-                for name in sysfs.names(node.directory)
-                if name.startswith("temp")
-                and name.endswith("_input")
-                and (
-                    sysfs.read_text(node.directory / name.replace("_input", "_label")) or ""
-                ).startswith(wanted)
+                node.directory / file
+                for number, file in node.numbers("temp#_input")
+                if node.label(f"temp{number}").startswith(wanted)
             ]
             if found:
                 paths += found

@@ -86,11 +86,6 @@ def whole_disk(directory: Path) -> Path:
     return directory.parent if (directory / "partition").exists() else directory
 
 
-def partitions(directory: Path) -> list[str]:
-    """Return the kernel names of the partitions of a disk."""
-    return [name for name in names(directory) if (directory / name / "partition").exists()]
-
-
 def disks_beneath(directory: Path) -> set[str]:
     """Return the kernel names of all whole disks below `directory`, itself included.
 

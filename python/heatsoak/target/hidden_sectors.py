@@ -1,7 +1,7 @@
 """Hides a part of a SATA drive for a run, as spare area, with a host protected area (HPA).
 
 To the drive, space that was purged and never written is spare area anyway
-(`heatsoak.target.base.spare_note`); hiding it only changes which sectors the drive accepts. It is done within
+(`heatsoak.target.base`); hiding it only changes which sectors the drive accepts. It is done within
 the guard's claim and undone however a run ends. Namespaces of NVMe drives are not changed: see
 docs/purging.md for why.
 """

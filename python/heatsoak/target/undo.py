@@ -133,21 +133,10 @@ def left_behind(
     `serial`, only files of that drive count. A note on what could not be restored has
     ``data["is_left"]``.
     """
-    notes = []
-    for path, text in _texts(kind, what, state):
-        if isinstance(text, Note):
-            if serial is None:
-                notes.append(text)
-            continue
-        try:
-            kept = model.model_validate_json(text)
-        except ValidationError as error:
-            if serial is None:
-                notes.append(_damaged_note(path, what, error, remove=True))
-            continue
-        if serial in (None, kept.serial):
-            notes.append(put_back(path, kept))
-    return notes
+    return [
+        kept if isinstance(kept, Note) else put_back(path, kept)
+        for path, kept in _kept(kind, what, model, state, serial, removes=serial is None)
+    ]
 
 
 def leftover_notes(
@@ -157,25 +146,40 @@ def leftover_notes(
 
     Changes nothing.
     """
-    notes = []
+    return [
+        kept
+        if isinstance(kept, Note)
+        else still_left(
+            f"a killed run has changed {what} (drive {kept.serial!r}): `{COMMAND}` restores it"
+        )
+        for _, kept in _kept(kind, what, model, state, serial, removes=False)
+    ]
+
+
+def _kept(
+    kind: str,
+    what: str,
+    model: type[_Kept],
+    state: Path | None,
+    serial: str | None,
+    *,
+    removes: bool,
+) -> Iterator[tuple[Path, _Kept | Note]]:
+    """Yield each file with its contents, or without `serial` a note why they are not known.
+
+    `removes`: whether a file is removed that was not whole before anything was changed.
+    """
     for path, text in _texts(kind, what, state):
-        note = text if isinstance(text, Note) else None
-        if isinstance(text, bytes):
+        kept: _Kept | Note
+        if isinstance(text, Note):
+            kept = text
+        else:
             try:
-                found = model.model_validate_json(text).serial
+                kept = model.model_validate_json(text)
             except ValidationError as error:
-                note = _damaged_note(path, what, error, remove=False)
-            else:
-                if serial not in (None, found):
-                    continue
-                note = still_left(
-                    f"a killed run has changed {what} (drive {found!r}): `{COMMAND}` restores it"
-                )
-                notes.append(note)
-                continue
-        if note is not None and serial is None:
-            notes.append(note)
-    return notes
+                kept = _damaged_note(path, what, error, remove=removes)
+        if serial is None or (not isinstance(kept, Note) and kept.serial == serial):
+            yield path, kept
 
 
 def still_left(text: str) -> Note:

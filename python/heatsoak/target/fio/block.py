@@ -99,10 +99,12 @@ class BlockTarget(FioTarget):
             raise ToolError("the target is not open")
         return self._read_fd
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [self._fd()]
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         return FioPlace(
             (f"--filename=/proc/self/fd/{self._fd()}", "--allow_file_create=0"),
             self.size_bytes,

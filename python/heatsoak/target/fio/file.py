@@ -182,10 +182,12 @@ class DirectoryTarget(FioTarget):
     def _fio_path(self) -> str:
         return str(self._name) if self._name is not None else f"/proc/self/fd/{self._fd}"
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [] if self._fd is None else [self._fd]
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         return FioPlace(
             (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
             self.size_bytes,
@@ -265,10 +267,10 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(Load.of(load, self._place()))
+        watch = self._watch(Load.of(load, self.place()))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
-        for batch in watch.batches(line, self._keep_fds()):
+        for batch in watch.batches(line, self.kept_fds()):
             if isinstance(batch, Note) and batch.level == "info":
                 continue
             yield batch if isinstance(batch, Note) else HEARTBEAT

@@ -101,7 +101,8 @@ class NbdTarget(FioTarget):
     def _name(self) -> str:
         return f"{self._uri}:{self.identity.size_bytes}"
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         if "nbd" not in self.fio.engines:
             raise ToolError(f"{self.fio.version} was built without its nbd engine")
         if self._server is None:
@@ -116,7 +117,8 @@ class NbdTarget(FioTarget):
             trims=self._trims,
         )
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [] if self._server is None or self._server.fd is None else [self._server.fd]
 
     def describe(self) -> dict[str, Any]:

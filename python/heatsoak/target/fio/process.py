@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from heatsoak.errors import ToolError
@@ -125,12 +124,7 @@ class FioProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

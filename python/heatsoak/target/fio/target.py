@@ -90,7 +90,7 @@ class FioTarget(ABC):
         """Check that the target may be used, and claim it; called first."""
 
     @abstractmethod
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
         """Return what fio loads; called once the target is claimed and fio is found."""
 
     @abstractmethod
@@ -176,7 +176,7 @@ class FioTarget(ABC):
     def _release(self) -> None:
         """Release the target; may be called twice."""
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
         """Return the descriptors that fio inherits."""
         return []
 
@@ -204,7 +204,7 @@ class FioTarget(ABC):
             "seed": self.settings.seed,
         }
         if self._opened:
-            place = self._place()
+            place = self.place()
             made |= {
                 "version": self.fio.version,
                 "path": self.fio.path,
@@ -222,7 +222,7 @@ class FioTarget(ABC):
         return command(
             self.fio.path,
             step,
-            self._place(),
+            self.place(),
             self.settings.status_interval_s,
             self.settings.seed,
             readonly=not (self._writes if writes is None else writes),
@@ -242,7 +242,7 @@ class FioTarget(ABC):
             notes = list(self._claim(writes))
             self._fio = tool.find_fio()
             tool.setpriv()
-            place = self._place()
+            place = self.place()
             self.look()
         except BaseException:
             self.close()
@@ -275,7 +275,7 @@ class FioTarget(ABC):
             yield from self._workload(step)
 
     def _workload(self, step: WorkloadStep) -> Iterator[Batch]:
-        place = self._place()
+        place = self.place()
         for load in step.workloads:
             region = region_of(load, place.size_bytes)
             if region.capped:
@@ -290,10 +290,10 @@ class FioTarget(ABC):
         yield from self._load(step, regions, line, self._watch(Load.of(step, place)))
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
-        place = self._place()
+        place = self.place()
         with new_file() as file, ExitStack() as stack:
             ticks = new_ticks(place)
-            kept = [*self._keep_fds(), file.fileno()]
+            kept = [*self.kept_fds(), file.fileno()]
             if ticks is not None:
                 stack.callback(os.close, ticks)
                 kept.append(ticks)
@@ -317,21 +317,13 @@ class FioTarget(ABC):
         try:
             yield from self._before(step.name, regions)
             yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
-            yield from watch.batches(line, self._keep_fds() if kept is None else kept)
+            yield from watch.batches(line, self.kept_fds() if kept is None else kept)
         except ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
             raise explained from error
         finally:  # a step can be ended at any time
             self.look()
-
-    def place(self) -> FioPlace:
-        """Return what fio loads; the target must be open."""
-        return self._place()
-
-    def kept_fds(self) -> list[int]:
-        """Return the descriptors that fio inherits."""
-        return self._keep_fds()
 
     def ready(self, name: str) -> Iterator[Batch]:
         """Check before the step `name` that the target is as heatsoak left it.

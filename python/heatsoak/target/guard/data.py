@@ -1,8 +1,8 @@
 """Whether a target holds anything, whatever it is: read at its ends and a few thousand places.
 
-What heatsoak itself left on a target is remembered, so that its next run need not ask for it. A file
-for each target holds the digest of all that was read of it when a run ended. It counts for exactly
-that: what was formatted or filled since, and what a killed run left, reads otherwise.
+What heatsoak itself left on a target is remembered, so that its next run need not ask for it. A
+file for each target holds the digest of all that was read of it when a run ended. It counts for
+exactly that: what was formatted or filled since, and what a killed run left, reads otherwise.
 """
 
 import hashlib
