@@ -1,7 +1,7 @@
 """Lists functions, classes and imports that nothing uses: ``python scripts/unused.py``.
 
-`make lint` runs it; the exit code is 1 if there are any. Fields and constants are left out: JSON and
-the formats' table use those. So is what the tests alone use: it should go with them.
+`make lint` runs it; the exit code is 1 if there are any. Fields and constants are left out: JSON
+and the formats' table use those. What the tests alone use is listed: it should go with them.
 """
 
 import sys
@@ -23,9 +23,7 @@ def main() -> int:
     """Print each, with its place."""
     search = Vulture(ignore_decorators=CALLED)
     search.scavenge([str(ROOT / name) for name in USERS])
-    found = [
-        one for one in search.get_unused_code() if one.typ in KINDS and one.name not in USED
-    ]
+    found = [one for one in search.get_unused_code() if one.typ in KINDS and one.name not in USED]
     for one in found:
         place = Path(one.filename).relative_to(ROOT)
         print(f"{place}:{one.first_lineno}: nothing uses the {one.typ} {one.name}")

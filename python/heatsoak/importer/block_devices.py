@@ -22,7 +22,7 @@ from heatsoak.importer import sysstat
 from heatsoak.importer.frames import RATES, Array, build, moved, rated
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.possible import MOST
-from heatsoak.importer.recordings import FALL_S
+from heatsoak.importer.recordings import FALL_S, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -338,21 +338,18 @@ class Devices:
             is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
             text = f"reports without {name}: taken as idle, as with iostat -z"
             remarks.append(Remark(text, is_long, ("rate",)))
-        frame = build(columns)
-        directions = {direction: not _is_idle(frame, direction) for direction in ("read", "write")}
-        if not any(directions.values()):
-            directions = dict.fromkeys(directions, True)
-        return Log(
+        log = Log(
             format=format,
             source=self._source.name,
-            samples=frame,
+            samples=build(columns),
             clock=reports.clock,
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
-            steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
+            steps=(Observed(name="load"),),
             label=label or ("" if name or not rows.columns else "all drives together"),
             drive={"path": path} if (path := self._path_of(name)) else {},
             remarks=tuple(remarks),
         )
+        return directed(log)
 
 
 def is_disk(name: str) -> bool:
@@ -413,15 +410,6 @@ def _moves(columns: Mapping[str, Any]) -> bool:
     return any(
         np.nan_to_num(values).any() for name, values in columns.items() if name.endswith(RATES)
     )
-
-
-def _is_idle(frame: Any, direction: str) -> bool:
-    for quantity in ("bw_mb_s", "iops"):
-        name = f"{direction}_{quantity}"
-        if name in frame.columns:
-            values = frame[name]
-            return values.null_count() == 0 and bool((values == 0).all())
-    return False
 
 
 def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:

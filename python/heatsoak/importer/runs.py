@@ -22,6 +22,7 @@ from heatsoak.importer.frames import (
     usual_of,
 )
 from heatsoak.importer.log import Clock, Log, Remark
+from heatsoak.importer.recordings import directed
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
@@ -327,7 +328,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
-    return Log(
+    log = Log(
         format=format_name,
         source=source_name,
         samples=samples,
@@ -339,6 +340,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions=conditions,
         remarks=tuple(remarks),
     )
+    return directed(log)
 
 
 def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
@@ -428,9 +430,9 @@ def _steps_of(
 
     `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
     """
+    has_rates = any(name.endswith(RATES) for name in columns)
     if labels is None or not any(labels):
-        whole = _observed("load", "", columns, slice(None))
-        return ((whole,) if whole is not None else ()), None
+        return ((Observed(name="load"),) if has_rates else ()), None
     names: list[str | None] = []
     found: dict[str, Observed] = {}
     times: dict[str, int] = {}
@@ -442,7 +444,7 @@ def _steps_of(
             while name in found:
                 times[label] = times.get(label, 1) + 1
                 name = f"{label} ({times[label]})"
-            found[name] = _observed(name, label, columns, part) or Observed(name=name)
+            found[name] = _observed(name, label) if has_rates else Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names
 
@@ -459,28 +461,15 @@ def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
     return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
 
 
-def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:
-    """What the rows, and the step's own words, tell of its load."""
-    did = {}
-    for direction in ("read", "write"):
-        rates = [
-            columns[column][part]
-            for column in (f"{direction}_bw_mb_s", f"{direction}_iops")
-            if column in columns
-        ]
-        known = [values for values in rates if np.isfinite(values).any()]
-        did[direction] = not known or any(bool((values > 0).any()) for values in known)
-    if not any(name.endswith(RATES) for name in columns):
-        return None
+def _observed(name: str, label: str) -> Observed:
+    """What a step's own words tell of its load."""
     fields: dict[str, Any] = {}
-    if label:
-        lowered = label.lower()
-        kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
-        what = [word for word in ("read", "write") if word in lowered]
-        if kind is not None and len(what) == 1:
-            fields["rw"] = kind + what[0]
-        if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
-            fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
-        if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
-            fields["iodepth"] = int(depth.group(1))
-    return Observed(name=name, reads=did["read"], writes=did["write"], **fields)
+    kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
+    what = [word for word in ("read", "write") if word in label.lower()]
+    if kind is not None and len(what) == 1:
+        fields["rw"] = kind + what[0]
+    if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
+        fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+    if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
+        fields["iodepth"] = int(depth.group(1))
+    return Observed(name=name, **fields)
