@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
@@ -187,16 +188,14 @@ def block_number(path: str) -> str | None:
     return number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
 
 
-class Mount:
-    """One line of mountinfo: device number, mount point, source, and file system options."""
+class Mount(NamedTuple):
+    """One line of mountinfo: device number, mount point, source, file system and its options."""
 
-    __slots__ = ("number", "options", "place", "source")
-
-    def __init__(self, number: str, place: str, source: str, options: str) -> None:
-        self.number = number
-        self.place = place
-        self.source = source
-        self.options = options
+    number: str
+    place: str
+    source: str
+    kind: str
+    options: str
 
 
 def parse_mounts(text: str) -> Iterator[Mount]:
@@ -206,7 +205,7 @@ def parse_mounts(text: str) -> Iterator[Mount]:
         fields, tail = before.split(" "), after.split(" ")
         if len(fields) >= 5 and len(tail) >= 2:
             options = unescape(tail[2]) if len(tail) > 2 else ""
-            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]), options)
+            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]), tail[0], options)
 
 
 def unescape(text: str) -> str:

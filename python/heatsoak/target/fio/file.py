@@ -13,7 +13,7 @@ from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor.sysfs import device_behind
+from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace, layout_step
@@ -421,7 +421,7 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
-        if (name := device_behind(place)) is not None:
+        if (name := sysfs.device_behind(place)) is not None:
             info = describe_device(name)
     drive = {} if info is None else info.details()
     return Identity(
@@ -437,13 +437,8 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
 
 def _mount_of(path: Path) -> dict[str, Any]:
     """Return file system and device of a path, as far as known."""
-    number = path.stat().st_dev
-    found: dict[str, Any] = {"device_number": f"{os.major(number)}:{os.minor(number)}"}
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
-            left, right = line.split(" - ", 1)
-            if left.split()[2] == found["device_number"]:
-                kind, source, *_ = right.split()
-                found |= {"file_system": kind, "mounted": source}
-                break
-    return found
+    number = sysfs.number_of(path.stat().st_dev)
+    mounts = sysfs.parse_mounts(sysfs.read_text(Path("/proc/self/mountinfo")) or "")
+    mount = next((one for one in mounts if one.number == number), None)
+    known = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
+    return {"device_number": number, **known}
