@@ -18,8 +18,8 @@ from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingCloc
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
+from heatsoak.target.fio.process import takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
-from heatsoak.target.fio.tool import takes_direct
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own

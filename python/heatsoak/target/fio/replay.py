@@ -19,7 +19,7 @@ from heatsoak.protocol import Replay
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import FioPlace, job_name, loading, measured
 from heatsoak.target.fio.lane import Load
-from heatsoak.target.fio.tool import Fio, takes_direct
+from heatsoak.target.fio.process import Fio, takes_direct
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import format_bytes
 

@@ -38,9 +38,9 @@ from heatsoak.target.base import (
     used_bytes,
     waiting_for,
 )
-from heatsoak.target.fio import tool
 from heatsoak.target.fio.command import FioPlace, command, job, measured, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
+from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
@@ -91,7 +91,7 @@ class FioTarget(ABC):
         """Access nothing yet; time starts here unless a `clock` is given."""
         self.settings = settings or Settings()
         self.clock: RecordingClock = clock or MonotonicClock()
-        self._fio: tool.Fio | None = None
+        self._fio: Fio | None = None
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
@@ -242,7 +242,7 @@ class FioTarget(ABC):
         )
 
     @property
-    def fio(self) -> tool.Fio:
+    def fio(self) -> Fio:
         """The installed fio; known once the target is open."""
         if self._fio is None:
             raise ToolError("the target is not open")
@@ -253,8 +253,8 @@ class FioTarget(ABC):
         self._writes = writes
         try:
             notes = list(self._claim(writes))
-            self._fio = tool.find_fio()
-            tool.setpriv()
+            self._fio = find_fio()
+            setpriv()
             place = self.place()
             self.look()
         except BaseException:
