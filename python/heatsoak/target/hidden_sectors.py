@@ -25,8 +25,6 @@ from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import Claim, run_on
 from heatsoak.target.undo import (
     COMMAND,
-    left_behind,
-    leftover_notes,
     still_left,
     uninterrupted,
     write,
@@ -106,11 +104,6 @@ def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
     return None
 
 
-KIND = "capacity"
-#: What is saved, for messages.
-WHAT = "what the drive hides"
-
-
 class HiddenSectorsRecord(undo.UndoRecord):
     """The drive, its number of sectors, and how many it was told to show."""
 
@@ -125,8 +118,11 @@ class HiddenSectorsRecord(undo.UndoRecord):
 
     def take(self, state: Path | None) -> tuple[Path, int]:
         """Open and lock the drive's file; raises UsageError if that fails."""
-        path = undo.file_of(KIND, self.serial, state=state)
-        return path, undo.take(path, WHAT, f"{path}: another run has set {WHAT}")
+        path = _CHANGE.file_of(self.serial, state=state)
+        return path, undo.take(path, _CHANGE.what, f"{path}: another run has set {_CHANGE.what}")
+
+
+_CHANGE = undo.Change("capacity", "what the drive hides", HiddenSectorsRecord)
 
 
 @dataclass
@@ -234,7 +230,7 @@ def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left hidden; does not access any drive."""
-    return leftover_notes(KIND, WHAT, HiddenSectorsRecord, state)
+    return _CHANGE.left(state)
 
 
 def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = None) -> list[Note]:
@@ -248,11 +244,9 @@ def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = N
         return _put_back(path, kept, roots, claim)
 
     if claim is None:
-        return left_behind(KIND, WHAT, HiddenSectorsRecord, back, state)
+        return _CHANGE.put_back(back, state)
     serial = claim.info.serial
-    return (
-        [] if serial is None else left_behind(KIND, WHAT, HiddenSectorsRecord, back, state, serial)
-    )
+    return [] if serial is None else _CHANGE.put_back(back, state, serial)
 
 
 def _put_back(path: Path, kept: HiddenSectorsRecord, roots: Roots, claim: Claim | None) -> Note:

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -42,12 +43,6 @@ _Kept = TypeVar("_Kept", bound=UndoRecord)
 
 class _DamagedError(Exception):
     """A file cannot be trusted or read; the message says why."""
-
-
-def file_of(kind: str, *identity: str, state: Path | None) -> Path:
-    """Return the file for changes of `kind` on the drive or controller with `identity`."""
-    plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
-    return (state or STATE) / f"{'-'.join((kind, *plain))}.json"
 
 
 def take(path: Path, what: str, held: str) -> int:
@@ -119,67 +114,72 @@ def lock(file: int) -> None:
     raise held
 
 
-def left_behind(
-    kind: str,
-    what: str,
-    model: type[_Kept],
-    put_back: Callable[[Path, _Kept], Note],
-    state: Path | None,
-    serial: str | None = None,
-) -> list[Note]:
-    """Call `put_back` for what killed runs left changed, and return its notes.
+@dataclass(frozen=True)
+class Change(Generic[_Kept]):
+    """A kind of change that runs make for a while.
 
-    It gets each file and its contents, and removes the file once everything is restored. With
-    `serial`, only files of that drive count. A note on what could not be restored has
-    ``data["is_left"]``.
+    Attributes:
+        kind: what its files' names begin with.
+        what: what is saved, for messages.
+        model: the contents of a file.
     """
-    return [
-        kept if isinstance(kept, Note) else put_back(path, kept)
-        for path, kept in _kept(kind, what, model, state, serial, removes=serial is None)
-    ]
 
+    kind: str
+    what: str
+    model: type[_Kept]
 
-def leftover_notes(
-    kind: str, what: str, model: type[_Kept], state: Path | None, serial: str | None = None
-) -> list[Note]:
-    """Return notes on what killed runs left changed, on any drive or the one with `serial`.
+    def file_of(self, *identity: str, state: Path | None) -> Path:
+        """Return the file for the drive or controller with this `identity`."""
+        plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
+        return (state or STATE) / f"{'-'.join((self.kind, *plain))}.json"
 
-    Changes nothing.
-    """
-    return [
-        kept
-        if isinstance(kept, Note)
-        else still_left(
-            f"a killed run has changed {what} (drive {kept.serial!r}): `{COMMAND}` restores it"
-        )
-        for _, kept in _kept(kind, what, model, state, serial, removes=False)
-    ]
+    def put_back(
+        self, back: Callable[[Path, _Kept], Note], state: Path | None, serial: str | None = None
+    ) -> list[Note]:
+        """Call `back` for what killed runs left changed, and return its notes.
 
+        It gets each file and its contents, and removes the file once everything is restored. With
+        `serial`, only files of that drive count. A note on what could not be restored has
+        ``data["is_left"]``.
+        """
+        return [
+            kept if isinstance(kept, Note) else back(path, kept)
+            for path, kept in self._kept(state, serial, removes=serial is None)
+        ]
 
-def _kept(
-    kind: str,
-    what: str,
-    model: type[_Kept],
-    state: Path | None,
-    serial: str | None,
-    *,
-    removes: bool,
-) -> Iterator[tuple[Path, _Kept | Note]]:
-    """Yield each file with its contents, or without `serial` a note why they are not known.
+    def left(self, state: Path | None, serial: str | None = None) -> list[Note]:
+        """Return notes on what killed runs left changed, on any drive or the one with `serial`.
 
-    `removes`: whether a file is removed that was not whole before anything was changed.
-    """
-    for path, text in _texts(kind, what, state):
-        kept: _Kept | Note
-        if isinstance(text, Note):
-            kept = text
-        else:
-            try:
-                kept = model.model_validate_json(text)
-            except ValidationError as error:
-                kept = _damaged_note(path, what, error, remove=removes)
-        if serial is None or (not isinstance(kept, Note) and kept.serial == serial):
-            yield path, kept
+        Changes nothing.
+        """
+        restores = f"`{COMMAND}` restores it"
+        return [
+            kept
+            if isinstance(kept, Note)
+            else still_left(
+                f"a killed run has changed {self.what} (drive {kept.serial!r}): {restores}"
+            )
+            for _, kept in self._kept(state, serial, removes=False)
+        ]
+
+    def _kept(
+        self, state: Path | None, serial: str | None, *, removes: bool
+    ) -> Iterator[tuple[Path, _Kept | Note]]:
+        """Yield each file with its contents, or without `serial` a note why they are not known.
+
+        `removes`: whether a file is removed that was not whole before anything was changed.
+        """
+        for path, text in _texts(self.kind, self.what, state):
+            kept: _Kept | Note
+            if isinstance(text, Note):
+                kept = text
+            else:
+                try:
+                    kept = self.model.model_validate_json(text)
+                except ValidationError as error:
+                    kept = _damaged_note(path, self.what, error, remove=removes)
+            if serial is None or (not isinstance(kept, Note) and kept.serial == serial):
+                yield path, kept
 
 
 def still_left(text: str) -> Note:
