@@ -43,7 +43,8 @@ class Sensor(Protocol):
         """Return what can be read now, by column, leaving out the rest."""
 
     def close(self) -> None:
-        """Release descriptors."""
+        """Release descriptors; without any there is nothing to do."""
+        return
 
 
 PLACEHOLDER_K = 313

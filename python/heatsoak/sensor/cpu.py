@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heatsoak.sensor import hwmon, sysfs
-from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 
 #: Drivers of CPU temperatures, and the labels that mean the whole package, best first.
 _DRIVERS = {
@@ -40,7 +40,7 @@ class Ticks(NamedTuple):
         return min(100.0, max(0.0, 100.0 * part / self.total))
 
 
-class CpuSensor:
+class CpuSensor(Sensor):
     """CPU time from /proc/stat, load from /proc/loadavg."""
 
     def __init__(self, roots: Roots) -> None:
@@ -120,9 +120,6 @@ class CpuSensor:
             return float((sysfs.read_text(self._proc / "loadavg") or "").split(" ")[0])
         except ValueError:
             return None
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def _package_temperatures(roots: Roots) -> list[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
+from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.units import is_possible_temp
 
@@ -60,7 +60,7 @@ def _word(text: str) -> str:
     return _UNWANTED.sub("_", text.lower()).strip("_")
 
 
-class HwmonSensor:
+class HwmonSensor(Sensor):
     """All temperatures of one hwmon node."""
 
     def __init__(self, node: HwmonNode, roots: Roots) -> None:
@@ -137,9 +137,6 @@ class HwmonSensor:
         """Return new warnings about the readings, once."""
         return self._watch.drain()
 
-    def close(self) -> None:
-        """Nothing to release."""
-
 
 def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
     """Return the sensors of the drive whose sysfs directory is `disk`."""
@@ -168,7 +165,7 @@ class PowerChannel:
         return node in (self.node.entry, self.node.name) and channel in ("", self.name, self.label)
 
 
-class HwmonPower:
+class HwmonPower(Sensor):
     """The power read from one channel."""
 
     def __init__(self, channel: PowerChannel, why: str) -> None:
@@ -191,9 +188,6 @@ class HwmonPower:
             return {}
         self.last_error = None
         return {"power_w": microwatts / 1e6}
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def power_of_drive(disk: Path, roots: Roots) -> HwmonPower | None:
@@ -235,7 +229,7 @@ def _channels(roots: Roots) -> list[PowerChannel]:
     return found
 
 
-class FanSensor:
+class FanSensor(Sensor):
     """All fans of all nodes."""
 
     def __init__(self, inputs: dict[str, Path], labels: dict[str, str]) -> None:
@@ -270,6 +264,3 @@ class FanSensor:
         values = {column: float(rpm) for column, rpm in read.items() if rpm is not None}
         self.last_error = None if values else "none of the fans can be read"
         return values
-
-    def close(self) -> None:
-        """Nothing to release."""
