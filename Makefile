@@ -18,7 +18,7 @@ WEB_SOURCES := $(shell find web -type d \( -name node_modules -o -name '.*' \) -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test test-fast verify soak test-vm fuzz lint format docs bench wheel calibrate weights validation container man clean
+.PHONY: help build demo reproduce test test-fast verify soak test-vm fuzz lint format docs bench wheel calibrate weights validation container clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,7 +57,7 @@ fuzz: build ## Feed the importer's readers a million damaged files each: an hour
 	$(GROUP) fuzz
 	$(BIN)/python tests/importer/fuzz.py all --runs 1000000
 
-lint: build $(VENV)/.tested ## Check format, style, types, and which room imports which, without circles
+lint: build $(VENV)/.tested ## Check format, style, types, unused names, and which room imports which
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check
@@ -65,6 +65,7 @@ lint: build $(VENV)/.tested ## Check format, style, types, and which room import
 	$(BIN)/mypy
 	$(BIN)/stubtest heatsoak._core
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/unused.py
 	$(BIN)/python build_backend/page_bundle.py lint
 
 format: $(VENV)/.tested ## Format all sources
@@ -81,6 +82,8 @@ bench: build $(VENV)/.tested $(VENV)/.tools ## Print speeds as ratios in one run
 
 wheel: $(BUNDLE) $(VENV)/.tools ## Make wheel and source archive in dist/, and try them where neither Rust nor Node is
 	$(GROUP) wheel
+	@# the manual pages are made of heatsoak's help, for which it is imported
+	$(PIP) $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'])")
 	$(BIN)/python scripts/wheel.py
 
 calibrate: build ## Fit the simulated 950 PRO to the published figures again, and write it down
@@ -95,9 +98,6 @@ validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.
 container: ## Build the container image from the wheel in dist/: docs/container.md
 	scripts/container
 
-man: build ## Write the manual pages again, from the help
-	$(BIN)/python -m heatsoak_dev.man_pages installed/data/share/man/man1
-
 clean: ## Remove what was built
 	rm -rf $(VENV) target dist web/node_modules $(dir $(BUNDLE)) python/heatsoak/nbd/*.so
 
@@ -109,6 +109,7 @@ $(BIN)/python:
 $(VENV)/.built: $(BIN)/python pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "building heatsoak (the first time takes a minute or two)"
 	$(PIP) $(if $(WHEEL),--config-settings "wheel=$(WHEEL)") --editable .
+	$(BIN)/python build_backend/man_pages.py $(VENV)/share/man/man1
 	@# where Python may not write bytecode, every start would compile all that it imports
 	$(BIN)/python -m compileall -q python
 	@touch $@

@@ -1,11 +1,17 @@
 """The build backend (PEP 517, PEP 660): makes what maturin does not, then hands over to it.
 
-That is the page's bundle and, on Linux, the plugin of ``heatsoak nbd``. The plugin is linked as
-maturin links: ``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel
-for any Linux (``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
+That is the page's bundle, a wheel's manual pages and, on Linux, the plugin of ``heatsoak nbd``. The
+plugin is linked as maturin links:
+``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel for any Linux
+(``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
 nothing: it takes what is compiled, and what describes the package, out of that wheel.
 """
 
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +22,6 @@ from maturin import (
     get_maturin_pep517_args,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
@@ -37,6 +42,14 @@ __all__ = [
 Settings = Mapping[str, Any] | None
 #: What an editable install puts on Python's path.
 PACKAGES = ROOT / "python"
+#: Among the data files of a wheel.
+MAN_PAGES = ROOT / "installed" / "data" / "share" / "man" / "man1"
+
+
+def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
+    """Return what maturin needs, and heatsoak, of whose help the manual pages are made."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return [*maturin.get_requires_for_build_wheel(config_settings), *project["dependencies"]]
 
 
 def build_wheel(
@@ -45,6 +58,10 @@ def build_wheel(
     """Build a wheel in `wheel_directory`, and return its name."""
     make_bundle()
     make_plugin(get_maturin_pep517_args(config_settings))
+    with tempfile.TemporaryDirectory() as unused:
+        # what is compiled goes into this tree, where the pages' maker imports it
+        maturin.build_editable(unused, config_settings)
+    _make_man_pages()
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name
 
@@ -67,6 +84,14 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     make_bundle()
     name: str = maturin.build_sdist(sdist_directory, config_settings)
     return name
+
+
+def _make_man_pages() -> None:
+    """Make the manual pages of the package in this tree; say so where that fails."""
+    words = [sys.executable, str(ROOT / "build_backend" / "man_pages.py"), str(MAN_PAGES)]
+    env = {**os.environ, "PYTHONPATH": str(PACKAGES)}
+    if subprocess.run(words, env=env, check=False).returncode != 0:
+        print("heatsoak is built without manual pages: see above", file=sys.stderr)
 
 
 def _editable_of(wheel: Path, directory: Path) -> str:

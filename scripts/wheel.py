@@ -84,6 +84,7 @@ def check_content(wheel: Path) -> None:
     """Fail unless all that is made by other means than git's is inside."""
     names = set(zipfile.ZipFile(wheel).namelist())
     expect(names.issuperset(MADE), f"{wheel.name} lacks {sorted(set(MADE) - names)}")
+    expect(any(name.endswith("/man/man1/heatsoak.1") for name in names), "it has no manual pages")
     expect(not any(name.startswith("heatsoak_dev/") for name in names), "heatsoak_dev is inside")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from heatsoak.protocol import Protocol
 from heatsoak.recording import META, Event, Recording, RecordingMeta, RecordingWriter
-from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
+from heatsoak.recording.files import NO_CHECKSUMS, checksums, write_meta
 
 
 def make_recording(

@@ -20,11 +20,11 @@ from heatsoak.protocol import Protocol, apply_settings, load
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots
 from heatsoak.target import Note, hidden_sectors
+from heatsoak.target.base import used_bytes
 from heatsoak.target.fio import BlockTarget
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.hidden_sectors import hide, put_back, require
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.target.spare import used_bytes
 from heatsoak.tools import VARIABLE as TOOLS
 from heatsoak.units import Size
 from hypothesis import given

@@ -14,7 +14,7 @@ import pytest
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Note
-from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, lane, tool
+from heatsoak.target.fio import DirectoryTarget, FileTarget, Settings, lane, process
 from heatsoak.target.fio.command import FioPlace, command
 from heatsoak.target.fio.file import MIN_SPACE
 from heatsoak.tools import VARIABLE
@@ -393,8 +393,8 @@ def test_a_fio_that_will_not_do_is_named(
 
 
 def test_an_engine_that_the_kernel_forbids_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "io_uring_works", lambda: False)
-    fio = tool.Fio("fio", "fio-3.33", frozenset({"io_uring", "libaio", "psync"}))
+    monkeypatch.setattr(process, "io_uring_works", lambda: False)
+    fio = process.Fio("fio", "fio-3.33", frozenset({"io_uring", "libaio", "psync"}))
     assert fio.engine() == "libaio"
 
 

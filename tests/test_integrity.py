@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from heatsoak.recording import Recording, RecordingWriter, reopen
-from heatsoak.recording.integrity import NO_CHECKSUMS
+from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from heatsoak.serve.library import Library
 from heatsoak.serve.shelf import Shelf

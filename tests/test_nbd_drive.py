@@ -20,7 +20,7 @@ from heatsoak.nbd.export import write_tree
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import find_recordings
 from heatsoak.sensor import drive_sensors
-from heatsoak.sensor.tree import drive_in_tree
+from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import Note
 from heatsoak.target.fio import NbdTarget
 from heatsoak.target.fio.nbd_client import Server, parse_uri

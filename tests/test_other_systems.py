@@ -542,7 +542,6 @@ LINUX_ONLY = (
     *(
         "target/hidden_sectors.py",
         "target/lock.py",
-        "target/state.py",
         "target/undo.py",
         "system.py",
     ),

@@ -15,10 +15,10 @@ from command import heatsoak_here
 from heatsoak.bench.drive_settings import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target import Batch, Note, Place, hdparm
+from heatsoak.target import Batch, Note, Place, hidden_sectors
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
-from heatsoak.target.purge import ata, nvme_sanitize, purge, require, sanitizing
+from heatsoak.target.purge import ata, nvme, purge, require, sanitizing
 from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,7 +216,7 @@ def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path)
 
 @given(st.binary(min_size=32, max_size=512))
 def test_any_sanitize_log_is_read(page: bytes) -> None:
-    state = nvme_sanitize.parse(page)
+    state = nvme.parse(page)
     assert 0 <= state.done_pct < 100
     assert state.is_running or state.done_pct == 0
 
@@ -363,7 +363,7 @@ def test_what_a_drive_hides_is_not_erased_with_the_rest(
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
     with pytest.raises(ValueError, match="256"):
-        hdparm.identify(text)
+        hidden_sectors.identify_words(text)
 
 
 # -- protocols

@@ -98,7 +98,7 @@ def test_several_drives_are_taken_together_unless_one_is_asked_for() -> None:
     assert together.drive == {}
     assert alone.drive == {"path": 'D: ""'}
     assert alone.samples["write_iops"][0] == pytest.approx(together.samples["write_iops"][0] / 2)
-    with pytest.raises(UsageError, match="no results of Q:: it has C:"):
+    with pytest.raises(UsageError, match="no drive 'Q:': it has C:"):
         _read("results-2004.csv", Options(device="Q:"))
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.importer.alignment import zone_shift
 from heatsoak.importer.frames import Array, build
-from heatsoak.importer.join import join
+from heatsoak.importer.join import join, zone_shift
 from heatsoak.importer.log import Clock, Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.stretches import with_stretches

@@ -240,23 +240,6 @@ def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Ar
     return mean
 
 
-def rates_by_second(series: Series, window_s: float) -> tuple[Array, float]:
-    """Return the mean rate of each whole second in the last `window_s`, and the window's length.
-
-    Seconds in which nothing was measured are left out. A series shorter than the window is used in
-    full.
-    """
-    if len(series.t_s) == 0:
-        return np.empty(0), 0.0
-    end_s = np.floor(series.duration_s + 1e-9)
-    start_s = max(0.0, end_s - window_s)
-    second = np.floor((series.t_s - series.interval_s / 2 - start_s) + 1e-9).astype(int)
-    inside = (second >= 0) & (second < round(end_s - start_s))
-    moved = np.bincount(second[inside], weights=(series.values * series.interval_s)[inside])
-    time_s = np.bincount(second[inside], weights=series.interval_s[inside])
-    return moved[time_s > 0] / time_s[time_s > 0], float(end_s - start_s)
-
-
 def lagged(spent: Array, steps: float) -> Array:
     """Return a first-order lag of one over `steps`, from 0 on."""
     # scipy's filters take half a second to import

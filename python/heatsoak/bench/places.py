@@ -22,7 +22,7 @@ from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol, turns_of
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
-from heatsoak.sensor.tree import drive_in_tree
+from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
 from heatsoak.target.hctm import SETTINGS
 from heatsoak.target.simulated import SimulatedTarget

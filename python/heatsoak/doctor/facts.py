@@ -60,7 +60,7 @@ def _system(machine: Machine) -> Seen:
 
 
 def _fio(_machine: Machine) -> Seen:
-    from heatsoak.target.fio.tool import find_fio
+    from heatsoak.target.fio.process import find_fio
 
     try:
         fio = find_fio()
@@ -448,7 +448,7 @@ def _block(path: Path, machine: Machine) -> Seen:
 
 
 def _nbd_target() -> Seen:
-    from heatsoak.target.fio.tool import find_fio
+    from heatsoak.target.fio.process import find_fio
 
     try:
         fio = find_fio()

@@ -1,23 +1,35 @@
-"""Files in, recordings out: which format a file has, its logs, and the recordings made of them."""
+"""Files in, recordings out: which format a file has, its logs, and the recordings made of them.
 
+A frame of samples that somebody holds in Python becomes a recording as a log does.
+"""
+
+import io
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.importer.dumps import parts_of
+import numpy as np
+import polars as pl
+
+from heatsoak.errors import HeatsoakError, UsageError, suggestion
 from heatsoak.importer.format import Format
+from heatsoak.importer.frames import intervals
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.possible import possible
 from heatsoak.importer.recordings import thinned, to_recording, with_gaps
-from heatsoak.importer.source import Source, UnknownFormatError
+from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
-from heatsoak.protocol import Conditions
-from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings
+from heatsoak.protocol import Conditions, Observed
+from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings, schema_of
+from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
+from heatsoak.recording.meta import LONGEST_S
+from heatsoak.recording.reader import cleaned
 
 _NAMED = 5
 _NO_FORMAT = "is not in a format that can be imported"
@@ -236,3 +248,163 @@ def detect(source: Source) -> Format:
         raise UnknownFormatError(str(refusal))
     known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
     raise UnknownFormatError(str(source.error(f"{_NO_FORMAT}: {known}")))
+
+
+# --- frames of samples ---------------------------------------------------------------------------
+
+
+def recording_of_frame(
+    frame: pl.DataFrame, name: str, conditions: Conditions, drive: Mapping[str, Any]
+) -> InMemoryRecording:
+    """Return samples in a recording's columns as a recording, with stretches of load as its steps.
+
+    `name` is what it is called among others; `drive` what is known of the drive's identity. `t_s`
+    is needed, and something measured; rates are means over the `interval_s` that ends at `t_s`, by
+    default the time since the row before. Rows are put in order of time. Raises UsageError, naming
+    the column, for one that a recording does not have, or of the wrong type.
+    """
+    if not isinstance(frame, pl.DataFrame):
+        raise UsageError(f"a frame has to be a polars DataFrame, not a {type(frame).__name__}")
+    columns = frame.columns
+    for column in columns:
+        _require_known(column)
+    if "t_s" not in columns:
+        raise UsageError("the frame has no column t_s: the end of each sample's interval, in s")
+    schema = schema_of(columns)
+    if not schema.keys() - {"t_s", "step", "interval_s"}:
+        raise UsageError(
+            "the frame has nothing measured beside t_s: it needs columns such as read_bw_mb_s or "
+            "temp_c.composite"
+        )
+    for column, dtype in schema.items():
+        given = frame.schema[column]
+        if not (given in (dtype, pl.Null) or (dtype.is_numeric() and given.is_numeric())):
+            raise UsageError(f"the frame's column {column} is {given}: it has to be {dtype()}")
+    if frame.is_empty():
+        raise UsageError("the frame has no rows: there is nothing in it to judge")
+    times = frame["t_s"].cast(pl.Float64).to_numpy()
+    unknown = int(np.sum(~np.isfinite(times)))
+    if unknown:
+        raise UsageError(f"the frame's column t_s has {unknown} rows without a time: drop them")
+    if (most_s := float(np.max(np.abs(times)))) > LONGEST_S:
+        raise UsageError(
+            f"the frame's column t_s reaches {most_s:.0f} s: count it from the recording's start"
+        )
+    samples = cleaned(frame.lazy(), schema).collect()
+    samples = samples.sort("t_s", maintain_order=True)
+    if "interval_s" not in columns:
+        samples = samples.with_columns(interval_s=intervals(samples["t_s"].to_numpy()))
+    log = Log(format="frame", source=name, samples=samples, drive=_identity(drive))
+    if "step" in columns:
+        steps = samples["step"].drop_nulls().unique(maintain_order=True)
+        log = replace(log, steps=tuple(Observed(name=step) for step in steps))
+    return to_recording(with_stretches(with_gaps(thinned(log))), conditions)
+
+
+def _require_known(name: str) -> None:
+    try:
+        column_of(name)
+    except KeyError:
+        if name.startswith(TEMPERATURES.partition("_")[0]):
+            near = f" (did you mean '{TEMPERATURES}composite'?)"
+        else:
+            near = suggestion(name, [*FIXED, *(f"{prefix}NAME" for prefix in FAMILIES)])
+        raise UsageError(
+            f"the frame's column {name} is not one of a recording{near}: rename or leave it out"
+        ) from None
+
+
+def _identity(drive: Mapping[str, Any]) -> dict[str, Any]:
+    types: dict[str, type] = {"model": str, "serial": str, "path": str, "size_bytes": int}
+    for key, value in drive.items():
+        if key not in types:
+            raise UsageError(
+                f"drive: {key} is not known of a drive{suggestion(key, types)}: {', '.join(types)}"
+            )
+        if not isinstance(value, types[key]) or isinstance(value, bool):
+            raise UsageError(f"drive: {key} is {value!r}: it has to be {types[key].__name__}")
+    return dict(drive)
+
+
+# --- dumps of several hosts or files, each read as a file of its own -----------------------------
+
+#: ``HOST: `` or ``FILE:`` before each line: pdsh, ansible, ``grep -r``.
+_PREFIX = re.compile(r"([A-Za-z./~][\w./@~-]{0,199}):([ \t]?)")
+#: What stands above the lines of a host or file: ansible's, head's and tail's.
+_HEAD = re.compile(
+    r"(?P<ansible>\S{1,200}) \| [A-Z!]{2,20}(?: \| rc=-?\d{1,3})? >>|==> (?P<head>.{1,200}) <=="
+)
+#: Drives that a tool names before each line; readers know them.
+_DRIVE = re.compile(r"/dev/.*|nvme\d.*|[shv]d[a-z]+\d*")
+#: A host has more lines than this; other words before a colon name what follows.
+_MIN_LINES_EACH = 4
+
+
+def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
+    """Return a source for each host or file that is named before its lines; none without.
+
+    And whether the names are of hosts: `pdsh` writes a blank behind each, and `grep` none.
+    """
+    try:
+        lines = [line for line in source.head_lines if line.strip()]
+    except UsageError:  # no text
+        return {}, False
+    head = _HEAD.fullmatch(lines[0].strip()) if lines else None
+    labelled = _prefixed if head is None else _under_heads
+    if head is None and not _are_prefixed(lines):
+        return {}, False
+    names: dict[str, None] = {}
+    for name, _ in labelled(source):
+        names[name] = None
+        if len(names) > MAX_RUNS:
+            return {}, False
+    are_hosts = (
+        head["ansible"] is not None
+        if head
+        else all(match[2] for line in lines if (match := _PREFIX.match(line)))
+    )
+    return {
+        name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
+    }, are_hosts
+
+
+def _are_prefixed(lines: list[str]) -> bool:
+    names = set()
+    for line in lines:
+        match = _PREFIX.match(line)
+        if match is None or _DRIVE.fullmatch(match[1]):
+            return False
+        names.add(match[1])
+    return bool(names) and len(lines) >= _MIN_LINES_EACH * len(names)
+
+
+def _prefixed(source: Source) -> Iterator[tuple[str, str]]:
+    """Each line without the name before it, and that name."""
+    for _, line in source.lines():
+        if (match := _PREFIX.match(line)) is not None:
+            yield match[1], line[match.end() :]
+
+
+def _under_heads(source: Source) -> Iterator[tuple[str, str]]:
+    """Each line, and the name in the head above it."""
+    name = ""
+    for _, line in source.lines():
+        if (head := _HEAD.fullmatch(line.strip()[:300])) is not None:
+            name = head["ansible"] or head["head"]
+        else:
+            yield name, line
+
+
+def _opener(
+    source: Source, name: str, labelled: Callable[[Source], Iterator[tuple[str, str]]]
+) -> Callable[[], BinaryIO]:
+    def opened() -> BinaryIO:
+        data = io.BytesIO()
+        for whose, line in labelled(source):
+            if whose == name:
+                data.write(line.encode("utf-8", "replace") + b"\n")
+        source.keep(data.tell())
+        data.seek(0)
+        return data
+
+    return opened

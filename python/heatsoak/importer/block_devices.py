@@ -1,30 +1,32 @@
 """Reports on the block devices of a host, as iostat, sar and dstat write them.
 
 A reader splits its layout into values: of a device in a report, or of the host. It says when the
-reports were (:class:`Reports`), and gets a log of each device that carried load.
+reports were (:class:`Reports`), and gets a log of each device that carried load, with what the
+machine's other drives moved meanwhile.
 """
 
 import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
-from heatsoak.importer.frames import RATES, Array, build
+from heatsoak.importer.frames import RATES, Array, build, moved, rated
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.other_drives import with_other_drives
 from heatsoak.importer.possible import MOST
-from heatsoak.importer.recordings import FALL_S
+from heatsoak.importer.recordings import FALL_S, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.recording.columns import schema_of
 from heatsoak.units import format_number
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
@@ -336,21 +338,18 @@ class Devices:
             is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
             text = f"reports without {name}: taken as idle, as with iostat -z"
             remarks.append(Remark(text, is_long, ("rate",)))
-        frame = build(columns)
-        directions = {direction: not _is_idle(frame, direction) for direction in ("read", "write")}
-        if not any(directions.values()):
-            directions = dict.fromkeys(directions, True)
-        return Log(
+        log = Log(
             format=format,
             source=self._source.name,
-            samples=frame,
+            samples=build(columns),
             clock=reports.clock,
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
-            steps=(Observed(name="load", reads=directions["read"], writes=directions["write"]),),
+            steps=(Observed(name="load"),),
             label=label or ("" if name or not rows.columns else "all drives together"),
             drive={"path": path} if (path := self._path_of(name)) else {},
             remarks=tuple(remarks),
         )
+        return directed(log)
 
 
 def is_disk(name: str) -> bool:
@@ -413,15 +412,6 @@ def _moves(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_idle(frame: Any, direction: str) -> bool:
-    for quantity in ("bw_mb_s", "iops"):
-        name = f"{direction}_{quantity}"
-        if name in frame.columns:
-            values = frame[name]
-            return values.null_count() == 0 and bool((values == 0).all())
-    return False
-
-
 def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
     if not names:
         return []
@@ -434,3 +424,47 @@ def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
             "--device takes one of them"
         )
     ]
+
+
+# --- what the machine's other drives moved in the same log, beside each that is taken ------------
+
+#: The column of a recording.
+OTHER_DRIVES = "other_drives_mb_s"
+
+
+def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
+    """Return logs of one file, each with what the drives of its machine moved besides.
+
+    `drives` are whole drives, taken or not, on the same clock. Beside an array or a partition it is
+    what its own drives moved beyond it, as when an array is rebuilt.
+    """
+    others = [_in_all(log) for log in drives if log.has_any("bw_mb_s")]
+    return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
+
+
+def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
+    """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
+    seen = rated(log.samples)
+    ends_s = seen["t_s"].to_numpy() + (log.start_unix_s or 0.0)
+    return seen, ends_s - seen["interval_s"].fill_null(0.0).to_numpy(), ends_s, moved(seen)
+
+
+def _in_all(log: Log) -> tuple[Array, Array]:
+    """The MB that a drive had moved by the begin and by the end of each sample; none in gaps."""
+    _, begins_s, ends_s, mb_s = _spans(log)
+    moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
+    in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
+    return moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])
+
+
+def _beside(log: Log, drives: Iterable[tuple[Array, Array]]) -> Log:
+    seen, begins_s, ends_s, own_mb_s = _spans(log)
+    all_mb = sum(np.interp(ends_s, *each) - np.interp(begins_s, *each) for each in drives)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = all_mb / (ends_s - begins_s) - own_mb_s
+    others = np.where(others < 1e-3 * own_mb_s, 0.0, others)  # sums are rounded
+    if not np.nan_to_num(others, posinf=0.0).any():
+        return log
+    column = seen.select("t_s").with_columns(pl.Series(OTHER_DRIVES, others, nan_to_null=True))
+    samples = log.samples.join(column, on="t_s", how="left", maintain_order="left")
+    return replace(log, samples=samples.select(*schema_of(samples.columns)))

@@ -1,4 +1,8 @@
-"""What readers share in building frames of samples: intervals, rates of counters, runs."""
+"""What readers share in building frames of samples: intervals, rates of counters, runs.
+
+A counter may be missing in some readings, be brought up to date only every few of them, count in
+coarse units, or fall where it was reset.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -8,7 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.recording import schema_of
+from heatsoak.recording import Touched, schema_of
+from heatsoak.units import format_number
 
 Array = NDArray[np.float64]
 
@@ -129,3 +134,150 @@ def _series(name: str, values: Any, dtype: type[pl.DataType]) -> pl.Series:
     if np.isinf(numbers).any():
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
     return pl.Series(name, numbers, dtype=dtype, nan_to_null=True)
+
+
+# --- counters that are read again and again ------------------------------------------------------
+
+Indices = NDArray[np.intp]
+
+#: Rates of a counter are known to one part in this many.
+_FINE = 20.0
+#: Taken over many rows, about so many rates are left: a fall has to be seen in them.
+_LEFT = 20
+#: Readings of a counter in a row that may be of one moment; of more, the drive was idle.
+_MAX_STALE = 10
+#: A counter that moves less than this share of what the busiest does decides nothing.
+_MATTERS = 0.05
+#: A counter of bytes that grows by fewer of its units an interval tells no throughput.
+_MIN_UNITS = 10.0
+#: Means over longer than this hide what a drive does when it throttles.
+_LONG_INTERVAL_S = 60.0
+
+#: What is to be said of rates: a text, whether it is a doubt, and what that touches.
+Said = tuple[str, bool, tuple[Touched, ...]]
+
+
+def rates_of(
+    counters: Mapping[str, Array], t_s: Array, unit_mb: float = 0.0
+) -> tuple[dict[str, Array], list[Said]]:
+    """Return the rates of counters with their `interval_s`, and what is to be said of them.
+
+    Counters are MB or I/Os by the column of their rate; `unit_mb` is what one of MB grows by at
+    least, where that is known. Rates are means over as many readings as it takes to know them well,
+    the same for all counters, and NaN in between.
+    """
+    counters = {name: values for name, values in counters.items() if np.isfinite(values).sum() > 1}
+    if not counters:
+        return {}, []
+    said: list[Said] = []
+    densest = max(counters.values(), key=lambda values: int(np.isfinite(values).sum()))
+    rows = np.flatnonzero(np.isfinite(densest))
+    usual_s = float(np.median(np.diff(t_s[rows])))
+    # read at other times than the densest, the others are as they were between their readings
+    told = {name: _between(values, t_s)[rows] for name, values in counters.items()}
+    kept = _fresh(told, t_s[rows])
+    rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
+    interval_s = intervals(t_s)
+    since_s = np.diff(t_s[rows])
+    beat_s = float(np.median(since_s)) if len(since_s) else 0.0
+    if beat_s > 1.5 * usual_s:
+        text = f"its counters tell a rate only every {format_number(beat_s)} s: rates are means"
+        said.append((f"{text} over that", True, ()))
+    interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
+    of_bytes = [name for name in told if name.endswith("bw_mb_s")]
+    most = max((float(np.nanmax(np.diff(told[n]), initial=0.0)) for n in of_bytes), default=0.0)
+    if 0 < most < _MIN_UNITS * unit_mb:
+        told = {name: values for name, values in told.items() if name not in of_bytes}
+        text = (
+            f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
+            f"{format_number(unit_mb)} MB an interval: too coarse for a throughput, left out"
+        )
+        said.append((text, True, ("rate",)))
+    elif of_bytes and unit_mb and beat_s:
+        exact = format_number(unit_mb / beat_s, 2)
+        said.append((f"throughput is made of the drive's counters, to {exact} MB/s", False, ()))
+    found: dict[str, Array] = {}
+    for name, values in told.items():
+        rate = np.full(len(t_s), np.nan)
+        rate[rows] = rates(values, t_s[rows])
+        if np.isfinite(rate).any():
+            found[name] = rate
+    if found and beat_s > _LONG_INTERVAL_S:
+        text = f"its rates are means over {beat_s:.0f} s: shorter throttling is not in them"
+        said.append((text, True, ("rate",)))
+    return (found | {"interval_s": interval_s} if found else {}), said
+
+
+def _between(values: Array, t_s: Array) -> Array:
+    known = np.isfinite(values)
+    return np.interp(t_s, t_s[known], values[known], left=np.nan, right=np.nan)
+
+
+def _fresh(counters: Mapping[str, Array], t_s: Array) -> Indices:
+    """The readings that tell a rate: not those between which a drive at work counted nothing."""
+    more = {name: np.diff(values, prepend=values[:1]) for name, values in counters.items()}
+    moved = {name: float(np.nansum(np.maximum(values, 0))) for name, values in more.items()}
+    of_bytes = [name for name in moved if name.endswith("bw_mb_s")] or list(moved)
+    most = max(moved[name] for name in of_bytes)
+    deciding = [name for name in of_bytes if moved[name] > _MATTERS * most]
+    rows = np.arange(len(t_s))
+    if not deciding:
+        return rows
+    grown = np.nan_to_num(sum(more[name] for name in deciding))
+    places = np.flatnonzero(np.concatenate([[True], grown[1:] > 0]))
+    gaps = np.diff(places)
+    usual = float(np.median(gaps)) if len(gaps) >= 3 else 1.0
+    is_regular = usual >= 2 and float((np.abs(gaps - usual) <= 1).mean()) >= 0.8
+    is_slow = usual >= 2 and all(_is_unit(np.diff(counters[name])) for name in deciding)
+    if is_regular or is_slow:
+        since = rows - places[np.maximum(np.searchsorted(places, rows, "right") - 1, 0)]
+        # a unit may take long where little is moved, but else it was idle
+        is_told = (since == 0) | ((since >= 2 * usual) & (not is_slow))
+        # at the first reading the counter may be as old as it gets
+        is_told[0] = gaps[0] >= usual
+        rows = rows[is_told]
+    stride = max(_stride(np.diff(counters[name][rows])) for name in deciding)
+    if stride > 1 or len(rows) < len(t_s):
+        return rows[::stride]
+    rate = grown[places] / np.diff(t_s[places], prepend=np.nan)
+    is_fresh = np.ones(len(t_s), dtype=bool)
+    for index in (np.flatnonzero((gaps > 1) & (gaps <= _MAX_STALE)) + 1).tolist():
+        gap = gaps[index - 1]
+        near = [rate[index - 1], *rate[index + 1 : index + 2]]
+        usual = np.nanmax(near) if np.isfinite(near).any() else np.inf
+        apart_s = t_s[places[index]] - t_s[places[index] - 1]
+        # more than one interval's work, as of all since it last moved
+        if grown[places[index]] > usual * apart_s * np.sqrt(gap):
+            is_fresh[places[index] - gap + 1 : places[index]] = False
+    return np.flatnonzero(is_fresh)
+
+
+def _stride(more: Array) -> int:
+    """How many readings of a counter, by how much it grew at each, make a rate that is known."""
+    unit, grown = _unit(more), more[more > 0]
+    change = np.diff(more)
+    # a counter too coarse grows by a unit more, then less; a load that changes stays changed
+    if not unit or not (change[1:] * change[:-1] < 0).any():
+        return 1
+    usual = float(more[more >= 0].mean() if _is_unit(more) else np.median(grown))
+    return max(int(min(np.ceil(_FINE * unit / usual), len(more) // _LEFT)), 1)
+
+
+def _is_unit(more: Array) -> bool:
+    """Whether a counter grows by its unit, as a rule."""
+    return bool((more > 0).any()) and float(np.median(more[more > 0])) <= 1.001 * _unit(more)
+
+
+def _unit(more: Array) -> float:
+    """The unit of a counter, by how much it grew at each reading; 0 where it never did."""
+    sizes = np.unique(more[more > 0])
+    least = float(np.median(sizes)) * _EXACT if len(sizes) else 0.0
+    unit = 0.0
+    for size in sizes[:: len(sizes) // _SIZES + 1].tolist():
+        while size > least:
+            unit, size = size, min(unit % size, -unit % size)
+    return unit
+
+
+#: What a counter grew by is a multiple of its unit, but for this share; so many sizes tell it.
+_EXACT, _SIZES = 1e-4, 50

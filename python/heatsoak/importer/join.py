@@ -1,24 +1,23 @@
 """Several logs of the same hour made into one recording.
 
 What has the finest throughput leads; temperatures, counters and whatever else the others saw are
-laid beside it, on its clock. `alignment` says how far apart they began; where their clocks do not
-tell it and nobody says it, the logs stay apart, with a remark.
+laid beside it, on its clock. Where their clocks do not tell how far apart they began, and nobody
+says it, the logs stay apart, with a remark.
 
 A benchmark's summary knows what the load was and when, but has a mean for each step only; iostat
 beside it saw the course of each. There the series leads, in the benchmark's steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.alignment import APART, MARGIN_S, Alignment, alignment_of, source_name
+from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
-from heatsoak.importer.other_drives import OTHER_DRIVES
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
 
@@ -40,6 +39,14 @@ _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and lo
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Seconds to add to the other log's times, and how that is known."""
+
+    shift_s: float
+    how: str
 
 
 def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
@@ -340,3 +347,65 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
     for name, start_s, end_s in spans.iter_rows():
         step = pl.when(pl.col("t_s").is_between(start_s, end_s)).then(pl.lit(name)).otherwise(step)
     return values.with_columns(step=step)
+
+
+# --- clocks: how far one log's time must be shifted to agree with another's ----------------------
+
+#: Logs that are farther apart than this do not overlap.
+MARGIN_S = 120.0
+#: What is said of them then.
+APART = "they do not overlap in time"
+
+
+def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | str:
+    """Return how `other` lies beside `leader` by their clocks, or why that is not known.
+
+    `shift_s` is what the user says instead.
+    """
+    if shift_s is not None:
+        if _overlap(leader, other, shift_s):
+            return Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
+        return f"shifted by {shift_s:+g} s {APART}"
+    if leader.start_unix_s is None or other.start_unix_s is None:
+        return "they have no common clock"
+    apart_s = other.start_unix_s - leader.start_unix_s
+    how = "aligned by their clocks"
+    if leader.clock != other.clock:
+        local, utc = (leader, other) if leader.clock == "local" else (other, leader)
+        zone_s = zone_shift(apart_s if local is other else -apart_s, utc.end_s, local.end_s)
+        if zone_s is None:
+            return f"the clock of {source_name(local)} tells no zone, and several fit or none"
+        apart_s += zone_s if local is other else -zone_s
+        how += f", taking {source_name(local)} as UTC{-zone_s / 3600:+g}"
+    return Alignment(apart_s, how) if _overlap(leader, other, apart_s) else APART
+
+
+def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> float | None:
+    """Return what to add to a local wall clock, read as if it were UTC, to have UTC, in seconds.
+
+    `local_begin_s` counts from the beginning of a log in UTC. Of the offsets that zones have, -12 h
+    to +14 h in quarters of an hour, it is the one at which the logs overlap longest. None where
+    none makes them overlap, or several do equally long: where a short log would lie within a long
+    one in several ways.
+    """
+    shifts = [-900.0 * quarter for quarter in range(-48, 57)]
+    overlaps = [
+        min(utc_span_s, local_begin_s + shift + local_span_s) - max(0.0, local_begin_s + shift)
+        for shift in shifts
+    ]
+    longest = max(overlaps)
+    equal_s = max(1.0, 0.01 * min(utc_span_s, local_span_s))
+    fitting = [
+        s for s, overlap in zip(shifts, overlaps, strict=True) if overlap > longest - equal_s
+    ]
+    return fitting[0] if longest > 0 and len(fitting) == 1 else None
+
+
+def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
+    """Whether logs are of the same time, or nearly so."""
+    return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
+
+
+def source_name(log: Log) -> str:
+    """Return what messages call a log: its file, and which of its runs it is."""
+    return Path(log.source).name + (f" (run {log.label})" if log.label else "")

@@ -8,9 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.alignment import Alignment, alignment_of
 from heatsoak.importer.api import read
-from heatsoak.importer.join import with_steps
+from heatsoak.importer.join import Alignment, alignment_of, with_steps
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.recordings import event_of
 from heatsoak.importer.source import Source

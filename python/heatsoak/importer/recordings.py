@@ -49,6 +49,7 @@ _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
 def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> InMemoryRecording:
     """Return `log` as a recording in memory, with more `conditions`."""
+    log = directed(log if log.steps else replace(log, steps=(Observed(name=LOAD),)))
     samples, start_s = _from_zero(_with_step(log))
     labels: Conditions = {
         **log.conditions,
@@ -59,18 +60,16 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         ),
     }
     labels |= conditions
-    did = _directions(samples)
     if _contradicts_itself(log):
         text = f"{log.source}: tells of a load, and of nothing that it moved"
         log = log.with_remarks(Remark(text, True, ("rate",)))
-    steps = [_directed(step, did) for step in log.steps or (Observed(name=LOAD),)]
     columns = schema_of(samples.columns)
     began = None if log.start_unix_s is None else log.start_unix_s + start_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
     _require_years(log.source, began, duration_s)
     meta = RecordingMeta(
         status="finished",
-        protocol=Observation(name=log.format, title="taken elsewhere", steps=steps),
+        protocol=Observation(name=log.format, title="taken elsewhere", steps=list(log.steps)),
         conditions=labels,
         drive=log.drive,
         tools={"heatsoak": heatsoak.__version__, **log.tools},
@@ -115,15 +114,22 @@ def _with_step(log: Log) -> Log:
     return replace(log, samples=log.samples.with_columns(step=pl.lit(name)))
 
 
-def _directions(samples: pl.DataFrame) -> dict[str, tuple[bool, bool]]:
-    """Whether each step read, and whether it wrote."""
+def directed(log: Log) -> Log:
+    """Return a log whose steps have no direction in which nothing was done, but in the other."""
+    samples = _with_step(log).samples
     did = []
     for direction in ("read", "write"):
         names = [f"{direction}_bw_mb_s", f"{direction}_iops"]
         active = [(pl.col(name) > 0).any() for name in names if name in samples.columns]
         did.append(pl.any_horizontal(pl.lit(False), *active).alias(direction))
     found = samples.group_by("step").agg(did)
-    return {step: (read, written) for step, read, written in found.iter_rows()}
+    known = {step: way for step, *way in found.iter_rows() if any(way)}
+    steps = []
+    for step in log.steps:
+        read, written = known.get(step.name, (True, True))
+        ways = {"reads": step.reads and read, "writes": step.writes and written}
+        steps.append(step.model_copy(update=ways))
+    return replace(log, steps=tuple(steps))
 
 
 def _contradicts_itself(log: Log) -> bool:
@@ -146,14 +152,6 @@ def _contradicts_itself(log: Log) -> bool:
         )
     )
     return (is_half or not all(did_move)) and not any(step.idle for step in log.steps)
-
-
-def _directed(step: Observed, did: Mapping[str, tuple[bool, bool]]) -> Observed:
-    """The step with a direction ruled out that did nothing in it, where the other did."""
-    read, written = did.get(step.name, (False, False))
-    if not (read or written):
-        return step
-    return step.model_copy(update={"reads": step.reads and read, "writes": step.writes and written})
 
 
 def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:

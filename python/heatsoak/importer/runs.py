@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.counter_rates import Said, rates_of
 from heatsoak.importer.frames import (
     RATES,
     Array,
+    Said,
     build,
     entered_and_held,
     intervals,
+    rates_of,
     stretches,
     usual_of,
 )
-from heatsoak.importer.log import Clock, Log, Remark
+from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.recordings import directed
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
@@ -85,24 +87,37 @@ class Rows:
     drive: Mapping[str, Any] = field(default_factory=dict)
     unit_mb: float | None = None
 
+    def part(self, which: Indices | slice) -> "Rows":
+        """Return some of the rows."""
+
+        def picked(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+            return {name: values[which] for name, values in columns.items()}
+
+        return replace(
+            self,
+            times=replace(self.times, t_s=self.times.t_s[which]),
+            columns=picked(self.columns),
+            states=picked(self.states),
+            totals=picked(self.totals),
+            labels=picked(self.labels),
+            steps=None if self.steps is None else picked_words(self.steps, which),
+            runs=None if self.runs is None else picked_words(self.runs, which),
+        )
+
+
+def picked_words(words: Sequence[str], which: Indices | slice) -> list[str]:
+    """Return some of the texts."""
+    texts = words if isinstance(words, list) else list(words)
+    return texts[which] if isinstance(which, slice) else [texts[at] for at in which.tolist()]
+
 
 @dataclass
 class _Run:
-    """A run's rows, put together."""
+    """A run: its rows, and how they were put together."""
 
-    t_s: Array
-    clock: Clock
-    start_unix_s: float | None
-    columns: dict[str, Array]
-    states: dict[str, Array]
-    totals: dict[str, Array]
-    labels: dict[str, Texts]
-    steps: list[str] | None
+    rows: Rows
     label: str
-    drive: dict[str, Any]
     named: bool = False
-    has_passes: bool = False
-    unit_mb: float | None = None
     was_sorted: bool = False
     was_set_back: bool = False
 
@@ -117,8 +132,8 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
     for rows in parts:
         own = runs.setdefault(_drive_label(rows.drive), [])
         for run in _runs(rows):
-            if rows.goes_on and own and _follows(own[-1], run):
-                _append(own[-1], run)
+            if rows.goes_on and own and _follows(own[-1].rows, run.rows):
+                own[-1].rows = _joined(own[-1].rows, run.rows)
                 continue
             own.append(run)
             count += 1
@@ -222,72 +237,66 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     is_row = bool((np.diff(indices) == 1).all())
     # consecutive rows need no copy
     which = slice(int(indices[0]), int(indices[-1]) + 1) if is_row else indices
-    steps = None if rows.steps is None else [rows.steps[i] for i in indices.tolist()]
-    t_s = rows.times.t_s[which]
-    begin = rows.times.start_unix_s
+    part = replace(rows.part(which), runs=None)
+    t_s, begin = part.times.t_s, rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
     counts = may_count and 0 <= t_s[0] <= 10 * usual_of(np.diff(t_s))
     first_s = 0.0 if counts else float(t_s[0])
-    return _Run(
-        t_s - first_s,
-        rows.times.clock,
-        None if begin is None else begin + first_s,
-        {name: values[which] for name, values in rows.columns.items()},
-        {name: values[which] for name, values in rows.states.items()},
-        {name: values[which] for name, values in rows.totals.items()},
-        {name: texts[which] for name, texts in rows.labels.items()},
-        steps,
-        label,
-        dict(rows.drive),
-        named,
-        rows.has_passes,
-        rows.unit_mb,
-    )
+    start_unix_s = None if begin is None else begin + first_s
+    times = replace(part.times, t_s=t_s - first_s, start_unix_s=start_unix_s)
+    return _Run(replace(part, times=times), label, named)
 
 
-def _follows(before: _Run, run: _Run) -> bool:
-    if before.start_unix_s is None or run.start_unix_s is None:
+def _follows(before: Rows, after: Rows) -> bool:
+    if before.times.start_unix_s is None or after.times.start_unix_s is None:
         return False
-    gap_s = run.start_unix_s + run.t_s[0] - (before.start_unix_s + before.t_s[-1])
-    usual_s = usual_of(np.diff(before.t_s))
+    ends_s = before.times.start_unix_s + before.times.t_s[-1]
+    gap_s = after.times.start_unix_s + after.times.t_s[0] - ends_s
+    usual_s = usual_of(np.diff(before.times.t_s))
     return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * usual_s))
 
 
-def _append(before: _Run, run: _Run) -> None:
-    assert before.start_unix_s is not None
-    assert run.start_unix_s is not None
-    shift = run.start_unix_s - before.start_unix_s
-    old, new = len(before.t_s), len(run.t_s)
-    before.t_s = np.concatenate([before.t_s, run.t_s + shift])
-    for mine, its in (
-        (before.columns, run.columns),
-        (before.states, run.states),
-        (before.totals, run.totals),
-    ):
-        for name in {*mine, *its}:
-            mine[name] = np.concatenate(
+def _joined(before: Rows, after: Rows) -> Rows:
+    """Return rows with those that follow them, by the clock."""
+    assert before.times.start_unix_s is not None
+    assert after.times.start_unix_s is not None
+    shift_s = after.times.start_unix_s - before.times.start_unix_s
+    old, new = len(before.times.t_s), len(after.times.t_s)
+
+    def both(mine: Mapping[str, Array], its: Mapping[str, Array]) -> dict[str, Array]:
+        return {
+            name: np.concatenate(
                 [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
             )
-    if before.steps is not None or run.steps is not None:
-        before.steps = (before.steps or [""] * old) + (run.steps or [""] * new)
+            for name in {**mine, **its}
+        }
+
+    steps = None
+    if before.steps is not None or after.steps is not None:
+        steps = [*(before.steps or [""] * old), *(after.steps or [""] * new)]
+    t_s = np.concatenate([before.times.t_s, after.times.t_s + shift_s])
+    return replace(
+        before,
+        times=replace(before.times, t_s=t_s),
+        columns=both(before.columns, after.columns),
+        states=both(before.states, after.states),
+        totals=both(before.totals, after.totals),
+        steps=steps,
+    )
 
 
 def _log(format_name: str, source_name: str, run: _Run) -> Log:
-    columns: dict[str, Any] = dict(run.columns)
-    if (np.diff(run.t_s) < 0).any():
-        order = np.argsort(run.t_s, kind="stable")
-        run.t_s = run.t_s[order]
-        columns = {name: values[order] for name, values in columns.items()}
-        run.states = {name: values[order] for name, values in run.states.items()}
-        run.totals = {name: values[order] for name, values in run.totals.items()}
-        run.steps = [run.steps[i] for i in order.tolist()] if run.steps is not None else None
-    t_s, begin = run.t_s, run.start_unix_s
-    counted, said = _of_totals(run.totals, t_s, run.unit_mb)
+    rows = run.rows
+    if (np.diff(rows.times.t_s) < 0).any():
+        rows = rows.part(np.argsort(rows.times.t_s, kind="stable"))
+    columns: dict[str, Any] = dict(rows.columns)
+    t_s, begin = rows.times.t_s, rows.times.start_unix_s
+    counted, said = _of_totals(rows.totals, t_s, rows.unit_mb)
     columns |= counted
-    if run.steps is None and (run.has_passes or len(t_s) == 1):
-        run, columns = _of_passes(run, columns)
-        t_s = run.t_s
+    if rows.steps is None and (rows.has_passes or len(t_s) == 1):
+        rows, columns = _of_passes(rows, columns)
+        t_s = rows.times.t_s
     has_rates = any(name.endswith(RATES) for name in columns)
     if "interval_s" not in columns and has_rates:
         columns["interval_s"] = intervals(t_s)
@@ -295,7 +304,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
             shift = float(columns["interval_s"][0]) - float(t_s[0])
             t_s = t_s + shift
             begin = None if begin is None else begin - shift
-    for name, values in run.states.items():
+    for name, values in rows.states.items():
         known = np.isfinite(values)
         if not known.any():
             continue
@@ -303,14 +312,14 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         count, time_s = status_columns(name)
         columns[count] = np.where(known, entered, np.nan)
         columns[time_s] = np.where(known, held_s, np.nan)
-    steps, names = _steps_of(run.steps, columns)
+    steps, names = _steps_of(rows.steps, columns)
     if names is not None:
         columns["step"] = names
     columns["t_s"] = t_s
     constant = {
-        name: str(texts[0]) for name, texts in run.labels.items() if len(set(texts.tolist())) == 1
+        name: str(texts[0]) for name, texts in rows.labels.items() if len(set(texts.tolist())) == 1
     }
-    drive = run.drive | {name: constant.pop(name) for name in IDENTITY if constant.get(name)}
+    drive = dict(rows.drive) | {name: constant.pop(name) for name in IDENTITY if constant.get(name)}
     conditions: Conditions = {name: text for name, text in constant.items() if text}
     if run.named and run.label not in constant.values():
         conditions |= {"run": run.label}
@@ -326,11 +335,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
-    return Log(
+    log = Log(
         format=format_name,
         source=source_name,
         samples=samples,
-        clock=run.clock,
+        clock=rows.times.clock,
         start_unix_s=begin,
         steps=steps,
         label=run.label,
@@ -338,6 +347,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions=conditions,
         remarks=tuple(remarks),
     )
+    return directed(log)
 
 
 def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
@@ -356,24 +366,26 @@ def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
     return False
 
 
-def _of_passes(run: _Run, columns: dict[str, Any]) -> tuple[_Run, dict[str, Any]]:
+def _of_passes(rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
     """Means of what was read and of what was written, one after the other, as a row each."""
     ways = [way for name in columns if (way := name.removesuffix("_bw_mb_s")) in _WAYS]
     if len(ways) < 2 or not all(np.nan_to_num(columns[f"{way}_bw_mb_s"]).any() for way in ways):
-        return run, columns
-    count = len(run.t_s)
+        return rows, columns
+    t_s = rows.times.t_s
+    count = len(t_s)
     second = np.arange(2 * count) % 2 == 1
-    apart_s = intervals(run.t_s) if count > 1 else np.ones(1)
+    apart_s = intervals(t_s) if count > 1 else np.ones(1)
     split = {name: np.repeat(values, 2) for name, values in columns.items()}
     for name, values in split.items():
         if (way := name.split("_")[0]) in ways:
             nothing = 0.0 if name.endswith(RATES) else np.nan
             values[second == (way == ways[0])] = nothing
     split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
+    t_s = np.repeat(t_s, 2) - np.where(second, 0.0, np.repeat(apart_s / 2, 2)) + apart_s[0]
     return replace(
-        run,
-        t_s=np.repeat(run.t_s, 2) - np.where(second, 0.0, np.repeat(apart_s / 2, 2)) + apart_s[0],
-        states={name: np.repeat(values, 2) for name, values in run.states.items()},
+        rows,
+        times=replace(rows.times, t_s=t_s),
+        states={name: np.repeat(values, 2) for name, values in rows.states.items()},
         steps=ways * count,
     ), split
 
@@ -421,15 +433,15 @@ def _worked_at_first(columns: Mapping[str, Any]) -> bool:
 
 
 def _steps_of(
-    labels: list[str] | None, columns: Mapping[str, Any]
+    labels: Sequence[str] | None, columns: Mapping[str, Any]
 ) -> tuple[tuple[Observed, ...], list[str | None] | None]:
     """Return a run's steps, and the name of each row's step; None where it is one load.
 
     `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
     """
+    has_rates = any(name.endswith(RATES) for name in columns)
     if labels is None or not any(labels):
-        whole = _observed("load", "", columns, slice(None))
-        return ((whole,) if whole is not None else ()), None
+        return ((Observed(name="load"),) if has_rates else ()), None
     names: list[str | None] = []
     found: dict[str, Observed] = {}
     times: dict[str, int] = {}
@@ -441,7 +453,7 @@ def _steps_of(
             while name in found:
                 times[label] = times.get(label, 1) + 1
                 name = f"{label} ({times[label]})"
-            found[name] = _observed(name, label, columns, part) or Observed(name=name)
+            found[name] = _observed(name, label) if has_rates else Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names
 
@@ -458,28 +470,15 @@ def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
     return "busy_pct" in columns and bool((columns["busy_pct"][part] >= BUSY_PCT).any())
 
 
-def _observed(name: str, label: str, columns: Mapping[str, Any], part: slice) -> Observed | None:
-    """What the rows, and the step's own words, tell of its load."""
-    did = {}
-    for direction in ("read", "write"):
-        rates = [
-            columns[column][part]
-            for column in (f"{direction}_bw_mb_s", f"{direction}_iops")
-            if column in columns
-        ]
-        known = [values for values in rates if np.isfinite(values).any()]
-        did[direction] = not known or any(bool((values > 0).any()) for values in known)
-    if not any(name.endswith(RATES) for name in columns):
-        return None
+def _observed(name: str, label: str) -> Observed:
+    """What a step's own words tell of its load."""
     fields: dict[str, Any] = {}
-    if label:
-        lowered = label.lower()
-        kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
-        what = [word for word in ("read", "write") if word in lowered]
-        if kind is not None and len(what) == 1:
-            fields["rw"] = kind + what[0]
-        if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
-            fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
-        if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
-            fields["iodepth"] = int(depth.group(1))
-    return Observed(name=name, reads=did["read"], writes=did["write"], **fields)
+    kind = "rand" if _RANDOM.search(label) else ("" if _SEQUENTIAL.search(label) else None)
+    what = [word for word in ("read", "write") if word in label.lower()]
+    if kind is not None and len(what) == 1:
+        fields["rw"] = kind + what[0]
+    if (block := _BLOCK.search(label)) is not None and int(block.group(1)) > 0:
+        fields["bs"] = int(block.group(1)) << (10 if block.group(2).lower() == "k" else 20)
+    if (depth := _DEPTH.search(label)) is not None and int(depth.group(1)) > 0:
+        fields["iodepth"] = int(depth.group(1))
+    return Observed(name=name, **fields)

@@ -28,8 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording.files import replace_atomically, reporting_write_errors, reserve
-from heatsoak.target.state import state_directory
-from heatsoak.target.undo import lock
+from heatsoak.target.undo import lock, state_directory
 
 #: Environment variable for another directory to keep tests in.
 HOME_VARIABLE = "HEATSOAK_RACK"

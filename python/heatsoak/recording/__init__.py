@@ -7,7 +7,6 @@ running and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's 
 from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable, require_new, require_writable
-from heatsoak.recording.in_memory import InMemoryRecording, save_all
 from heatsoak.recording.meta import (
     HEALTH,
     IN_ORDER_ONLY,
@@ -21,7 +20,7 @@ from heatsoak.recording.meta import (
     Status,
     Touched,
 )
-from heatsoak.recording.reader import Recording, find_recordings
+from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings, save_all
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [

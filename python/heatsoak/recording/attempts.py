@@ -13,8 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak import system
-from heatsoak.recording.files import replace_atomically, reporting_write_errors
-from heatsoak.recording.integrity import NO_CHECKSUMS, write_meta
+from heatsoak.recording.files import (
+    NO_CHECKSUMS,
+    replace_atomically,
+    reporting_write_errors,
+    write_meta,
+)
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, Event
 from heatsoak.recording.reader import Recording
 

@@ -111,9 +111,7 @@ def _rates() -> Iterator[Column]:
     def bw(side: str) -> Column:
         _, metric, verb, _ = words[side]
         text = f"Bytes {verb} a second, mean over the sample's interval."
-        per_second = "bytes_per_second"
-        to = OpenMetricsFamily(f"{metric}_{per_second}", text, per_second, times=1_000_000)
-        return of(side, "bw_mb_s", "", "MB/s", Average.TIME, to)
+        return of(side, "bw_mb_s", "", "MB/s", Average.TIME, _bytes_a_second(metric, text))
 
     def iops(side: str) -> Column:
         _, metric, _, what = words[side]
@@ -166,20 +164,15 @@ def _rates() -> Iterator[Column]:
     yield from (bw(""), iops(""), latency(""))
 
 
+def _bytes_a_second(metric: str, help: str) -> OpenMetricsFamily:
+    unit = "bytes_per_second"
+    return OpenMetricsFamily(f"{metric}_{unit}", help, unit, times=1_000_000)
+
+
 def _device(way: str, verb: str) -> Column:
-    return Column(
-        f"device_{way}_mb_s",
-        f"device {way}s",
-        "MB/s",
-        Owner.HOST,
-        Average.TIME,
-        OpenMetricsFamily(
-            f"heatsoak_device_{way}_bytes_per_second",
-            f"Bytes {verb} the device a second by the kernel's counters, whoever caused it.",
-            "bytes_per_second",
-            times=1_000_000,
-        ),
-    )
+    text = f"Bytes {verb} the device a second by the kernel's counters, whoever caused it."
+    to = _bytes_a_second(f"heatsoak_device_{way}", text)
+    return Column(f"device_{way}_mb_s", f"device {way}s", "MB/s", Owner.HOST, Average.TIME, to)
 
 
 def _host(name: str, label: str, metric: str, help: str) -> Column:
@@ -255,20 +248,16 @@ _TABLE: tuple[Column, ...] = (
     _device("write", "written to"),
     Column(
         *("other_drives_mb_s", "other drives", "MB/s", Owner.HOST, Average.TIME),
-        OpenMetricsFamily(
-            "heatsoak_other_drives_bytes_per_second",
+        _bytes_a_second(
+            "heatsoak_other_drives",
             "Bytes a second that the machine's drives moved besides the device's own.",
-            "bytes_per_second",
-            times=1_000_000,
         ),
     ),
     Column(
         *("link_mb_s", "link", "MB/s", Owner.DRIVE, Average.TIME),
-        OpenMetricsFamily(
-            "heatsoak_link_bytes_per_second",
+        _bytes_a_second(
+            "heatsoak_link",
             "Bytes a second that the drive's link carries at most, as it is trained.",
-            "bytes_per_second",
-            times=1_000_000,
         ),
     ),
     Column(

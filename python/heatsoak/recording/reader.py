@@ -1,9 +1,10 @@
-"""Reads recordings; finished and cut-off ones give the same frames."""
+"""Reads recordings; finished and cut-off ones give the same frames, as do those in memory."""
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,10 +17,10 @@ from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MAX_META_BYTES
-from heatsoak.recording.integrity import changes_of
+from heatsoak.recording.files import MAX_META_BYTES, changes_of, making, require_new
 from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
+from heatsoak.recording.writer import RecordingWriter
 
 #: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0
@@ -323,3 +324,84 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
         with path.open("rb") as file:
             return pl.scan_parquet(file)
     return pl.scan_parquet(path, glob=False)
+
+
+# --- in memory, such as an imported log that is analyzed but not saved ---------------------------
+
+
+class InMemoryRecording(Recording):
+    """Samples and events in memory, with the interface of a recording on disk.
+
+    `path` is where it came from; nothing is read from there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        meta: RecordingMeta,
+        samples: pl.DataFrame,
+        events: list[Event],
+        changes: str | None = None,
+    ) -> None:
+        """`samples` must have the columns that `meta` lists; `changes` are of what it came from."""
+        super().__init__(path, meta, reads_changed=True)
+        schema = schema_of(meta.columns)
+        typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+        object.__setattr__(self, "_samples", typed)
+        object.__setattr__(self, "_events", events)
+        object.__setattr__(self, "changes", changes)
+
+    _samples: pl.DataFrame
+    _events: list[Event]
+
+    def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        """Return the samples, as :meth:`Recording.samples` does."""
+        wanted = schema_of(columns if columns is not None else self.meta.columns)
+        missing = [
+            pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in wanted.items()
+            if name not in self._samples.columns
+        ]
+        return self._samples.with_columns(missing).select(*wanted)
+
+    def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return the samples, as :meth:`Recording.scan` does."""
+        return self.samples(columns).lazy()
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The events."""
+        return list(self._events)
+
+    def save(self, directory: Path) -> Recording:
+        """Write it to `directory`, which must be new or empty, and return what was written."""
+        meta = self.meta.model_copy(update={"status": "running"})
+        require_new(directory)
+        with making(directory) as partial, RecordingWriter(partial, meta) as to:
+            to.append(self._samples)
+            for event in self._events:
+                to.event(event)
+            to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
+        return Recording.open(directory)
+
+
+def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recording]:
+    """Write one recording to `directory`, or several to numbered subdirectories.
+
+    Raises UsageError if `directory` is not empty or cannot be created.
+    """
+    require_new(directory)
+    if len(held) == 1:
+        return [held[0].save(directory)]
+    width = len(str(len(held)))
+    names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
+    with making(directory) as partial:
+        for recording, name in zip(held, names, strict=True):
+            recording.save(partial / name)
+    return [Recording.open(directory / name) for name in names]
+
+
+def _slug(recording: InMemoryRecording) -> str:
+    words = [recording.path.stem, *(str(value) for value in recording.meta.conditions.values())]
+    plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
+    return plain[:60].strip("-") or "recording"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import polars as pl
@@ -17,20 +16,21 @@ from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import (
+    NO_CHECKSUMS,
+    checksums,
     made,
     replace_atomically,
     reporting_write_errors,
     require_creatable,
     reserve,
     write_error,
+    write_meta,
 )
-from heatsoak.recording.integrity import NO_CHECKSUMS, checksums, write_meta
 from heatsoak.recording.journal import scan_journal
 from heatsoak.recording.meta import (
     EVENTS,
     JOURNAL,
     PARQUET,
-    RAW,
     RESERVE,
     Event,
     RecordingMeta,
@@ -126,12 +126,6 @@ class RecordingWriter:
         self.meta = self.meta.model_copy(update=changes)
         self._write_meta()
 
-    def raw_directory(self) -> Path:
-        """Return the directory for the output of tools, creating it if necessary."""
-        path = self.directory / RAW
-        path.mkdir(exist_ok=True)
-        return path
-
     def finish(
         self,
         status: Status,
@@ -199,12 +193,7 @@ class RecordingWriter:
     def __enter__(self) -> "RecordingWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, file: FileIO, data: bytes) -> None:

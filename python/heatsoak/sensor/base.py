@@ -43,7 +43,8 @@ class Sensor(Protocol):
         """Return what can be read now, by column, leaving out the rest."""
 
     def close(self) -> None:
-        """Release descriptors."""
+        """Release descriptors; without any there is nothing to do."""
+        return
 
 
 PLACEHOLDER_K = 313
@@ -70,11 +71,6 @@ class PlaceholderWatch:
                 f"{column} has read exactly {PLACEHOLDER_K} K {SUSPECT_READINGS} times and nothing "
                 "else: some drives report this without measuring, do not trust it"
             )
-
-    @property
-    def suspects(self) -> list[str]:
-        """The columns that have read 313 K often enough, and nothing else, to be suspect."""
-        return [name for name, count in self._same.items() if count >= SUSPECT_READINGS]
 
     @property
     def at_placeholder(self) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heatsoak.sensor import hwmon, sysfs
-from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 
 #: Drivers of CPU temperatures, and the labels that mean the whole package, best first.
 _DRIVERS = {
@@ -40,7 +40,7 @@ class Ticks(NamedTuple):
         return min(100.0, max(0.0, 100.0 * part / self.total))
 
 
-class CpuSensor:
+class CpuSensor(Sensor):
     """CPU time from /proc/stat, load from /proc/loadavg."""
 
     def __init__(self, roots: Roots) -> None:
@@ -121,22 +121,15 @@ class CpuSensor:
         except ValueError:
             return None
 
-    def close(self) -> None:
-        """Nothing to release."""
-
 
 def _package_temperatures(roots: Roots) -> list[Path]:
     paths = []
     for node in hwmon.nodes(roots):
         for wanted in _DRIVERS.get(node.name, ()):
             found = [
-                node.directory / name
-                for name in sysfs.names(node.directory)
-                if name.startswith("temp")
-                and name.endswith("_input")
-                and (
-                    sysfs.read_text(node.directory / name.replace("_input", "_label")) or ""
-                ).startswith(wanted)
+                node.directory / file
+                for number, file in node.numbers("temp#_input")
+                if node.label(f"temp{number}").startswith(wanted)
             ]
             if found:
                 paths += found

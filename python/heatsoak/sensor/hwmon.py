@@ -1,42 +1,66 @@
 """The kernel's hwmon nodes: temperatures, the drive's power, and fans."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak.errors import UsageError
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
+from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.units import is_possible_temp
 
-_TEMP_INPUT = re.compile(r"temp([0-9]+)_input")
 _UNWANTED = re.compile(r"[^a-z0-9]+")
 _LIMITS = {"warning_c": "max", "critical_c": "crit"}
 
 
 @dataclass(frozen=True)
 class HwmonNode:
-    """One hwmon directory and the device it belongs to."""
+    """One hwmon directory.
 
+    Attributes:
+        entry: the directory's name, ``hwmon4``.
+        name: what it calls itself, mostly the driver; its directory's name if it does not.
+        parent: the device it belongs to, if it names one.
+    """
+
+    entry: str
     directory: Path
     name: str
-    parent: Path
+    parent: Path | None
+
+    def numbers(self, file: str) -> list[tuple[int, str]]:
+        """Return the channels that have a `file`, such as ``fan#_input``, with its name."""
+        pattern = re.compile(file.replace("#", "([0-9]+)"))
+        matches = (pattern.fullmatch(name) for name in sysfs.names(self.directory))
+        return sorted((int(match[1]), match[0]) for match in matches if match)
+
+    def label(self, channel: str) -> str:
+        """Return the label of a channel such as ``fan1``, or an empty string."""
+        return sysfs.read_text(self.directory / f"{channel}_label") or ""
+
+
+def _all_nodes(roots: Roots) -> Iterator[HwmonNode]:
+    base = roots.sys / "class" / "hwmon"
+    for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
+        directory = (base / entry).resolve()
+        device = directory / "device"
+        name = sysfs.read_text(directory / "name") or entry
+        yield HwmonNode(entry, directory, name, device.resolve() if device.exists() else None)
 
 
 def nodes(roots: Roots) -> list[HwmonNode]:
     """Return all hwmon nodes that name the device they belong to."""
-    base = roots.sys / "class" / "hwmon"
-    found = []
-    for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
-        directory = (base / entry).resolve()
-        name = sysfs.read_text(directory / "name")
-        if name and (directory / "device").exists():
-            found.append(HwmonNode(directory, name, (directory / "device").resolve()))
-    return found
+    return [node for node in _all_nodes(roots) if node.parent is not None]
 
 
-class HwmonSensor:
+def _word(text: str) -> str:
+    """Return a label as a part of a column's name."""
+    return _UNWANTED.sub("_", text.lower()).strip("_")
+
+
+class HwmonSensor(Sensor):
     """All temperatures of one hwmon node."""
 
     def __init__(self, node: HwmonNode, roots: Roots) -> None:
@@ -48,27 +72,26 @@ class HwmonSensor:
         self._inputs: dict[str, Path] = {}
         self.last_error: str | None = None
         labels: dict[str, str] = {}
-        matches = (_TEMP_INPUT.fullmatch(name) for name in sysfs.names(node.directory))
-        for number in sorted(int(match.group(1)) for match in matches if match):
-            label = sysfs.read_text(node.directory / f"temp{number}_label") or ""
+        for number, file in node.numbers("temp#_input"):
+            label = node.label(f"temp{number}")
             column = f"temp_c.{self._word(number, label)}"
             if column in self._inputs:
                 column = f"{column}_{number}"
-            self._inputs[column] = node.directory / f"temp{number}_input"
+            self._inputs[column] = node.directory / file
             labels[column] = label
+        parent = "" if node.parent is None else node.parent.name
         self.info = SensorInfo(
             name=node.name,
-            source=f"hwmon node of {node.parent.name}, driver {node.name}",
+            source=f"hwmon node of {parent}, driver {node.name}",
             columns=tuple(self._inputs),
             thresholds=self._limits(node),
-            details={"labels": labels, "parent": node.parent.name, "wakes_drive": True},
+            details={"labels": labels, "parent": parent, "wakes_drive": True},
         )
 
     def _word(self, number: int, label: str) -> str:
         if self._is_nvme:
             return "composite" if number == 1 else f"sensor{number - 1}"
-        word = _UNWANTED.sub("_", label.lower()).strip("_")
-        return word or ("drive" if number == 1 else f"drive{number}")
+        return _word(label) or ("drive" if number == 1 else f"drive{number}")
 
     def _limits(self, node: HwmonNode) -> dict[str, float]:
         limits = {}
@@ -114,9 +137,6 @@ class HwmonSensor:
         """Return new warnings about the readings, once."""
         return self._watch.drain()
 
-    def close(self) -> None:
-        """Nothing to release."""
-
 
 def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
     """Return the sensors of the drive whose sysfs directory is `disk`."""
@@ -125,38 +145,27 @@ def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
     return [sensor for sensor in sensors if sensor.info.columns]
 
 
-_CHANNEL = re.compile(r"power([0-9]+)_(average|input)")
-
-
 @dataclass(frozen=True)
 class PowerChannel:
-    """One power reading of a node.
+    """One power reading of a node; its name is like ``power1``."""
 
-    Attributes:
-        node: the directory's name, ``hwmon4``.
-        driver: what the node calls itself, ``ina226``.
-        name: ``power1``.
-    """
-
-    node: str
-    driver: str
+    node: HwmonNode
     name: str
     label: str
     file: Path
-    parent: Path | None
 
     @property
     def shown(self) -> str:
         """The name to show, and to give as ``--power-sensor``."""
-        return f"{self.node}/{self.name}"
+        return f"{self.node.entry}/{self.name}"
 
     def matches(self, text: str) -> bool:
         """Whether `text` is its node or driver, with or without the channel."""
         node, _, channel = text.partition("/")
-        return node in (self.node, self.driver) and channel in ("", self.name, self.label)
+        return node in (self.node.entry, self.node.name) and channel in ("", self.name, self.label)
 
 
-class HwmonPower:
+class HwmonPower(Sensor):
     """The power read from one channel."""
 
     def __init__(self, channel: PowerChannel, why: str) -> None:
@@ -166,7 +175,7 @@ class HwmonPower:
         label = f" ({channel.label})" if channel.label else ""
         self.info = SensorInfo(
             name="hwmon-power",
-            source=f"hwmon {channel.shown}{label}, driver {channel.driver}, {why}",
+            source=f"hwmon {channel.shown}{label}, driver {channel.node.name}, {why}",
             columns=("power_w",),
             details={"power": "measured", "channel": channel.shown, "wakes_drive": False},
         )
@@ -180,15 +189,12 @@ class HwmonPower:
         self.last_error = None
         return {"power_w": microwatts / 1e6}
 
-    def close(self) -> None:
-        """Nothing to release."""
-
 
 def power_of_drive(disk: Path, roots: Roots) -> HwmonPower | None:
     """Return the power sensor whose node belongs to the drive with the sysfs directory `disk`."""
     parents = sysfs.hwmon_parents(disk)
     for channel in _channels(roots):
-        if channel.parent in parents:
+        if channel.node.parent in parents:
             return HwmonPower(channel, "the drive's own")
     return None
 
@@ -202,7 +208,7 @@ def named_power(name: str, roots: Roots) -> HwmonPower:
     found = [channel for channel in channels if channel.matches(name)]
     if len(found) == 1:
         return HwmonPower(found[0], "named by the user")
-    choices = ", ".join(f"{one.shown} ({one.driver})" for one in found or channels)
+    choices = ", ".join(f"{one.shown} ({one.node.name})" for one in found or channels)
     if found:
         raise UsageError(f"--power-sensor {name}: is ambiguous: {choices}: name one")
     raise UsageError(
@@ -212,34 +218,18 @@ def named_power(name: str, roots: Roots) -> HwmonPower:
 
 
 def _channels(roots: Roots) -> list[PowerChannel]:
-    base = roots.sys / "class" / "hwmon"
     found: list[PowerChannel] = []
-    for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
-        directory = (base / entry).resolve()
+    for node in _all_nodes(roots):
         files: dict[int, str] = {}
-        for name in sysfs.names(directory):  # an average sorts before its input
-            if match := _CHANNEL.fullmatch(name):
-                files.setdefault(int(match[1]), name)
-        device = directory / "device"
-        found += [
-            PowerChannel(
-                node=entry,
-                driver=sysfs.read_text(directory / "name") or entry,
-                name=f"power{number}",
-                label=sysfs.read_text(directory / f"power{number}_label") or "",
-                file=directory / files[number],
-                parent=device.resolve() if device.exists() else None,
-            )
-            for number in sorted(files)
-        ]
+        for number, file in node.numbers("power#_(?:average|input)"):
+            files.setdefault(number, file)  # an average comes before its input
+        for number, file in files.items():
+            name = f"power{number}"
+            found.append(PowerChannel(node, name, node.label(name), node.directory / file))
     return found
 
 
-_FAN_INPUT = re.compile(r"fan([0-9]+)_input")
-_UNWANTED_IN_LABEL = re.compile(r"[^a-z0-9]+")
-
-
-class FanSensor:
+class FanSensor(Sensor):
     """All fans of all nodes."""
 
     def __init__(self, inputs: dict[str, Path], labels: dict[str, str]) -> None:
@@ -256,20 +246,16 @@ class FanSensor:
     @classmethod
     def find(cls, roots: Roots) -> "FanSensor | None":
         """Return the sensor, or None if no node has fans."""
-        base = roots.sys / "class" / "hwmon"
         inputs: dict[str, Path] = {}
         labels: dict[str, str] = {}
-        for entry in sorted(sysfs.names(base), key=lambda name: (len(name), name)):
-            directory = (base / entry).resolve()
-            chip = sysfs.read_text(directory / "name") or entry
-            matches = (_FAN_INPUT.fullmatch(name) for name in sysfs.names(directory))
-            for number in sorted(int(match[1]) for match in matches if match):
-                label = sysfs.read_text(directory / f"fan{number}_label") or f"fan{number}"
-                column = f"fan_rpm.{_word(chip)}_{_word(label)}"
+        for node in _all_nodes(roots):
+            for number, file in node.numbers("fan#_input"):
+                label = node.label(f"fan{number}") or f"fan{number}"
+                column = f"fan_rpm.{_word(node.name) or 'fan'}_{_word(label) or 'fan'}"
                 if column in inputs:  # another chip or fan has the same name
-                    column = f"{column}_{entry}_{number}"
-                inputs[column] = directory / f"fan{number}_input"
-                labels[column] = f"{entry} ({chip})"
+                    column = f"{column}_{node.entry}_{number}"
+                inputs[column] = node.directory / file
+                labels[column] = f"{node.entry} ({node.name})"
         return cls(inputs, labels) if inputs else None
 
     def read(self) -> dict[str, float]:
@@ -278,10 +264,3 @@ class FanSensor:
         values = {column: float(rpm) for column, rpm in read.items() if rpm is not None}
         self.last_error = None if values else "none of the fans can be read"
         return values
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-
-def _word(text: str) -> str:
-    return _UNWANTED_IN_LABEL.sub("_", text.lower()).strip("_") or "fan"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import SensorInfo
+from heatsoak.sensor.base import Sensor, SensorInfo
 from heatsoak.sensor.traffic import BusyTime
 
 #: A drive busy less than this may have had its link slowed to save power.
@@ -115,7 +115,7 @@ def link_of(disk: Path) -> dict[str, Any]:
     return _pcie_link(controllers[0] / "device") if controllers else _sata_link(disk)
 
 
-class LinkSensor:
+class LinkSensor(Sensor):
     """The maximum throughput of a drive's PCIe or SATA link as it is trained now."""
 
     def __init__(self, disk: Path, link: dict[str, Any]) -> None:
@@ -155,9 +155,6 @@ class LinkSensor:
         """Return what has happened to the link, each change once."""
         notes, self._notes = self._notes, []
         return notes
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def _pcie_link(function: Path) -> dict[str, Any]:

@@ -9,7 +9,10 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+from heatsoak.errors import UsageError
+from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -82,11 +85,6 @@ def directory_of_name(name: str, roots: Roots) -> Path | None:
 def whole_disk(directory: Path) -> Path:
     """Return the directory of the disk that `directory` is a partition of, or itself."""
     return directory.parent if (directory / "partition").exists() else directory
-
-
-def partitions(directory: Path) -> list[str]:
-    """Return the kernel names of the partitions of a disk."""
-    return [name for name in names(directory) if (directory / name / "partition").exists()]
 
 
 def disks_beneath(directory: Path) -> set[str]:
@@ -190,16 +188,14 @@ def block_number(path: str) -> str | None:
     return number_of(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
 
 
-class Mount:
-    """One line of mountinfo: device number, mount point, source, and file system options."""
+class Mount(NamedTuple):
+    """One line of mountinfo: device number, mount point, source, file system and its options."""
 
-    __slots__ = ("number", "options", "place", "source")
-
-    def __init__(self, number: str, place: str, source: str, options: str) -> None:
-        self.number = number
-        self.place = place
-        self.source = source
-        self.options = options
+    number: str
+    place: str
+    source: str
+    kind: str
+    options: str
 
 
 def parse_mounts(text: str) -> Iterator[Mount]:
@@ -209,7 +205,7 @@ def parse_mounts(text: str) -> Iterator[Mount]:
         fields, tail = before.split(" "), after.split(" ")
         if len(fields) >= 5 and len(tail) >= 2:
             options = unescape(tail[2]) if len(tail) > 2 else ""
-            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]), options)
+            yield Mount(fields[2], unescape(fields[4]), unescape(tail[1]), tail[0], options)
 
 
 def unescape(text: str) -> str:
@@ -241,3 +237,24 @@ def hwmon_parents(disk: Path) -> set[Path]:
     return parents | {
         (one / "device").resolve() for one in controllers if (one / "device").exists()
     }
+
+
+# --- sensors of a drive that this kernel does not know -------------------------------------------
+
+_WANTED = "name the directory given to `heatsoak nbd ... --sensors`"
+
+
+def drive_in_tree(directory: Path) -> tuple[str, Roots]:
+    """Return the kernel name of the only drive below `directory`, and the roots to read it with.
+
+    Raises UsageError for a directory without such a tree, and for this machine's own.
+    """
+    sys = directory / "sys"
+    if not sys.is_dir():
+        raise UsageError(f"{directory}: has no sensors, there is no {sys}: {_WANTED}")
+    if sys.resolve() == Roots().sys.resolve():
+        raise UsageError(f"{directory}: these are this machine's own sensors: {_WANTED}")
+    drives = sysfs.names(sys / "block")
+    if len(drives) != 1:
+        raise UsageError(f"{sys / 'block'}: has {len(drives)} drives instead of one: {_WANTED}")
+    return drives[0], Roots(sys=sys, dev=directory / "dev", proc=directory / "proc")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import SensorInfo
+from heatsoak.sensor.base import Sensor, SensorInfo
 
 SECTOR = 512  # the counters' unit, whatever the drive's block size
 # Documentation/block/stat.rst
@@ -15,7 +15,7 @@ _SECTORS_READ, _SECTORS_WRITTEN, _IO_TICKS, _SECTORS_DISCARDED = 2, 6, 9, 13
 _Sectors = tuple[int, int]
 
 
-class TrafficSensor:
+class TrafficSensor(Sensor):
     """Bytes read from and written to one block device, as means since the last reading."""
 
     def __init__(self, disk: Path, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -68,9 +68,6 @@ class TrafficSensor:
     def _reading(self) -> tuple[float, _Sectors] | None:
         sectors = _sectors(self._stat)
         return None if sectors is None else (self._now_s(), sectors)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 class BusyTime:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import Roots, SensorInfo
+from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.tools import environment, which
 
 INTERVAL_S = 10.0
@@ -47,7 +47,7 @@ class _Log:
 _LOGS = (_Log("ocp", (), ocp_count), _Log("intel", ("0x8086", "0x025e"), intel_count))
 
 
-class VendorLogSensor:
+class VendorLogSensor(Sensor):
     """The throttling count in one log of one controller."""
 
     def __init__(self, tool: str, node: Path, log: _Log) -> None:
@@ -108,9 +108,6 @@ class VendorLogSensor:
         if done.returncode != 0:
             raise OSError(f"nvme-cli: {' '.join(done.stderr.split())}")
         return parse(done.stdout, self._log.count)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def parse(text: str, count: Callable[[Any], Any]) -> float:

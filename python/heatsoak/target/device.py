@@ -55,7 +55,6 @@ class DeviceInfo:
     sequence: int | None
     rotational: bool
     read_only: bool
-    removable: bool
     transport: str
     serial_shared_with: tuple[str, ...] = ()
     link: dict[str, Any] = field(default_factory=dict)
@@ -195,7 +194,6 @@ def _describe(directory: Path, roots: Roots, links: dict[str, list[str]]) -> Dev
         sequence=sysfs.read_int(directory / "diskseq"),
         rotational=sysfs.read_int(directory / "queue" / "rotational") == 1,
         read_only=sysfs.read_int(directory / "ro") != 0,
-        removable=sysfs.read_int(directory / "removable") == 1,
         transport=_transport(directory),
         serial_shared_with=_sharing(directory, serial, roots, _serial),
         link=link_of(directory),

@@ -25,8 +25,6 @@ from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.undo import (
     COMMAND,
-    left_behind,
-    leftover_notes,
     still_left,
     uninterrupted,
     write,
@@ -201,10 +199,6 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
     return kelvin
 
 
-KIND = "hctm"
-#: What is saved, for messages.
-WHAT = "TMT1 and TMT2"
-
 _Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
 
 
@@ -216,6 +210,9 @@ class ThresholdsRecord(undo.UndoRecord):
     after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
 
 
+_CHANGE = undo.Change("hctm", "TMT1 and TMT2", ThresholdsRecord)
+
+
 def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> ThresholdsRecord:
     """Return what to save for a controller."""
     return ThresholdsRecord(
@@ -225,14 +222,14 @@ def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> Thre
 
 def file_of(controller: NvmeController, state: Path | None) -> Path:
     """Return the file of a controller."""
-    return undo.file_of(KIND, controller.serial, controller.number, state=state)
+    return _CHANGE.file_of(controller.serial, controller.number, state=state)
 
 
 @contextmanager
 def locked(path: Path, controller: NvmeController) -> Iterator[int]:
     """Hold a controller's file; raises UsageError if another run does."""
     held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
-    with undo.taken(path, f"what {WHAT} were", held) as file:
+    with undo.taken(path, f"what {_CHANGE.what} were", held) as file:
         yield file
 
 
@@ -330,16 +327,12 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left set; does not access any drive."""
-    return leftover_notes(KIND, WHAT, ThresholdsRecord, state)
+    return _CHANGE.left(state)
 
 
 def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
     """Return the same notes for one drive."""
-    return (
-        []
-        if info.serial is None
-        else leftover_notes(KIND, WHAT, ThresholdsRecord, state, info.serial)
-    )
+    return [] if info.serial is None else _CHANGE.left(state, info.serial)
 
 
 def put_back(
@@ -357,7 +350,7 @@ def put_back(
     def back(path: Path, kept: ThresholdsRecord) -> Note:
         return _put_back(path, kept, roots, ioctl)
 
-    return left_behind(KIND, WHAT, ThresholdsRecord, back, state, serial)
+    return _CHANGE.put_back(back, state, serial)
 
 
 def _put_back(path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> Note:

@@ -1,7 +1,7 @@
 """Hides a part of a SATA drive for a run, as spare area, with a host protected area (HPA).
 
 To the drive, space that was purged and never written is spare area anyway
-(`heatsoak.target.spare`); hiding it only changes which sectors the drive accepts. It is done within
+(`heatsoak.target.base`); hiding it only changes which sectors the drive accepts. It is done within
 the guard's claim and undone however a run ends. Namespaces of NVMe drives are not changed: see
 docs/purging.md for why.
 """
@@ -19,15 +19,12 @@ from pydantic import PositiveInt, model_validator
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.target import hdparm as tool
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
-from heatsoak.target.guard import Claim
+from heatsoak.target.guard import Claim, run_on
 from heatsoak.target.undo import (
     COMMAND,
-    left_behind,
-    leftover_notes,
     still_left,
     uninterrupted,
     write,
@@ -75,7 +72,7 @@ def parse(text: str) -> Sectors:
 def read(hdparm: str, fd: int, name: object) -> Sectors:
     """Return the drive's sectors; raises ToolError if they cannot be read."""
     try:
-        return parse(tool.run(hdparm, fd, name, "-N"))
+        return parse(run_hdparm(hdparm, fd, name, "-N"))
     except ValueError as error:
         raise ToolError(f"{name}: {error}") from error
 
@@ -86,7 +83,7 @@ def show(hdparm: str, fd: int, name: object, sectors: int) -> None:
     Raises ToolError if it does not.
     """
     for _ in range(_ATTEMPTS):
-        tool.run(hdparm, fd, name, "--yes-i-know-what-i-am-doing", f"-N{sectors}")
+        run_hdparm(hdparm, fd, name, "--yes-i-know-what-i-am-doing", f"-N{sectors}")
         now = read(hdparm, fd, name)
         if now.shown == sectors:
             return
@@ -107,11 +104,6 @@ def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
     return None
 
 
-KIND = "capacity"
-#: What is saved, for messages.
-WHAT = "what the drive hides"
-
-
 class HiddenSectorsRecord(undo.UndoRecord):
     """The drive, its number of sectors, and how many it was told to show."""
 
@@ -126,8 +118,11 @@ class HiddenSectorsRecord(undo.UndoRecord):
 
     def take(self, state: Path | None) -> tuple[Path, int]:
         """Open and lock the drive's file; raises UsageError if that fails."""
-        path = undo.file_of(KIND, self.serial, state=state)
-        return path, undo.take(path, WHAT, f"{path}: another run has set {WHAT}")
+        path = _CHANGE.file_of(self.serial, state=state)
+        return path, undo.take(path, _CHANGE.what, f"{path}: another run has set {_CHANGE.what}")
+
+
+_CHANGE = undo.Change("capacity", "what the drive hides", HiddenSectorsRecord)
 
 
 @dataclass
@@ -235,7 +230,7 @@ def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left hidden; does not access any drive."""
-    return leftover_notes(KIND, WHAT, HiddenSectorsRecord, state)
+    return _CHANGE.left(state)
 
 
 def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = None) -> list[Note]:
@@ -249,11 +244,9 @@ def put_back(roots: Roots, *, claim: Claim | None = None, state: Path | None = N
         return _put_back(path, kept, roots, claim)
 
     if claim is None:
-        return left_behind(KIND, WHAT, HiddenSectorsRecord, back, state)
+        return _CHANGE.put_back(back, state)
     serial = claim.info.serial
-    return (
-        [] if serial is None else left_behind(KIND, WHAT, HiddenSectorsRecord, back, state, serial)
-    )
+    return [] if serial is None else _CHANGE.put_back(back, state, serial)
 
 
 def _put_back(path: Path, kept: HiddenSectorsRecord, roots: Roots, claim: Claim | None) -> Note:
@@ -300,3 +293,31 @@ def _show_all(fd: int, name: Path, hdparm: str, kept: HiddenSectorsRecord) -> st
         return "has been changed since and was left alone"
     show(hdparm, fd, name, kept.native)
     return f"was restored: the drive shows all {kept.native} sectors"
+
+
+_WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
+
+
+def run_hdparm(hdparm: str, fd: int, name: object, *options: str) -> str:
+    """Return hdparm's output for the drive behind `fd`.
+
+    Raises ToolError with the drive's `name` if hdparm fails. Success does not mean much: hdparm
+    also succeeds if the drive rejects the command.
+    """
+    try:
+        done = run_on(fd, hdparm, *options)
+    except OSError as error:
+        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise ToolError(f"{name}: hdparm failed (exit code {done.returncode}): {said}")
+    return done.stdout
+
+
+def identify_words(text: str) -> list[int]:
+    """Return the 256 words from the output of ``hdparm --Istdout``; raises ValueError otherwise."""
+    lines = [line for line in text.splitlines() if _WORDS.fullmatch(line)]
+    words = [int(word, 16) for line in lines for word in line.split()]
+    if len(words) != 256:
+        raise ValueError(f"IDENTIFY DEVICE has 256 words, but hdparm printed {len(words)}")
+    return words

@@ -20,7 +20,7 @@ def drives_of(targets: list[Target]) -> Drives:
     if isinstance(source, SimulatedTarget) and isinstance(destination, SimulatedTarget):
         return SimulatedPair(source, destination)
     from heatsoak.target.fio import FioTarget  # Linux only
-    from heatsoak.target.fio.pair import FioPair
+    from heatsoak.target.fio.target import FioPair
 
     assert isinstance(source, FioTarget)
     assert isinstance(destination, FioTarget)

@@ -17,9 +17,17 @@ from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
-from heatsoak.target.base import Batch, Identity, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.base import (
+    Batch,
+    Identity,
+    Note,
+    Outcome,
+    RecordingClock,
+    latency_bins,
+    spare_note,
+    used_bytes,
+)
 from heatsoak.target.hctm import Thresholds
-from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
 

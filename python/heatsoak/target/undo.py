@@ -1,4 +1,7 @@
-"""Saves settings of a drive to a file before a run changes them, so that they can be restored."""
+"""Saves settings of a drive to a file before a run changes them, so that they can be restored.
+
+And where heatsoak keeps what it has to know when it is started again, after a restart too.
+"""
 
 import os
 import re
@@ -8,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -39,12 +43,6 @@ _Kept = TypeVar("_Kept", bound=UndoRecord)
 
 class _DamagedError(Exception):
     """A file cannot be trusted or read; the message says why."""
-
-
-def file_of(kind: str, *identity: str, state: Path | None) -> Path:
-    """Return the file for changes of `kind` on the drive or controller with `identity`."""
-    plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
-    return (state or STATE) / f"{'-'.join((kind, *plain))}.json"
 
 
 def take(path: Path, what: str, held: str) -> int:
@@ -116,63 +114,72 @@ def lock(file: int) -> None:
     raise held
 
 
-def left_behind(
-    kind: str,
-    what: str,
-    model: type[_Kept],
-    put_back: Callable[[Path, _Kept], Note],
-    state: Path | None,
-    serial: str | None = None,
-) -> list[Note]:
-    """Call `put_back` for what killed runs left changed, and return its notes.
+@dataclass(frozen=True)
+class Change(Generic[_Kept]):
+    """A kind of change that runs make for a while.
 
-    It gets each file and its contents, and removes the file once everything is restored. With
-    `serial`, only files of that drive count. A note on what could not be restored has
-    ``data["is_left"]``.
+    Attributes:
+        kind: what its files' names begin with.
+        what: what is saved, for messages.
+        model: the contents of a file.
     """
-    notes = []
-    for path, text in _texts(kind, what, state):
-        if isinstance(text, Note):
-            if serial is None:
-                notes.append(text)
-            continue
-        try:
-            kept = model.model_validate_json(text)
-        except ValidationError as error:
-            if serial is None:
-                notes.append(_damaged_note(path, what, error, remove=True))
-            continue
-        if serial in (None, kept.serial):
-            notes.append(put_back(path, kept))
-    return notes
 
+    kind: str
+    what: str
+    model: type[_Kept]
 
-def leftover_notes(
-    kind: str, what: str, model: type[_Kept], state: Path | None, serial: str | None = None
-) -> list[Note]:
-    """Return notes on what killed runs left changed, on any drive or the one with `serial`.
+    def file_of(self, *identity: str, state: Path | None) -> Path:
+        """Return the file for the drive or controller with this `identity`."""
+        plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
+        return (state or STATE) / f"{'-'.join((self.kind, *plain))}.json"
 
-    Changes nothing.
-    """
-    notes = []
-    for path, text in _texts(kind, what, state):
-        note = text if isinstance(text, Note) else None
-        if isinstance(text, bytes):
-            try:
-                found = model.model_validate_json(text).serial
-            except ValidationError as error:
-                note = _damaged_note(path, what, error, remove=False)
+    def put_back(
+        self, back: Callable[[Path, _Kept], Note], state: Path | None, serial: str | None = None
+    ) -> list[Note]:
+        """Call `back` for what killed runs left changed, and return its notes.
+
+        It gets each file and its contents, and removes the file once everything is restored. With
+        `serial`, only files of that drive count. A note on what could not be restored has
+        ``data["is_left"]``.
+        """
+        return [
+            kept if isinstance(kept, Note) else back(path, kept)
+            for path, kept in self._kept(state, serial, removes=serial is None)
+        ]
+
+    def left(self, state: Path | None, serial: str | None = None) -> list[Note]:
+        """Return notes on what killed runs left changed, on any drive or the one with `serial`.
+
+        Changes nothing.
+        """
+        restores = f"`{COMMAND}` restores it"
+        return [
+            kept
+            if isinstance(kept, Note)
+            else still_left(
+                f"a killed run has changed {self.what} (drive {kept.serial!r}): {restores}"
+            )
+            for _, kept in self._kept(state, serial, removes=False)
+        ]
+
+    def _kept(
+        self, state: Path | None, serial: str | None, *, removes: bool
+    ) -> Iterator[tuple[Path, _Kept | Note]]:
+        """Yield each file with its contents, or without `serial` a note why they are not known.
+
+        `removes`: whether a file is removed that was not whole before anything was changed.
+        """
+        for path, text in _texts(self.kind, self.what, state):
+            kept: _Kept | Note
+            if isinstance(text, Note):
+                kept = text
             else:
-                if serial not in (None, found):
-                    continue
-                note = still_left(
-                    f"a killed run has changed {what} (drive {found!r}): `{COMMAND}` restores it"
-                )
-                notes.append(note)
-                continue
-        if note is not None and serial is None:
-            notes.append(note)
-    return notes
+                try:
+                    kept = self.model.model_validate_json(text)
+                except ValidationError as error:
+                    kept = _damaged_note(path, self.what, error, remove=removes)
+            if serial is None or (not isinstance(kept, Note) and kept.serial == serial):
+                yield path, kept
 
 
 def still_left(text: str) -> Note:
@@ -283,3 +290,20 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler or signal.SIG_DFL)
         for got in came:
             signal.raise_signal(got)
+
+
+#: Environment variable for another directory.
+STATE_VARIABLE = "HEATSOAK_STATE"
+#: Where root's is.
+ROOTS = Path("/var/lib/heatsoak")
+
+
+def state_directory() -> Path:
+    """Return the directory, which may not be there yet: the one set by the user, or their own."""
+    chosen = os.environ.get(STATE_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return ROOTS
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "heatsoak"

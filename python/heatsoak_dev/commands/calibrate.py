@@ -1,14 +1,13 @@
 """``heatsoak calibrate``: fit the simulated drives to the published figures (for developers)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import print_out
-
-from heatsoak_dev.calibration.tables import print_calibration, print_leave_one_out
+from heatsoak.output import Console, Text, print_out
+from rich.table import Table
 
 
 def calibrate_command(
@@ -109,3 +108,100 @@ def calibrate_command(
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
     app.command("calibrate", hidden=True)(calibrate_command)
+
+
+def print_calibration(calibration: dict[str, Any], console: Console) -> None:
+    """Print parameters with their bounds, then the fitted figures and those held out."""
+    _print_parameters(calibration["parameters"], console)
+    for role, title in (("fitted", "Fitted figures"), ("held-out", "Figures held out")):
+        rows = [row for row in calibration["rows"] if row["role"] == role]
+        if rows:
+            console.print()
+            _print_rows(title, rows, console)
+    if calibration["loose"]:
+        console.print()
+        console.print(
+            "Combinations that are determined by the expectations more than by the figures:"
+        )
+        for direction in calibration["loose"]:
+            moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
+            console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
+    parameters, figures = len(calibration["parameters"]), calibration["figures_fitted"]
+    stage = calibration["stage"]
+    console.print()
+    console.print(f"Stage {stage}: {parameters} parameters fitted to {figures} figures.")
+    console.print()
+
+
+def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
+    """Print the prediction of each cell without itself, then how far off both methods are."""
+    table = _table("Left out", "onset, s", "model", "effects", "depth, %", "model", "effects")
+    for cell in predicted["cells"]:
+        numbers = []
+        for metric in ("onset_s", "depth_pct"):
+            numbers.append(_range(cell[metric]))
+            numbers += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
+        table.add_row(cell["id"], *numbers)
+    console.print(table)
+    console.print()
+    model, baseline = predicted["summary"]["model"], predicted["summary"]["baseline"]
+    table = _table("Off by", "model", "effects")
+    for title, key, form in (
+        ("onset, mean, s", "onset_error_s", "{:.1f}"),
+        ("onset, mean, as a share", "onset_error_share", "{:.0%}"),
+        ("depth, mean, points", "depth_error_pct", "{:.1f}"),
+        ("onset within a quarter", "near_onset", "{} of {cells}"),
+        ("depth within 8 points", "near_depth", "{} of {cells}"),
+        ("both", "near_both", "{} of {cells}"),
+        ("onset within its tolerance", "held_onset", "{} of {cells}"),
+        ("depth within its tolerance", "held_depth", "{} of {cells}"),
+    ):
+        cells = model["cells"]
+        table.add_row(title, *(form.format(by[key], cells=cells) for by in (model, baseline)))
+    console.print(table)
+    console.print()
+    console.print(
+        f"Model: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
+        "cards and load, additive; six coefficients for onsets and six for depths."
+    )
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _range(ends: list[float]) -> str:
+    low, high = ends
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def _print_parameters(parameters: list[dict[str, Any]], console: Console) -> None:
+    table = _table("Parameter", "value", "+-", "expected", "+-", "at least", "at most")
+    for parameter in parameters:
+        error = parameter["stderr"]
+        table.add_row(
+            parameter["key"],
+            f"{parameter['value']:g}",
+            "" if error is None else f"{error:.2g}",
+            *(f"{number:g}" for number in (*parameter["expect"], *parameter["bounds"])),
+        )
+    console.print(table)
+
+
+def _print_rows(title: str, rows: list[dict[str, Any]], console: Console) -> None:
+    table = _table(title, "published", "simulated", "off by")
+    table.add_column("")
+    for row in rows:
+        table.add_row(
+            row["id"],
+            _range(row["published"]),
+            f"{row['simulated']:.1f}",
+            f"{row['error']:+.1f}",
+            Text("ok", style="green") if row["ok"] else Text("off", style="red"),
+        )
+    console.print(table)
+    console.print(f"{sum(row['ok'] for row in rows)} of {len(rows)} within tolerance.")

@@ -12,8 +12,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.units import Unit, unit_of
-from heatsoak.importer.tables.words import names_drive
+from heatsoak.importer.tables.words import Unit, names_drive, unit_of
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsoak.importer.block_devices import is_array, is_disk, is_part
+from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
 from heatsoak.importer.format import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
@@ -20,8 +20,15 @@ from heatsoak.importer.formats.plain_columns import (
 )
 from heatsoak.importer.frames import Array, rates, usual_of
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.other_drives import with_other_drives
-from heatsoak.importer.runs import Indices, Rows, Texts, counts_among, grouped, logs_of
+from heatsoak.importer.runs import (
+    Indices,
+    Rows,
+    Texts,
+    counts_among,
+    grouped,
+    logs_of,
+    picked_words,
+)
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
@@ -37,8 +44,15 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, split
 from heatsoak.importer.tables.long import long_rows, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.units import split_unit
-from heatsoak.importer.tables.words import TIMES, TOKENS, direction_of, has_any, slug, tokens_of
+from heatsoak.importer.tables.words import (
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    slug,
+    split_unit,
+    tokens_of,
+)
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.units import format_number
 
@@ -186,7 +200,7 @@ class _Table:
             for one, rows in self._of_devices(part, owners):
                 rows = self._apart(rows) if direction is None else rows
                 if direction is not None:
-                    rows = _pivoted(rows, words if one is None else _picked(words, one))
+                    rows = _pivoted(rows, words if one is None else picked_words(words, one))
                 parts.append(rows)
         named = {column.meaning.column for column in columns if column.device}
         shared = {column.meaning.column for column in by_device.get("", [])} - named
@@ -292,7 +306,7 @@ class _Table:
         )
         for name in wanted:
             which = found[name]
-            yield which, _part_of(rows, which, {self._identity: name})
+            yield which, replace(rows.part(which), drive={self._identity: name})
 
     def _times(self, section: Section, by_role: dict[str, ReadColumn]) -> Times:
         rows = len(section)
@@ -508,27 +522,6 @@ def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
     return _merged(replace(rows, columns=columns))
 
 
-def _picked(words: Sequence[str], which: Indices) -> list[str]:
-    """Some of the texts."""
-    texts = words if isinstance(words, list) else list(words)
-    return [texts[index] for index in which.tolist()]
-
-
-def _part_of(rows: Rows, which: Indices, drive: dict[str, str]) -> Rows:
-    """Some of the rows."""
-    return replace(
-        rows,
-        times=replace(rows.times, t_s=rows.times.t_s[which]),
-        columns={name: values[which] for name, values in rows.columns.items()},
-        states={name: values[which] for name, values in rows.states.items()},
-        totals={name: values[which] for name, values in rows.totals.items()},
-        labels={name: texts[which] for name, texts in rows.labels.items()},
-        steps=None if rows.steps is None else _picked(rows.steps, which),
-        runs=None if rows.runs is None else _picked(rows.runs, which),
-        drive=drive,
-    )
-
-
 def _merged(rows: Rows) -> Rows:
     """Neighbouring rows of the same time as one row."""
     t_s = rows.times.t_s
@@ -539,7 +532,7 @@ def _merged(rows: Rows) -> Rows:
         return rows
     group = np.cumsum(first) - 1
     keep = np.flatnonzero(first)
-    kept = _part_of(rows, keep, dict(rows.drive))
+    kept = rows.part(keep)
 
     def fold(values: Array) -> Array:
         out = np.full(len(keep), np.nan)

@@ -25,7 +25,6 @@ from heatsoak.importer.tables.derived import (
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
     ROLES,
     TIMES,
@@ -35,6 +34,7 @@ from heatsoak.importer.tables.words import (
     names_drive,
     slug,
     tokens_of,
+    unit_of,
 )
 from heatsoak.importer.timestamps import read_times
 from heatsoak.recording import Touched

@@ -12,13 +12,13 @@ import numpy as np
 
 from heatsoak.importer.frames import Array
 from heatsoak.importer.tables.headers import Meaning, directed
-from heatsoak.importer.tables.units import unit_of
 from heatsoak.importer.tables.words import (
     TOKENS,
     direction_in,
     has_any,
     mended,
     tokens_of,
+    unit_of,
 )
 
 #: Units of what tables count, in MB.

@@ -13,7 +13,6 @@ from typing import Any
 from heatsoak.importer import sysstat_columns
 from heatsoak.importer.fields import FIELDS, plain
 from heatsoak.importer.frames import RATES
-from heatsoak.importer.tables.units import Unit, UnitKind, split_unit, unit_of
 from heatsoak.importer.tables.words import (
     PLACES,
     ROLE_WORDS,
@@ -21,11 +20,15 @@ from heatsoak.importer.tables.words import (
     TIME_WORDS,
     TOKENS,
     ColumnRole,
+    Unit,
+    UnitKind,
     direction_in,
     has_any,
     mended,
     slug,
+    split_unit,
     tokens_of,
+    unit_of,
 )
 from heatsoak.recording import Touched, dtype_of
 

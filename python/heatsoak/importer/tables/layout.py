@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.importer.tables.units import unit_of
+from heatsoak.importer.tables.words import unit_of
 
 #: How many of a file's lines are looked at.
 _HEAD_LINES = 250

@@ -1,4 +1,4 @@
-"""The words of tables in many languages (`words.toml`), and how they are looked for.
+"""The words and units of tables in many languages (`words.toml`), and how they are looked for.
 
 Headers come in any order of words and in any spelling: a header is cut into tokens, lower case
 and without accents, and the words are looked for in these.
@@ -8,8 +8,11 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, get_args
+
+from heatsoak.recording import Touched
 
 #: What a column is for where it holds no measurement.
 ColumnRole = Literal["time", "date", "uptime", "run", "step", "direction", "device"]
@@ -105,3 +108,130 @@ def slug(text: str) -> str:
     """Return words as a part of a column's name: ``Sensor 1`` becomes ``sensor1``."""
     words = "_".join(tokens_of(text[:60]))
     return re.sub(r"^([^\W\d_]+)_(\d+)$", r"\1\2", words).strip("_")[:40]
+
+
+# --- units, in all their spellings ---------------------------------------------------------------
+
+UnitKind = Literal["rate", "iops", "time", "temp", "power", "pct", "flag", "other"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit, and how values in it become ours (``value * scale + offset``).
+
+    Ours are MB/s (10^6 bytes), I/Os a second, seconds, degrees Celsius, watts and percent.
+
+    Attributes:
+        doubt: how it was read where that is not certain.
+        note: what was converted, where it is.
+        touches: what the doubt leaves open.
+    """
+
+    kind: UnitKind
+    scale: float = 1.0
+    offset: float = 0.0
+    doubt: str = ""
+    note: str = ""
+    touches: tuple[Touched, ...] = ("unit",)
+
+
+def _units() -> dict[str, Unit]:
+    units: dict[str, Unit] = {}
+    for row in TABLES["units"]:
+        unit = Unit(**{name: value for name, value in row.items() if name != "names"})
+        units |= dict.fromkeys(row["names"], unit)
+    return units
+
+
+_UNITS = _units()
+_KELVIN = _UNITS["kelvin"]
+
+_RATE = re.compile(
+    r"^([kmgt]?)(i?)(bytes|byte|octets|octet|bits|bit|b|o)(?:/s|ps|_s|s)$|^sec(?:tors)?/s$",
+    re.IGNORECASE,
+)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{0,40})[\])>]")
+_TAIL_UNIT = re.compile(
+    r"(?:^|[\s_,:./-])("
+    r"[kKmMgGtT]?[iI]?(?:[bB]ytes?|[bB]its?|[bB]|(?<=[kKmMgGi])o)"
+    r"(?:\s?/\s?s(?:ec(?:ond)?s?)?|ps|_s|[_ ]?per[_ ]?s(?:ec(?:ond)?)?)"
+    r"|[kK]?(?:IO|io|I/O|op|ops|req)s?\s?/\s?s(?:ec)?"
+    r"|(?:[rR]eads|[wW]rites|[tT]ransfers)\s?/\s?s(?:ec)?"
+    r"|°\s?[CFK]|deg[_ ]?[CFcf]|[CF]|[munµμ]?s|(?i:[num]?secs?|seconds|minutes|mins|hours)"
+    r"|(?<=elapsed[_ ])min|(?<=time[_ ])min|m?W|mw|%|pct|K)\s*$"
+    r"|[_ ]([cfkw])$"
+)
+#: A size behind words of a rate is a size per second: ``bw_mib``.
+_TAIL_SIZE = re.compile(r"[\s_.]((?:[kmgt]i?)?b(?:ytes)?|bytes)\s*$", re.IGNORECASE)
+_GLUED_UNIT = re.compile(r"(?<=[a-z])([KMGT]i?(?:B/?s|Bps|bps)|[KMGT]ibs)$")
+
+
+def unit_of(text: str) -> Unit | None:
+    """Return the unit that `text` names, whatever its spelling; None where it names none."""
+    if len(text) > 40:
+        return None
+    compact = mended(text).strip(" []()<>_.").replace(" ", "")
+    compact = compact.replace("µ", "u").replace("μ", "u")
+    compact = re.sub(r"(?i)_?per_?", "/", compact)
+    compact = re.sub(r"(?i)/sec(?:ond)?s?\.?$", "/s", compact).replace("/с", "/s")
+    compact = compact.replace("Б/s", "B/s").replace("МB", "MB").replace("Мб/s", "MB/s")
+    if compact == "K":
+        return _KELVIN
+    known = _UNITS.get(compact.lower())
+    if known is not None:
+        return known
+    match = _RATE.match(compact)
+    return None if match is None else _rate_unit(compact, match)
+
+
+def _rate_unit(text: str, match: re.Match[str]) -> Unit:
+    prefix, binary, base = match.groups()
+    if base is None:
+        return Unit("rate", 512e-6, note="sectors of 512 bytes converted to bytes")
+    power = _POWERS[prefix.lower()]
+    in_bits = base.lower().startswith("bit") or (base == "b" and text != text.lower())
+    scale = (1024.0 if binary else 1000.0) ** power / 1e6 / (8 if in_bits else 1)
+    letter = "k" if prefix == "k" and not binary else prefix.upper()
+    shown = f"{letter}{'i' * bool(binary)}{'bit' if in_bits else 'B'}/s"
+    if binary:
+        return Unit("rate", scale, note=f"{shown} converted to MB/s (10^6 bytes)")
+    if in_bits:
+        sure = base.lower().startswith("bit")
+        doubt = "" if sure else f"{text} is read as bits, not bytes, a second"
+        return Unit("rate", scale, doubt=doubt, note=f"{shown} converted to MB/s")
+    if power == 0:
+        return Unit("rate", scale, note=f"{shown} converted to MB/s")
+    doubt = f"{shown} is read as 10^{3 * power} bytes a second; some tools mean 2^{10 * power}"
+    # a few per cent turn no answer round
+    return Unit("rate", scale, doubt=doubt, touches=())
+
+
+def split_unit(text: str) -> tuple[str, Unit | None]:
+    """Take the unit out of a header."""
+    for match in reversed(list(_BRACKETS.finditer(text))):
+        unit = unit_of(match.group(1))
+        if unit is not None:
+            kept = match.group(1) if unit.kind == "iops" else ""  # as r/s tells the direction
+            return f"{text[: match.start()]} {kept} {text[match.end() :]}", unit
+    for pattern in (_TAIL_UNIT, _GLUED_UNIT):
+        tail = pattern.search(text)
+        if tail is None:
+            continue
+        group = tail.lastindex or 0
+        written = tail.group(group)
+        if written.endswith("ibs"):
+            written = written.replace("ibs", "iB/s")  # writeMibs: no tool writes Mibit so
+        unit = unit_of(written.upper() if len(written) == 1 and group == 2 else written)
+        if unit is not None:
+            return (text if unit.kind == "iops" else text[: tail.start(group)]), unit
+    size = _TAIL_SIZE.search(text)
+    if size is not None and has_any(tokens_of(text[: size.start()]), "rate"):
+        return text[: size.start()], unit_of(f"{size.group(1)}/s")
+    # elapsedMs, TIME_S: only of what cannot be taken for another unit then
+    plain = CAMEL.sub("_", text).lower()
+    if plain != text:
+        name, unit = split_unit(plain)
+        if unit is not None and unit.kind in ("time", "temp"):
+            return name, unit
+    return text, None

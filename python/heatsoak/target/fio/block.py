@@ -15,13 +15,12 @@ from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.traffic import sectors_changed
 from heatsoak.target import hctm, hidden_sectors, purge
-from heatsoak.target.base import Batch, Note, RecordingClock
+from heatsoak.target.base import Batch, Note, RecordingClock, spare_note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.guard.look import View
-from heatsoak.target.spare import spare_note
 
 
 class BlockTarget(FioTarget):
@@ -100,10 +99,12 @@ class BlockTarget(FioTarget):
             raise ToolError("the target is not open")
         return self._read_fd
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [self._fd()]
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         return FioPlace(
             (f"--filename=/proc/self/fd/{self._fd()}", "--allow_file_create=0"),
             self.size_bytes,

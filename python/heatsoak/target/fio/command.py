@@ -120,12 +120,11 @@ def measured(fio: str, status_interval_s: float) -> list[str]:
     ]
 
 
-def job(
-    name: str, workload: Workload, place: FioPlace, seed: int, *, grouped: bool = True
+def loading(
+    name: str, place: FioPlace, block_bytes: int, depth: int, seed: int, *, grouped: bool = True
 ) -> list[str]:
-    """Return one job's arguments; `grouped` jobs are reported together."""
-    region = region_of(workload, place.size_bytes)
-    words = [
+    """Return what the arguments of workloads and replays have in common."""
+    return [
         f"--name={name}",
         "--thread",
         *(["--group_reporting"] if grouped else []),
@@ -133,16 +132,26 @@ def job(
         f"--ioengine={place.engine}",
         *place.arguments,
         f"--direct={int(place.direct)}",
-        f"--rw={workload.rw}",
-        f"--bs={workload.bs}",
-        f"--iodepth={workload.iodepth}",
-        f"--numjobs={workload.numjobs}",
-        f"--offset={region.offset}",
-        f"--size={region.span}",
+        f"--bs={block_bytes}",
+        f"--iodepth={depth}",
         f"--randseed={seed}",
         "--lat_percentiles=1",
         "--clat_percentiles=0",
         "--percentile_list=50:95:99:99.9",
+    ]
+
+
+def job(
+    name: str, workload: Workload, place: FioPlace, seed: int, *, grouped: bool = True
+) -> list[str]:
+    """Return one job's arguments; `grouped` jobs are reported together."""
+    region = region_of(workload, place.size_bytes)
+    words = [
+        *loading(name, place, workload.bs, workload.iodepth, seed, grouped=grouped),
+        f"--rw={workload.rw}",
+        f"--numjobs={workload.numjobs}",
+        f"--offset={region.offset}",
+        f"--size={region.span}",
     ]
     if workload.is_mixed and workload.rwmixread is not None:
         words.append(f"--rwmixread={workload.rwmixread}")

@@ -13,13 +13,13 @@ from typing import Any
 
 from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor.sysfs import device_behind
+from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
+from heatsoak.target.fio.process import takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions, Settings
-from heatsoak.target.fio.tool import takes_direct
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
@@ -182,10 +182,12 @@ class DirectoryTarget(FioTarget):
     def _fio_path(self) -> str:
         return str(self._name) if self._name is not None else f"/proc/self/fd/{self._fd}"
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [] if self._fd is None else [self._fd]
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         return FioPlace(
             (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
             self.size_bytes,
@@ -265,10 +267,10 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(Load.of(load, self._place()))
+        watch = self._watch(Load.of(load, self.place()))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
-        for batch in watch.batches(line, self._keep_fds()):
+        for batch in watch.batches(line, self.kept_fds()):
             if isinstance(batch, Note) and batch.level == "info":
                 continue
             yield batch if isinstance(batch, Note) else HEARTBEAT
@@ -419,7 +421,7 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
-        if (name := device_behind(place)) is not None:
+        if (name := sysfs.device_behind(place)) is not None:
             info = describe_device(name)
     drive = {} if info is None else info.details()
     return Identity(
@@ -435,13 +437,8 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
 
 def _mount_of(path: Path) -> dict[str, Any]:
     """Return file system and device of a path, as far as known."""
-    number = path.stat().st_dev
-    found: dict[str, Any] = {"device_number": f"{os.major(number)}:{os.minor(number)}"}
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
-            left, right = line.split(" - ", 1)
-            if left.split()[2] == found["device_number"]:
-                kind, source, *_ = right.split()
-                found |= {"file_system": kind, "mounted": source}
-                break
-    return found
+    number = sysfs.number_of(path.stat().st_dev)
+    mounts = sysfs.parse_mounts(sysfs.read_text(Path("/proc/self/mountinfo")) or "")
+    mount = next((one for one in mounts if one.number == number), None)
+    known = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
+    return {"device_number": number, **known}

@@ -11,8 +11,8 @@ from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingCloc
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Settings
-from heatsoak.target.guard import left, refusal
-from heatsoak.target.guard.data import look_for_data
+from heatsoak.target.guard import refusal
+from heatsoak.target.guard.data import look_for_data, of_others
 from heatsoak.target.guard.look import SAMPLE_BYTES, View, contents, is_filled, places
 from heatsoak.target.guard.named import Naming
 from heatsoak.units import format_bytes
@@ -65,7 +65,7 @@ class NbdTarget(FioTarget):
             raise refusal(self._uri, reasons)
         filled, data = _why_not_empty(export), None
         if filled is not None:
-            data = left.unknown(self._name(), look_for_data(_view(export)))
+            data = of_others(self._name(), look_for_data(_view(export)))
         if filled is not None or self._erase_id is not None:
             unnamed = f"{filled}; if it may be overwritten"
             named = Naming(self._uri, [self._name()], "export", unnamed)
@@ -101,7 +101,8 @@ class NbdTarget(FioTarget):
     def _name(self) -> str:
         return f"{self._uri}:{self.identity.size_bytes}"
 
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
+        """Return what fio loads."""
         if "nbd" not in self.fio.engines:
             raise ToolError(f"{self.fio.version} was built without its nbd engine")
         if self._server is None:
@@ -116,7 +117,8 @@ class NbdTarget(FioTarget):
             trims=self._trims,
         )
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
+        """Return the descriptors that fio inherits."""
         return [] if self._server is None or self._server.fd is None else [self._server.fd]
 
     def describe(self) -> dict[str, Any]:

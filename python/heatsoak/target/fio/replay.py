@@ -17,9 +17,9 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
-from heatsoak.target.fio.command import FioPlace, job_name, measured
+from heatsoak.target.fio.command import FioPlace, job_name, loading, measured
 from heatsoak.target.fio.lane import Load
-from heatsoak.target.fio.tool import Fio, takes_direct
+from heatsoak.target.fio.process import Fio, takes_direct
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import format_bytes
 
@@ -172,26 +172,14 @@ def replay_command(
         raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
     return [
         *measured(fio.path, status_interval_s),
-        f"--name={job_name(step.name)}",
-        "--thread",
-        "--group_reporting",
-        "--exitall_on_error=1",
-        f"--ioengine={place.engine}",
-        *place.arguments,
-        f"--direct={int(place.direct)}",
+        *loading(job_name(step.name), place, log.asked["largest_bytes"], step.iodepth, seed),
         f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
         # otherwise fio only reaps completions when iodepth I/Os are in flight
         "--iodepth_batch_complete_min=0",
         "--iodepth_batch_complete_max=0",
         *(["--read_iolog_chunked=1"] if log.ios > _HELD_IOS else []),
-        f"--bs={log.asked['largest_bytes']}",
-        f"--iodepth={step.iodepth}",
-        f"--randseed={seed}",
         "--refill_buffers=1",
-        "--lat_percentiles=1",
-        "--clat_percentiles=0",
-        "--percentile_list=50:95:99:99.9",
     ]
 
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 import time
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -11,27 +12,40 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
+from heatsoak.protocol import (
+    ROLES,
+    Copy,
+    LoadStep,
+    PurgeMethod,
+    Replay,
+    Spare,
+    WorkloadStep,
+    halves_of,
+)
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
     BEAT_S,
     HEARTBEAT,
     Batch,
+    Drives,
     Identity,
     MonotonicClock,
     Note,
+    NumberedBatch,
     RecordingClock,
+    numbered,
+    spare_note,
+    used_bytes,
     waiting_for,
 )
-from heatsoak.target.fio import tool
-from heatsoak.target.fio.command import FioPlace, command, region_of
+from heatsoak.target.fio.command import FioPlace, command, job, measured, region_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
+from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
-from heatsoak.target.guard import left, refusal
-from heatsoak.target.guard.data import look_for_data
+from heatsoak.target.guard import refusal
+from heatsoak.target.guard.data import look_for_data, remember
 from heatsoak.target.guard.look import Seen, View, changes, look
-from heatsoak.target.spare import spare_note, used_bytes
 from heatsoak.units import Size, format_bytes
 
 #: Shorter ones work, but cost fio noticeable time.
@@ -77,7 +91,7 @@ class FioTarget(ABC):
         """Access nothing yet; time starts here unless a `clock` is given."""
         self.settings = settings or Settings()
         self.clock: RecordingClock = clock or MonotonicClock()
-        self._fio: tool.Fio | None = None
+        self._fio: Fio | None = None
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
@@ -89,7 +103,7 @@ class FioTarget(ABC):
         """Check that the target may be used, and claim it; called first."""
 
     @abstractmethod
-    def _place(self) -> FioPlace:
+    def place(self) -> FioPlace:
         """Return what fio loads; called once the target is claimed and fio is found."""
 
     @abstractmethod
@@ -141,7 +155,7 @@ class FioTarget(ABC):
             return
         with suppress(OSError, ToolError):  # then the next run asks
             if not changes(self._seen, held):
-                left.remember(name, look_for_data(held))
+                remember(name, look_for_data(held))
 
     def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data, and use the whole target from then on."""
@@ -175,7 +189,7 @@ class FioTarget(ABC):
     def _release(self) -> None:
         """Release the target; may be called twice."""
 
-    def _keep_fds(self) -> list[int]:
+    def kept_fds(self) -> list[int]:
         """Return the descriptors that fio inherits."""
         return []
 
@@ -203,7 +217,7 @@ class FioTarget(ABC):
             "seed": self.settings.seed,
         }
         if self._opened:
-            place = self._place()
+            place = self.place()
             made |= {
                 "version": self.fio.version,
                 "path": self.fio.path,
@@ -221,14 +235,14 @@ class FioTarget(ABC):
         return command(
             self.fio.path,
             step,
-            self._place(),
+            self.place(),
             self.settings.status_interval_s,
             self.settings.seed,
             readonly=not (self._writes if writes is None else writes),
         )
 
     @property
-    def fio(self) -> tool.Fio:
+    def fio(self) -> Fio:
         """The installed fio; known once the target is open."""
         if self._fio is None:
             raise ToolError("the target is not open")
@@ -239,9 +253,9 @@ class FioTarget(ABC):
         self._writes = writes
         try:
             notes = list(self._claim(writes))
-            self._fio = tool.find_fio()
-            tool.setpriv()
-            place = self._place()
+            self._fio = find_fio()
+            setpriv()
+            place = self.place()
             self.look()
         except BaseException:
             self.close()
@@ -274,7 +288,7 @@ class FioTarget(ABC):
             yield from self._workload(step)
 
     def _workload(self, step: WorkloadStep) -> Iterator[Batch]:
-        place = self._place()
+        place = self.place()
         for load in step.workloads:
             region = region_of(load, place.size_bytes)
             if region.capped:
@@ -289,10 +303,10 @@ class FioTarget(ABC):
         yield from self._load(step, regions, line, self._watch(Load.of(step, place)))
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
-        place = self._place()
+        place = self.place()
         with new_file() as file, ExitStack() as stack:
             ticks = new_ticks(place)
-            kept = [*self._keep_fds(), file.fileno()]
+            kept = [*self.kept_fds(), file.fileno()]
             if ticks is not None:
                 stack.callback(os.close, ticks)
                 kept.append(ticks)
@@ -316,21 +330,13 @@ class FioTarget(ABC):
         try:
             yield from self._before(step.name, regions)
             yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
-            yield from watch.batches(line, self._keep_fds() if kept is None else kept)
+            yield from watch.batches(line, self.kept_fds() if kept is None else kept)
         except ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
             raise explained from error
         finally:  # a step can be ended at any time
             self.look()
-
-    def place(self) -> FioPlace:
-        """Return what fio loads; the target must be open."""
-        return self._place()
-
-    def kept_fds(self) -> list[int]:
-        """Return the descriptors that fio inherits."""
-        return self._keep_fds()
 
     def ready(self, name: str) -> Iterator[Batch]:
         """Check before the step `name` that the target is as heatsoak left it.
@@ -367,3 +373,64 @@ class FioTarget(ABC):
         self._opened = False
         self._remember()
         self._release()
+
+
+# --- two of them, which one fio loads ------------------------------------------------------------
+
+#: Jobs of one flow do the same number of I/Os; the one ahead checks again after this time, per MiB
+#: of an I/O. Longer waits slow down small I/Os, shorter ones cost processor time.
+_LOOKS_US_PER_MIB, _MIN_LOOKS_US = 100, 10
+#: Before 3.23 fio's flow option worked differently, and 3.23 only counts 2^32 I/Os.
+_OLDEST_FIO = (3, 24)
+
+
+class FioPair(Drives):
+    """Two places that one fio loads together, so that neither job runs ahead of the other.
+
+    The data written is not the data read, but as much and at the same time: it is the load of a
+    copy. The source is only opened for reading, by us and by fio.
+    """
+
+    def __init__(self, source: FioTarget, destination: FioTarget) -> None:
+        """Couple two open places; from here on, both use the source's clock."""
+        super().__init__(source, destination)
+        self._both = (source, destination)
+        destination.clock = source.clock
+
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+        """Copy once; raises ToolError if fio or a drive fails."""
+        source, destination = self._both
+        if source.fio.number < _OLDEST_FIO:
+            oldest = ".".join(map(str, _OLDEST_FIO))
+            raise ToolError(
+                f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
+            )
+        yield from numbered(1, destination.ready(step.name))
+        try:
+            yield from self._copy(step)
+        finally:
+            destination.look()
+
+    def _copy(self, step: Copy) -> Iterator[NumberedBatch]:
+        source, destination = self._both
+        line = self._command_line(step)
+        for number in range(2):
+            data = {"step": step.name, "command": line}
+            yield number, Note("info", f"fio: {shlex.join(line)}", data)
+        lanes = [
+            target.lane(Load.of(half, target.place()), job=role)
+            for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
+        ]
+        kept = [*source.kept_fds(), *destination.kept_fds()]
+        yield from FioWatch(*lanes).numbered_batches(line, kept)
+
+    def _command_line(self, step: Copy) -> list[str]:
+        source, destination = self._both
+        settings = destination.settings
+        line = measured(source.fio.path, settings.status_interval_s)
+        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
+        for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True):
+            seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
+            line += job(role, half, target.place(), seed, grouped=False)
+            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
+        return line

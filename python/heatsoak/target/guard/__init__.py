@@ -7,7 +7,7 @@ itself never writes a byte.
 A device is claimed if all of this is true:
 
 - it is a block device and a whole disk, not made of other disks, not part of another one, and not
-  read-only (`identify`, `structure`);
+  read-only (`hold`, `structure`);
 - nothing is known to use it: no partitions, holders (dm, md, bcache), loop devices on it or exports
   of the kernel's own servers (`structure`), no mounts in any process's view, no swap, and no
   processes that have it open or mapped for writing (`users`);
@@ -15,16 +15,16 @@ A device is claimed if all of this is true:
 - it could be opened exclusively and locked, and stays so until the claim is closed: no file
   system, array or volume manager of the kernel can take it meanwhile (`hold`);
 - through that descriptor, its number, size and disk sequence number are those that were examined,
-  and its serial is read again (`identify`);
+  and its serial is read again (`hold`);
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
   search for marks finds a file system, RAID member, volume or partition table (`content`);
-- nothing else is on it either, at both ends and a few thousand places (`data`), but what heatsoak's
-  own last run has left (`left`), or the user has said that this may be lost;
+- nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
+  run has left (`data`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
   neither (`named`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data`,
-`left` and `named`. Before each step and each purge, whatever the target,
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data` and
+`named`. Before each step and each purge, whatever the target,
 :class:`heatsoak.target.fio.target.FioTarget` compares what is on it with what heatsoak's last step
 left (`look`).
 

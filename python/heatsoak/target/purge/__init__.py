@@ -6,6 +6,6 @@ named drive.
 """
 
 from heatsoak.target.purge.choose import purge, require
-from heatsoak.target.purge.nvme_sanitize import sanitizing
+from heatsoak.target.purge.nvme import sanitizing
 
 __all__ = ["purge", "require", "sanitizing"]

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
-from heatsoak.target import hdparm, hidden_sectors
+from heatsoak.target import hidden_sectors
 from heatsoak.target.base import Batch, Note, waiting_for
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way
@@ -128,10 +128,11 @@ def _security(claim: Claim, tool: str) -> Security:
 
 def _identify(claim: Claim, tool: str) -> list[int]:
     try:
-        return hdparm.identify(hdparm.run(tool, claim.fd, claim.path, "--Istdout"))
+        told = hidden_sectors.run_hdparm(tool, claim.fd, claim.path, "--Istdout")
+        return hidden_sectors.identify_words(told)
     except ValueError as error:
         raise ToolError(f"{claim.path}: hdparm cannot read its features: {error}") from error
 
 
 def _tell(claim: Claim, tool: str, option: str, password: str) -> None:
-    hdparm.run(tool, claim.fd, claim.path, "--user-master", "u", option, password)
+    hidden_sectors.run_hdparm(tool, claim.fd, claim.path, "--user-master", "u", option, password)

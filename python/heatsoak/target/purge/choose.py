@@ -1,15 +1,111 @@
 """Chooses a purge method, runs it, and checks the result."""
 
+import hashlib
+import mmap
+import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Batch, Note
 from heatsoak.target.guard import Claim
-from heatsoak.target.purge import ata, discard, namespaces, nvme_format, nvme_sanitize, samples
-from heatsoak.target.purge.way import NotTakenError, Way
+from heatsoak.target.guard.look import spread
+from heatsoak.target.purge import ata, nvme
+from heatsoak.target.purge.way import NotTakenError, Way, discard
+
+# --- whether a drive still returns its old data --------------------------------------------------
+
+_PIECE_BYTES = 64 << 10
+_PIECES = 64
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What was read at one offset: a digest, and the byte that fills it, if it is only one."""
+
+    digest: bytes
+    filled_with: int | None
+
+
+@dataclass(frozen=True)
+class PurgeEvidence:
+    """What the samples show after a purge.
+
+    Attributes:
+        pieces: how many were read.
+        held_data: how many had data, other than one repeated byte, before.
+        kept: how many of these are unchanged.
+        zeros: how many read as zeros now.
+        ones: how many read as FFh now.
+    """
+
+    pieces: int
+    held_data: int
+    kept: int
+    zeros: int
+    ones: int
+
+    def describe(self) -> str:
+        """Return it as text."""
+        if self.kept:
+            return f"{self.kept} of {self.held_data} samples still read what they held"
+        if self.zeros == self.pieces:
+            now = "zeros"
+        elif self.ones == self.pieces:
+            now = "FFh"
+        else:
+            now = "neither what they held nor all zeros"
+        held = "" if self.held_data else ", as nothing else had been written there"
+        return f"{self.pieces} samples read {now}{held}"
+
+
+def take_samples(claim: Claim) -> dict[int, Piece]:
+    """Read samples from the whole drive with direct I/O; keys are offsets in bytes.
+
+    Raises ToolError if it cannot be read.
+    """
+    try:
+        fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    except OSError as error:
+        raise ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
+    try:
+        with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
+            return {
+                offset: _piece(fd, memory, offset, claim)
+                for offset in spread(claim.size_bytes, _PIECE_BYTES, _PIECES)
+            }
+    finally:
+        os.close(fd)
+
+
+def compare_samples(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
+    """Compare the samples of one drive from before and after."""
+    held = [offset for offset, piece in before.items() if piece.filled_with is None]
+    return PurgeEvidence(
+        pieces=len(after),
+        held_data=len(held),
+        kept=sum(before[offset].digest == after[offset].digest for offset in held),
+        zeros=sum(piece.filled_with == 0x00 for piece in after.values()),
+        ones=sum(piece.filled_with == 0xFF for piece in after.values()),
+    )
+
+
+def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> Piece:
+    try:
+        got = os.preadv(fd, [memory], offset)
+    except OSError as error:
+        raise ToolError(
+            f"{claim.path}: cannot be read at byte {offset}: {error.strerror}"
+        ) from error
+    content = memory[:got]
+    filled_with = content[0] if content and content.count(content[0]) == got else None
+    return Piece(hashlib.blake2b(content).digest(), filled_with)
+
+
+# --- purging -------------------------------------------------------------------------------------
 
 #: The order of ``auto``. A format takes seconds, forgets everything and only affects this
 #: namespace; a sanitize is as thorough, but affects the whole drive and can take long; a discard is
@@ -28,7 +124,7 @@ def purge(
     if the drive does not support `method`, ToolError if it fails.
     """
     _check(claim)
-    before = samples.take_samples(claim)
+    before = take_samples(claim)
     declined: list[str] = []
     for way in _chosen(claim, method, ioctl):
         start_s = time.monotonic()
@@ -47,7 +143,7 @@ def purge(
             way,
             said,
             duration_s,
-            samples.compare_samples(before, samples.take_samples(claim)),
+            compare_samples(before, take_samples(claim)),
         )
         return
     yield Note(
@@ -82,31 +178,11 @@ def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]
 
 
 def _ways(claim: Claim, ioctl: Ioctl | None) -> dict[PurgeMethod, Way]:
-    return {
-        way.method: way for way in (discard.way(claim), *_of_nvme(claim, ioctl), ata.way(claim))
-    }
+    every = (discard(claim), *nvme.ways(claim, ioctl), ata.way(claim))
+    return {way.method: way for way in every}
 
 
-def _of_nvme(claim: Claim, ioctl: Ioctl | None) -> tuple[Way, Way]:
-    if claim.info.transport != "nvme":
-        why_not = f"it only works on NVMe drives, but this is on {claim.info.transport}"
-    else:
-        try:
-            namespace = namespaces.look(claim.fd, ioctl)
-        except (OSError, HeatsoakError) as error:
-            why_not = f"the drive's features cannot be read ({error})"
-        else:
-            return nvme_format.way(namespace, ioctl), nvme_sanitize.way(namespace, ioctl)
-    return Way("format", why_not, _never), Way("sanitize", why_not, _never)
-
-
-def _never(claim: Claim) -> Generator[Batch, None, str]:
-    raise NotTakenError(f"{claim.path}: does not support it")
-
-
-def _result(
-    claim: Claim, way: Way, said: str, duration_s: float, found: samples.PurgeEvidence
-) -> Note:
+def _result(claim: Claim, way: Way, said: str, duration_s: float, found: PurgeEvidence) -> Note:
     data = {
         "method": way.method,
         "duration_s": round(duration_s, 3),

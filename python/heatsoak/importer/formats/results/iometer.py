@@ -31,6 +31,7 @@ from heatsoak.importer.formats.results.core import (
 )
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
 
 #: Lines that say what the lines after them hold.
@@ -325,14 +326,9 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
 
 def _device(source: Source, options: Options, disks: Sequence[str]) -> str | None:
     """Return the disk that --device means; None where none was asked for, or none is named."""
-    wanted = (options.device or "").lower()
-    if not wanted or not disks:
+    if not options.device or not disks:
         return None
-    for disk in disks:
-        if wanted in disk.lower():
-            options.used.add("device")
-            return disk
-    raise source.error(f"has no results of {options.device}: it has {', '.join(disks)[:500]}")
+    return wanted_drives(source, options, disks)[0]
 
 
 def _megabyte(test: _Test) -> tuple[int, str]:

@@ -1,7 +1,6 @@
 """The manual pages, a page for each command, from the command line's own help.
 
-``python -m heatsoak_dev.man_pages DIRECTORY`` writes them, as ``make man`` does. A wheel has them
-as they are in the tree, so that building one needs no built heatsoak; a test compares.
+``python build_backend/man_pages.py DIRECTORY`` writes them, where heatsoak can be imported.
 (click-man knows only options of click, and typer brings its own classes.)
 """
 
@@ -157,7 +156,7 @@ class _Page:
     def text(self) -> str:
         """Return the page."""
         self.lines = [
-            '.\\" Made by heatsoak_dev.man_pages from the help: `make man` makes it again.',
+            '.\\" Made from the help by build_backend/man_pages.py.',
             f'.TH {_roff(self.name.upper())} {SECTION} "" heatsoak "User Commands"',
             ".nh",  # a command's name is not divided
             ".ad l",
@@ -324,12 +323,11 @@ def _filled(text: str) -> str:
 
 
 def main(directory: Path) -> None:
-    """Write the pages to `directory`, and remove those of commands that are gone."""
+    """Write the pages to `directory`, in place of those that are there."""
     directory.mkdir(parents=True, exist_ok=True)
-    made = pages()
-    for old in set(directory.glob(f"{PROGRAM}*.{SECTION}")) - {directory / name for name in made}:
+    for old in directory.glob(f"{PROGRAM}*.{SECTION}"):
         old.unlink()
-    for name, text in made.items():
+    for name, text in pages().items():
         (directory / name).write_text(text, encoding="ascii")
 
 
