@@ -36,7 +36,7 @@ def demo_command(
     write_output(directory / "findings.json", document + "\n")
     out = console()
     if output_format is OutputFormat.TEXT:
-        print_matrix(findings, out)  # before the page, which takes a while
+        print_matrix(recordings, findings, out)  # before the page, which takes a while
     page = _write_page(recordings, findings, directory / "report.html")
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))

@@ -21,6 +21,7 @@ from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.totals import written_bytes
 from heatsoak.output import Console, Text
 from heatsoak.recording import Recording
+from heatsoak.report.steps import sentence
 from heatsoak.units import MB, format_bytes, format_duration, format_number
 
 _COUNTS = {2: "two", 3: "three", 4: "four"}
@@ -195,8 +196,6 @@ def _with_preposition(text: str) -> str:
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
 _OTHER_CAUSE = "magenta"
-#: What a fall by a cause is called; others "fell".
-VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
 def style_of(verdict: str) -> str:
@@ -234,25 +233,6 @@ def print_answer(answer: Answer, console: Console) -> None:
     if answer.next is not None:
         console.print(Text(f"  next: {answer.next}"), soft_wrap=True)
     console.print()
-
-
-def sentence(step: StepFindings) -> str:
-    """Return the result of a step in a sentence."""
-    if not step.episodes:
-        return "; ".join(step.reasons)
-    parts = []
-    for episode in step.episodes:
-        fell = VERBS.get(episode.cause, "fell")
-        text = f"{fell} by about {episode.depth_text} after about {episode.onset_s:.0f} s"
-        if episode.cause != step.verdict:
-            text += f" ({episode.cause})"
-        if episode.oscillates and episode.period_s is not None:
-            text += f", oscillating every {episode.period_s:.0f} s"
-        if episode.recovered:
-            text += f", recovered after {format_duration(episode.end_s - episode.onset_s)}"
-        parts.append(text)
-    more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
-    return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
 
 
 def title_of(recording: RecordingFindings) -> Text:

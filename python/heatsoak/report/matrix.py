@@ -1,118 +1,334 @@
-"""The table of a matrix: one row per cell, with published figures next to the measured ones."""
+"""The matrix, on the page and in the terminal: one cell per set of conditions.
 
+Published figures stand next to the findings where there are any.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 from rich.table import Table
 
 from heatsoak import catalog
-from heatsoak.analysis import Findings, RecordingFindings
+from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.output import Console, Text, lines
+from heatsoak.protocol import Protocol
+from heatsoak.protocol.phrases import listed
+from heatsoak.recording import Recording
+from heatsoak.report.page import words
+from heatsoak.report.page.contract import (
+    MatrixCell,
+    MatrixFigure,
+    MatrixMetric,
+    MatrixSection,
+    WorkloadSection,
+)
+from heatsoak.report.steps import badness
+
+#: More conditions would make an unreadable table.
+_MAX_KEYS = 4
+#: The drive in the published table.
+_PUBLISHED_DRIVE = "950 PRO"
+_ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
+_HEADINGS = {"slot": "Slot", "gpus": "GPUs", "gpu_load": "Load"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One row: onset of the earlier and depth of the deeper of the two sequential steps.
-
-    The depth is that of an episode's last 60 s, as in the published figures.
-
-    Both are None if neither step has an episode; `published` is None if nothing was published.
-    """
-
-    slot: str
-    gpus: int
-    gpu_load: str
-    onset_s: float | None
-    depth_pct: float | None
-    published: catalog.PugetCell | None
-
-    @property
-    def onset_holds(self) -> bool | None:
-        """Whether the onset is within the published range and its tolerance."""
-        if self.published is None:
-            return None
-        return self.onset_s is not None and self.published.onset_holds(self.onset_s)
-
-    @property
-    def depth_holds(self) -> bool | None:
-        """Whether the depth is within the published range and its tolerance."""
-        if self.published is None:
-            return None
-        return self.depth_pct is not None and self.published.depth_holds(self.depth_pct)
-
-
-def matrix_cells(findings: Findings) -> list[Cell]:
-    """Return a row for each recording that has the conditions of the Puget matrix."""
-    return [
-        _cell(recording)
-        for recording in findings.recordings
-        if {"slot", "gpus", "gpu_load"} <= recording.conditions.keys()
-    ]
-
-
-def print_matrix(findings: Findings, console: Console) -> None:
-    """Print the matrix, and how many of its figures hold."""
-    cells = matrix_cells(findings)
+def print_matrix(recordings: Sequence[Recording], findings: Findings, console: Console) -> None:
+    """Print when and how far each cell falls, and how many of the published figures hold."""
+    found = matrix(names_of(recordings), findings.recordings, ())
+    if found is None:
+        return
     table = Table(title="Throttled by about X % after about Y s", title_justify="left")
     ours = "simulated" if all(r.drive.get("simulated") for r in findings.recordings) else "measured"
-    for heading in ("Slot", "GPUs", "Load"):
-        table.add_column(heading, justify="right" if heading == "GPUs" else "left")
+    keys = list(found.cells[0].conditions)
+    for key in keys:
+        table.add_column(_HEADINGS.get(key, key), justify="right" if key == "gpus" else "left")
     for quantity in ("Onset, s", "Depth, %"):
         table.add_column(lines((quantity, ours)), justify="right")
         table.add_column(lines(("", "published")), justify="right")
         table.add_column("")
     previous = None
-    for cell in cells:
-        if previous is not None and cell.slot != previous:
+    for cell in found.cells:
+        row = cell.conditions[found.row_key]
+        if previous is not None and row != previous:
             table.add_section()
-        previous = cell.slot
-        published = cell.published
-        table.add_row(
-            cell.slot,
-            str(cell.gpus),
-            cell.gpu_load,
-            "steady" if cell.onset_s is None else f"{cell.onset_s:.0f}",
-            "" if published is None else _range(published.onset_s),
-            _mark(cell.onset_holds),
-            "" if cell.depth_pct is None else f"{cell.depth_pct:.0f}",
-            "" if published is None else _range(published.depth_pct),
-            _mark(cell.depth_holds),
-        )
+        previous = row
+        figures = [part for name in (_ONSET, _DEPTH) for part in _in_table(cell.values.get(name))]
+        table.add_row(*(cell.conditions[key] for key in keys), *figures)
     console.print(table)
-    known = [cell for cell in cells if cell.published is not None]
-    if known:
-        onsets = sum(bool(cell.onset_holds) for cell in known)
-        depths = sum(bool(cell.depth_holds) for cell in known)
-        console.print(
-            f"{onsets} of {len(known)} onsets and {depths} of {len(known)} depths are within the "
-            "published ranges and their tolerance."
+    if found.held is not None:
+        console.print(found.held)
+
+
+def _in_table(figure: MatrixFigure | None) -> tuple[str, str, Text]:
+    """A figure, what was published, and whether it holds."""
+    if figure is None:
+        return "", "", Text("")
+    low, high = figure.published or (None, None)
+    published = "" if low is None else f"{low:g}" if low == high else f"{low:g}-{high:g}"
+    marks = {True: Text("ok", style="green"), False: Text("off", style="red")}
+    ours = figure.text if figure.value is None else f"{figure.value:.0f}"
+    return ours, published, marks.get(figure.holds, Text(""))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Member:
+    number: int
+    named: Named
+    findings: RecordingFindings
+
+
+def matrix(
+    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
+) -> MatrixSection | None:
+    """Return the matrix of the conditions in which recordings differ.
+
+    None if they do not differ, or if nothing was measured that it could show.
+    """
+    keys = _keys(names)
+    if not 1 <= len(keys) <= _MAX_KEYS:
+        return None
+    order = {key: _order(names, key) for key in keys}
+    row_key = max(keys, key=lambda key: len(order[key]))
+    by_cell: dict[tuple[str, ...], list[_Member]] = {}
+    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+        place = tuple(_text(named, key) for key in keys)
+        by_cell.setdefault(place, []).append(_Member(number, named, judged))
+    metrics = list(_metrics(workloads))
+    cells = [
+        MatrixCell(
+            recording=members[0].number,
+            conditions=dict(zip(keys, place, strict=True)),
+            verdict=_verdict([step for member in members for step in member.findings.steps]),
+            values=_values(members, metrics, workloads),
         )
-
-
-def _cell(recording: RecordingFindings) -> Cell:
-    conditions = recording.conditions
-    episodes = [
-        episode
-        for step in recording.steps
-        if step.step in catalog.PUGET_STEPS
-        for episode in step.episodes
+        for place, members in by_cell.items()
     ]
-    slot, gpus, load = str(conditions["slot"]), conditions["gpus"], str(conditions["gpu_load"])
-    return Cell(
-        slot=slot,
-        gpus=gpus,
-        gpu_load=load,
-        onset_s=min((episode.onset_s for episode in episodes), default=None),
-        depth_pct=max((episode.depth_at_end_pct for episode in episodes), default=None),
-        published=catalog.puget_cell(slot, gpus, load),
+    if not any(cell.values for cell in cells):
+        return None
+    metrics = [_rated(metric, cells, list(by_cell.values()), workloads) for metric in metrics]
+    held, source = _held(cells)
+    return MatrixSection(
+        row_key=row_key,
+        column_keys=[key for key in keys if key != row_key],
+        order=order,
+        metrics=metrics,
+        cells=cells,
+        held=held,
+        source=source,
     )
 
 
-def _range(bounds: tuple[float, float]) -> str:
+def _keys(names: Names) -> list[str]:
+    """The keys in the order of the protocol's axes, then the others."""
+    axes: dict[str, None] = {}
+    for named in names.recordings:
+        protocol = named.recording.meta.protocol
+        if isinstance(protocol, Protocol) and protocol.matrix is not None:
+            axes.update(dict.fromkeys(protocol.matrix.axes))
+    ordered = [key for key in axes if key in names.keys]
+    return ordered + [key for key in names.keys if key not in axes]
+
+
+def _order(names: Names, key: str) -> list[str]:
+    """The values: in the order of the protocol's axis, else numbers ascending, else as they
+    come."""
+    given = list(dict.fromkeys(_text(named, key) for named in names.recordings))
+    for named in names.recordings:
+        protocol = named.recording.meta.protocol
+        if isinstance(protocol, Protocol) and protocol.matrix is not None:
+            axis = [str(value) for value in protocol.matrix.axes.get(key, [])]
+            if axis:
+                return [v for v in axis if v in given] + [v for v in given if v not in axis]
+    try:
+        return sorted(given, key=float)
+    except ValueError:
+        return given
+
+
+def _text(named: Named, key: str) -> str:
+    value = named.conditions.get(key)
+    return "not said" if value is None else str(value)
+
+
+def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
+    yield MatrixMetric(id=_ONSET, label="Falls after", unit="s", worse="low")
+    yield MatrixMetric(id=_DEPTH, label="Falls by (last 60 s)", unit="%", worse="high")
+    for chart in workloads:
+        kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
+            (_ONSET, "falls after", "s", "low"),
+            (_DEPTH, "falls by", "%", "high"),
+        ]
+        if any(line.level_mb_s is not None for line in chart.lines):
+            kinds.append((_MEAN, "mean", "MB/s", "low"))
+        for kind, what, unit, worse in kinds:
+            yield MatrixMetric(
+                id=f"{chart.id}.{kind}",
+                label=f"{chart.title}: {what}",
+                unit=unit,
+                worse=worse,
+                workload=chart.id,
+            )
+
+
+def _values(
+    members: Sequence[_Member],
+    metrics: Sequence[MatrixMetric],
+    workloads: Sequence[WorkloadSection],
+) -> dict[str, MatrixFigure]:
+    found = {}
+    for metric in metrics:
+        figure = _figure(metric, _steps(members, metric, workloads))
+        if figure is not None:
+            found[metric.id] = _with_published(figure, metric, members[0])
+    return found
+
+
+def _steps(
+    members: Sequence[_Member], metric: MatrixMetric, workloads: Sequence[WorkloadSection]
+) -> list[list[StepFindings]]:
+    """The steps that a metric is about, for each run that has any."""
+    found = []
+    for member in members:
+        if metric.workload is None:
+            found.append(_summarised(member.findings.steps))
+        else:
+            lines = next(one.lines for one in workloads if one.id == metric.workload)
+            own = [line.step for line in lines if line.recording == member.number]
+            found.append([member.findings.steps[step] for step in own if step is not None])
+    return [steps for steps in found if steps]
+
+
+#: What a drive can take before it falls, which a faster drive uses up in less time.
+_CAPACITIES = ("spare-area", "write-cache")
+_RATED_BY = {
+    _ONSET: "Colours show how much was written until it fell: a faster drive falls sooner.",
+    _DEPTH: "Colours show the level that is left: a faster drive falls from a higher one.",
+}
+
+
+def _rated(
+    metric: MatrixMetric,
+    cells: Sequence[MatrixCell],
+    by_cell: Sequence[Sequence[_Member]],
+    workloads: Sequence[WorkloadSection],
+) -> MatrixMetric:
+    """The metric; cells that all fall for want of space are coloured by what that is worth."""
+    kind = metric.id.rpartition(".")[2]
+    if kind not in _RATED_BY:
+        return metric
+    rated: list[float] = []
+    for members in by_cell:
+        runs = [_worth(kind, steps) for steps in _steps(members, metric, workloads)]
+        known = [value for value in runs if value is not None]
+        if not known or len(known) < len(runs):
+            return metric
+        rated.append(float(np.mean(known)))
+    for cell, value in zip(cells, rated, strict=True):
+        if metric.id in cell.values:
+            update = {"rated": value}
+            cell.values[metric.id] = cell.values[metric.id].model_copy(update=update)
+    return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
+
+
+def _worth(kind: str, steps: Sequence[StepFindings]) -> float | None:
+    """GB until the fall, or minus the level after it, if only capacity makes it fall."""
+    episodes = [episode for step in steps for episode in step.episodes]
+    if not episodes or any(episode.cause not in _CAPACITIES for episode in episodes):
+        return None
+    if kind == _ONSET:
+        return min(episodes, key=lambda episode: episode.onset_s).written_gb_at_onset
+    level = max(episodes, key=lambda episode: episode.depth_pct).during_mb_s
+    return None if level is None else -level
+
+
+def _summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+    """The steps that the matrix is about: the published ones, if they were run."""
+    chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
+    return chosen or list(steps)
+
+
+def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> MatrixFigure | None:
+    """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
+    if not runs:
+        return None
+    if all(step.why_unknown is not None for steps in runs for step in steps):
+        return MatrixFigure(value=None, text="not judged")
+    kind = metric.id.rpartition(".")[2]
+    values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
+    if not values:
+        verdict = _verdict([step for steps in runs for step in steps])
+        return MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
+    mean = float(np.mean(values))
+    value_text = words.number(mean) if kind == _MEAN else words.about(mean)
+    text = f"{value_text} {metric.unit}"
+    if len(values) < len(runs):
+        text += f" in {len(values)} of {len(runs)} runs"
+    return MatrixFigure(value=mean, text=text)
+
+
+def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
+    episodes = [episode for step in steps for episode in step.episodes]
+    if kind == _ONSET:
+        return min((episode.onset_s for episode in episodes), default=None)
+    if kind == _DEPTH:
+        # as in the published figures, which stand beside it
+        return max((episode.depth_at_end_pct for episode in episodes), default=None)
+    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
+    return float(np.mean(means)) if means else None
+
+
+def _with_published(figure: MatrixFigure, metric: MatrixMetric, member: _Member) -> MatrixFigure:
+    """The figure, with the published one for the same cell of the same drive."""
+    cell = _published(member)
+    if cell is None or metric.id not in (_ONSET, _DEPTH):
+        return figure
+    bounds = cell.onset_s if metric.id == _ONSET else cell.depth_pct
+    check = cell.onset_holds if metric.id == _ONSET else cell.depth_holds
     low, high = bounds
-    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+    text = f"{low:g} {metric.unit}" if low == high else f"{low:g} to {high:g} {metric.unit}"
+    holds = figure.value is not None and check(figure.value)
+    update = {"published": bounds, "published_text": text, "holds": holds}
+    return figure.model_copy(update=update)
 
 
-def _mark(holds: bool | None) -> Text:
-    if holds is None:
-        return Text("")
-    return Text("ok", style="green") if holds else Text("off", style="red")
+def _published(member: _Member) -> catalog.PugetCell | None:
+    meta = member.named.recording.meta
+    conditions = meta.conditions
+    if not {"slot", "gpus", "gpu_load"} <= conditions.keys():
+        return None
+    if _PUBLISHED_DRIVE not in str(meta.drive.get("model")) or meta.protocol.name != "puget":
+        return None
+    gpus = conditions["gpus"]
+    if not isinstance(gpus, int):
+        return None
+    return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
+
+
+def _verdict(steps: Sequence[StepFindings]) -> str:
+    """The cause of the deepest fall; without one, what is worst of the steps' verdicts."""
+    worst = max(
+        ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
+        default=None,
+    )
+    if worst is not None:
+        return worst[1]
+    return min(steps, key=badness).verdict if steps else "unknown"
+
+
+def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:
+    parts = []
+    for metric, name in ((_ONSET, "onsets"), (_DEPTH, "depths")):
+        known = [cell.values[metric].holds for cell in cells if metric in cell.values]
+        known = [holds for holds in known if holds is not None]
+        if known:
+            parts.append(f"{sum(map(bool, known))} of {len(known)} {name}")
+    if not parts:
+        return None, None
+    article = catalog.published().articles["puget"]
+    return (
+        f"{listed(parts)} are within the published ranges and their tolerance.",
+        f"{article.publisher}, {article.title}, {article.date}",
+    )

@@ -16,25 +16,31 @@ import { columnName } from "./track_csv";
 
 const ROW = 26;
 
-/** A section with all bar charts. */
+/** A section with all bar charts: the scores, and behind them the means of steps. */
 export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
   if (given.length === 0) return null;
+  const scores = given.filter((one) => one.is_score);
+  const means = given.filter((one) => !one.is_score);
   return h(
     "section",
     { id: "scores", "aria-labelledby": "scores-title" },
-    h("h2", { id: "scores-title" }, "Scores"),
-    given.map((one) => {
-      const chart = new Bars(app, one);
-      return h(
-        "section",
-        { class: "bars", id: `bars-${one.id}` },
-        h("h3", {}, one.title),
-        h("p", { class: "detail" }, `${one.definition} ${capitalBetter(one)}`),
-        stage(chart),
-        h("p", { class: "held" }, one.interval),
-        figures(one),
-      );
-    }),
+    h("h2", { id: "scores-title" }, scores.length ? "Scores" : "Means"),
+    scores.map((one) => bar(app, one)),
+    means.length
+      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), !scores.length)
+      : null,
+  );
+}
+
+function bar(app: App, one: BarChart): HTMLElement {
+  return h(
+    "section",
+    { class: "bars", id: `bars-${one.id}` },
+    h("h3", {}, one.title),
+    h("p", { class: "detail" }, `${one.definition} ${capitalBetter(one)}`),
+    stage(new Bars(app, one)),
+    h("p", { class: "held" }, one.interval),
+    figures(one),
   );
 }
 

@@ -10,8 +10,10 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
-import { capital, clock, cut, unitSign, value } from "../data/format";
-import { h, unbroken } from "../dom";
+import { capital, clock, cut, shortened, unitSign, value } from "../data/format";
+import { DataError } from "../data/unpack";
+import { fold, h, unbroken } from "../dom";
+import { causeRank, letter } from "../style/causes";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -28,8 +30,31 @@ const TITLES: Record<ChartSeries["quantity"], string> = {
 };
 const ORDER = Object.keys(TITLES) as ChartSeries["quantity"][];
 
-/** A section of the page. */
+/** A row of the overview, with the charts behind it. */
 export function workload(app: App, given: WorkloadSection): HTMLElement {
+  const made = fold(row(given), () => charts(app, given), given.is_open);
+  made.id = given.id;
+  made.className = "workload";
+  return made;
+}
+
+function row(given: WorkloadSection): HTMLElement[] {
+  const verdicts = Object.entries(given.verdicts).sort(([a], [b]) => causeRank(a) - causeRank(b));
+  const isOne = given.lines.length === 1;
+  return [
+    h("h2", { title: given.detail }, shortened(given.title, 60)),
+    h("span", { class: "number" }, given.rate),
+    h("span", { class: "number" }, given.hottest),
+    h(
+      "span",
+      { class: "verdicts" },
+      verdicts.map(([cause, n]) => h("span", {}, letter(cause), isOne ? cause : `${n} ${cause}`)),
+    ),
+    h("span", { class: "summary", title: given.summary }, unbroken(given.summary)),
+  ];
+}
+
+function charts(app: App, given: WorkloadSection): Node[] {
   const infos = given.lines.map((line): LineInfo => {
     const step = app.step(line);
     return {
@@ -40,20 +65,23 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
     };
   });
   const lines = app.linesOf(given.id, infos);
-  const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
-  const view = app.view(given.id, 0, most);
-  const figure = timeFigure(app, given, lines, view);
-  return h(
-    "section",
-    { id: given.id, class: "workload", "aria-labelledby": `${given.id}-title` },
-    h("h2", { id: `${given.id}-title` }, given.title),
-    h("p", { class: "detail" }, given.detail),
-    h("p", { class: "summary" }, unbroken(given.summary)),
-    stage(figure),
-    lineTable(app, given),
-    scatter(app, given, lines, most),
-    latency(app, given, lines),
-  );
+  try {
+    const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
+    const view = app.view(given.id, 0, most);
+    const more = [
+      lineTable(app, given),
+      scatter(app, given, lines, most),
+      latency(app, given, lines),
+    ];
+    return [
+      h("p", { class: "detail" }, given.detail),
+      stage(timeFigure(app, given, lines, view)),
+      ...more.filter((part) => part !== null),
+    ];
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    return [h("p", { class: "damage" }, error.message)];
+  }
 }
 
 function unloadedWords(app: App, line: Line): string {

@@ -14,9 +14,10 @@ from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, load, scaled
 from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
-from heatsoak.report.findings import power_text, sentence
+from heatsoak.report.findings import power_text
 from heatsoak.report.page import words
 from heatsoak.report.page.contract import EventLine, Fact, PageRecording
+from heatsoak.report.steps import sentence
 from heatsoak.units import format_bytes, format_duration
 
 #: The file name in the command for a protocol that is not bundled.
