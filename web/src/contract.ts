@@ -54,14 +54,13 @@ export interface Headline {
  *
  * Attributes:
  *     label: the conditions, or the name of its directory.
- *     color: a number; recordings with the same colour have the same conditions.
  *     command: the command that makes such a recording; None if unknown.
  *     protocol: as TOML.
  *     commands: the load generator's command lines.
  */
 export interface PageRecording {
   label: string;
-  color: number;
+  style: LineStyle;
   status: "running" | "finished" | "interrupted" | "failed";
   reason: string | null;
   started_unix_s: number | null;
@@ -76,6 +75,13 @@ export interface PageRecording {
   command: string | null;
   protocol: string;
   commands: string[];
+}
+/**
+ * How a recording's lines look: the numbers of a colour and of a pattern in the palette.
+ */
+export interface LineStyle {
+  color: number;
+  dash: number;
 }
 /**
  * What one recording shows; `notes` are what a reader of the result must know.
@@ -538,6 +544,7 @@ export interface EventLine {
  *     rate: the mean with its unit, the lowest and the highest of several runs; empty if unknown.
  *     hottest: the highest temperature of the drive, likewise.
  *     is_open: whether its chart is shown at once.
+ *     last_s: how much of the end is shown by itself, where it is about how even each second is.
  *     shown: the quantities that are drawn at once, from the top; others when asked for.
  */
 export interface WorkloadSection {
@@ -553,6 +560,7 @@ export interface WorkloadSection {
   rate: string;
   hottest: string;
   is_open?: boolean;
+  last_s?: number | null;
   shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
 }

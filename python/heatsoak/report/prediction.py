@@ -1,6 +1,7 @@
-"""Predictions and advice in the terminal."""
+"""Predictions, advice, and the twins that they are made with, in the terminal."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -10,7 +11,7 @@ from heatsoak.units import format_duration, format_number
 
 if TYPE_CHECKING:
     # fits take a while to load, and every report would wait for them
-    from heatsoak.twin import Advice, Prediction
+    from heatsoak.twin import Advice, FittedParameter, Prediction, Twin
 
 _ROWS = (
     ("begins to throttle after", "onset_s", "s"),
@@ -109,3 +110,58 @@ def _flow(m_s: float | None) -> str:
     if m_s is None:
         return "none is enough"
     return "still" if m_s < 0.05 else f"{m_s:.1f}"
+
+
+_NETWORKS = {
+    1: "a drive of one piece",
+    2: "packages on a board",
+    3: "packages on a board, on a mount that warms with it",
+}
+
+
+def print_twin(
+    twin: "Twin", console: Console, path: Path | None = None, next_run: Path | None = None
+) -> None:
+    """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
+    console.print(twin.answer)
+    for sentence in twin.told:
+        console.print(f"  - {sentence}")
+    for experiment in twin.experiments[:1]:
+        console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
+        how = "--next FILE writes it as a protocol"
+        if next_run is not None:
+            how = f"heatsoak run {next_run} --on DRIVE"
+        console.print(Text(f"    {how}"), soft_wrap=True)
+    console.print()
+    console.print(_parameters(twin))
+    console.print()
+    model = f" ({twin.model})" if twin.model else ""
+    console.print(f"network: {_NETWORKS[twin.nodes]}; all else from {twin.base}{model}")
+    if path is not None:
+        console.print(f"written to {path}")
+
+
+def _parameters(twin: "Twin") -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Parameter", no_wrap=True)
+    for heading in ("value", "90 %", "expected", "learned"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for parameter in twin.parameters:
+        table.add_row(
+            parameter.name,
+            f"{_digits(parameter.value)} {parameter.unit}".rstrip(),
+            f"{_digits(parameter.low)} to {_digits(parameter.high)}",
+            _expected(parameter),
+            f"{parameter.learned:.0%}",
+        )
+    return table
+
+
+def _expected(parameter: "FittedParameter") -> str:
+    """What was expected, two thirds of the time."""
+    prior = parameter.prior
+    return f"{_digits(prior.value(-1))} to {_digits(prior.value(1))}"
+
+
+def _digits(value: float) -> str:
+    return format_number(value, 3)

@@ -31,7 +31,8 @@ def sentence(step: StepFindings) -> str:
         return "; ".join(step.reasons)
     parts = []
     for episode in step.episodes:
-        text = f"{_verb(episode.cause)} by about {episode.depth_text} after about {episode.onset_s:.0f} s"
+        after = f"after about {episode.onset_s:.0f} s"
+        text = f"{_verb(episode.cause)} by about {episode.depth_text} {after}"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:

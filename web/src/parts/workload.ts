@@ -14,6 +14,7 @@ import { capital, clock, cut, shortened, unitSign, value } from "../data/format"
 import { DataError } from "../data/unpack";
 import { fold, h, unbroken } from "../dom";
 import { causeRank, letter } from "../style/causes";
+import { beside } from "../style/lines";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -181,7 +182,7 @@ function panel(
   };
   if (given.lines.length === 1 && names.length <= 8) {
     const base = app.style(given.lines[0]?.recording ?? 0);
-    const style = (i: number) => ({ color: base.color + i, dash: 0 });
+    const style = (i: number) => beside(base, i);
     spec.traces = tracks.map(({ track, line }, i) => trace(track, line, style(i)));
     if (names.length > 1) spec.key = names.map((label, i) => ({ label, style: style(i) }));
     return spec;

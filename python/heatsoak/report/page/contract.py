@@ -114,6 +114,7 @@ class WorkloadSection(_Strict):
         rate: the mean with its unit, the lowest and the highest of several runs; empty if unknown.
         hottest: the highest temperature of the drive, likewise.
         is_open: whether its chart is shown at once.
+        last_s: how much of the end is shown by itself, where it is about how even each second is.
         shown: the quantities that are drawn at once, from the top; others when asked for.
     """
 
@@ -127,6 +128,7 @@ class WorkloadSection(_Strict):
     rate: str
     hottest: str
     is_open: bool = False
+    last_s: float | None = None
     shown: list[ChartQuantity]
     lines: list[Line]
 
@@ -273,19 +275,25 @@ class EventLine(_Strict):
     text: str
 
 
+class LineStyle(_Strict):
+    """How a recording's lines look: the numbers of a colour and of a pattern in the palette."""
+
+    color: int
+    dash: int
+
+
 class PageRecording(_Strict):
     """A recording, and how to repeat it.
 
     Attributes:
         label: the conditions, or the name of its directory.
-        color: a number; recordings with the same colour have the same conditions.
         command: the command that makes such a recording; None if unknown.
         protocol: as TOML.
         commands: the load generator's command lines.
     """
 
     label: str
-    color: int
+    style: LineStyle
     status: Status
     reason: str | None
     started_unix_s: float | None

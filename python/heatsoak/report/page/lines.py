@@ -28,6 +28,10 @@ from heatsoak.report.page.tracks import (
 from heatsoak.report.steps import all_in_short, verdicts
 from heatsoak.units import format_duration
 
+#: Reviews look at so much of the end of a random load.
+LAST_S = 400.0
+#: Statistics of how even a load is.
+_EVENNESS = ("consistency", "stdev")
 #: This many of the last rounds are drawn.
 _ROUNDS = 5
 
@@ -118,6 +122,8 @@ class StepChart(Chart):
     protocol: str
     title: str
     drawn: list[DrawnStep] = field(default_factory=list)
+    #: The end that the protocol's score of consistency is of.
+    scored_s: float | None = None
 
     @property
     def lines(self) -> Sequence[DrawnStep]:
@@ -128,6 +134,13 @@ class StepChart(Chart):
     def steps(self) -> list[StepFindings]:
         """What its runs show."""
         return [one.findings for one in self.drawn]
+
+    def _last_s(self, longest_s: float) -> float | None:
+        """How much of its end is shown by itself: random loads are judged by it in reviews."""
+        if all(one.seconds is None for one in self.drawn):
+            return None
+        is_long = longest_s > 1.2 * LAST_S and self.steps[0].workload.startswith("random")
+        return self.scored_s or (LAST_S if is_long else None)
 
     def workload(self, lines: list[Line]) -> WorkloadSection:
         """Return it with its packed lines."""
@@ -144,6 +157,7 @@ class StepChart(Chart):
             verdicts=verdicts(steps),
             rate=_rate(steps),
             hottest=_hottest([step.max_temp_c for step in steps]),
+            last_s=self._last_s(longest_s),
             shown=self.shown,
             lines=lines,
         )
@@ -180,6 +194,12 @@ class UnloadedChart(Chart):
             shown=self.shown,
             lines=lines,
         )
+
+
+def _scored_s(findings: RecordingFindings, step: str) -> float | None:
+    """How much of a step's end counts for how even it is."""
+    scores = (one for one in findings.scores if step in one.steps and one.statistic in _EVENNESS)
+    return next((one.window_s for one in scores), None)
 
 
 def _rate(steps: Sequence[StepFindings]) -> str:
@@ -243,6 +263,7 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChar
                 found[key] = StepChart(
                     f"w{len(found) + 1}", name, protocol.name, words.title_of(title)
                 )
+                found[key].scored_s = _scored_s(judged, step.step)
             label = named.label
             if step.round is not None:
                 label = f"{label}, round {step.round}"

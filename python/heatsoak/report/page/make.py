@@ -33,6 +33,7 @@ from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import Chart, StepChart, charts, unloaded_charts
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
+from heatsoak.report.page.palette import line_styles
 from heatsoak.report.page.tracks import QuantitySeries
 from heatsoak.report.page.twin import TwinChart, twin_chart
 from heatsoak.report.steps import badness, verdicts
@@ -114,7 +115,8 @@ def make_page(
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
-        page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)
+        page_recording(named, one, style)
+        for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
     ]
     bars = bar_charts(names, found, steps, curves)
     beside = None if twin is None else twin_chart(twin, names, found, progress)
