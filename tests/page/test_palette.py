@@ -1,5 +1,6 @@
 """Lines that one can tell apart, in pictures as on the page."""
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -47,7 +48,7 @@ def lab(color: str, seen_by: str) -> Array:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def different(recordings: list[Recording]) -> int:
+def different(recordings: Sequence[Recording]) -> int:
     return len({(one.style.color, one.style.dash) for one in page_of(recordings).recordings})
 
 

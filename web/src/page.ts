@@ -27,7 +27,7 @@ export function sections(app: App, damage: string | null): Node[] {
     page.rack ? rack(app, page.rack) : null,
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
     curves(app, page.curves),
-    overview(app),
+    overview(app, damage),
     notes(page),
     beside && damage === null ? guarded("Twin", () => twin(app, beside)) : null,
     swept && damage === null ? guarded("Sweep", () => sweep(app, swept)) : null,
@@ -39,8 +39,8 @@ export function sections(app: App, damage: string | null): Node[] {
   return [navigation(app, damage === null), ...parts];
 }
 
-/** A row for each workload, with its charts behind it. */
-function overview(app: App): HTMLElement | null {
+/** A row for each workload, with its charts behind it, or why there are none. */
+function overview(app: App, damage: string | null): HTMLElement | null {
   const { workloads, sensor } = app.page;
   if (workloads.length === 0) return null;
   const hottest = sensor ? `Hottest (${words(sensor)})` : "Hottest";
@@ -56,7 +56,7 @@ function overview(app: App): HTMLElement | null {
       h("span", {}, "Verdict"),
       h("span", {}, "What it shows"),
     ),
-    workloads.map((given) => workload(app, given)),
+    workloads.map((given) => workload(app, given, damage)),
   );
 }
 

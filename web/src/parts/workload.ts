@@ -31,9 +31,13 @@ const TITLES: Record<ChartSeries["quantity"], string> = {
 };
 const ORDER = Object.keys(TITLES) as ChartSeries["quantity"][];
 
+/** Letters of a title that a row has room for. */
+const ROW_LETTERS = 34;
+
 /** A row of the overview, with the charts behind it. */
-export function workload(app: App, given: WorkloadSection): HTMLElement {
-  const made = fold(row(given), () => charts(app, given), given.is_open);
+export function workload(app: App, given: WorkloadSection, damage: string | null): HTMLElement {
+  const content = () => (damage === null ? charts(app, given) : [damaged(damage)]);
+  const made = fold(row(given), content, given.is_open);
   made.id = given.id;
   made.className = "workload";
   return made;
@@ -43,7 +47,7 @@ function row(given: WorkloadSection): HTMLElement[] {
   const verdicts = Object.entries(given.verdicts).sort(([a], [b]) => causeRank(a) - causeRank(b));
   const isOne = given.lines.length === 1;
   return [
-    h("h2", { title: given.detail }, shortened(given.title, 60)),
+    h("h2", { title: `${given.title}: ${given.detail}` }, shortened(given.title, ROW_LETTERS)),
     h("span", { class: "number" }, given.rate),
     h("span", { class: "number" }, given.hottest),
     h(
@@ -69,20 +73,25 @@ function charts(app: App, given: WorkloadSection): Node[] {
   try {
     const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
     const view = app.view(given.id, 0, most);
+    const isCut = given.title.length > ROW_LETTERS;
     const more = [
       lineTable(app, given),
       scatter(app, given, lines, most),
       latency(app, given, lines),
     ];
     return [
-      h("p", { class: "detail" }, given.detail),
+      h("p", { class: "detail" }, isCut ? `${given.title}: ${given.detail}` : given.detail),
       stage(timeFigure(app, given, lines, view)),
       ...more.filter((part) => part !== null),
     ];
   } catch (error) {
     if (!(error instanceof DataError)) throw error;
-    return [h("p", { class: "damage" }, error.message)];
+    return [damaged(error.message)];
   }
+}
+
+function damaged(why: string): HTMLElement {
+  return h("p", { class: "damage" }, why);
 }
 
 function unloadedWords(app: App, line: Line): string {
