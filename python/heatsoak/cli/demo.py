@@ -14,7 +14,7 @@ from heatsoak.output import announce
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
-from heatsoak.report.matrix import print_matrix
+from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.units import format_bytes
 

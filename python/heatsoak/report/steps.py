@@ -16,7 +16,7 @@ from heatsoak.analysis import Episode, StepFindings
 from heatsoak.analysis.answer import leaves_heat_open
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
-from heatsoak.report.page.words import span
+from heatsoak.report.words import span
 from heatsoak.units import format_duration
 
 #: The name of what is no step.

@@ -14,8 +14,8 @@ from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, load, scaled
 from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
+from heatsoak.report import words
 from heatsoak.report.findings import power_text
-from heatsoak.report.page import words
 from heatsoak.report.page.contract import EventLine, Fact, LineStyle, PageRecording
 from heatsoak.report.steps import sentence
 from heatsoak.units import format_bytes, format_duration

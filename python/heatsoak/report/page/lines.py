@@ -10,7 +10,7 @@ from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.protocol.phrases import listed
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,

@@ -18,8 +18,7 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name, listed, said
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report.matrix import matrix
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.bars import bar_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
@@ -32,6 +31,7 @@ from heatsoak.report.page.contract import (
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import Chart, StepChart, charts, unloaded_charts
+from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.palette import line_styles
 from heatsoak.report.page.tracks import QuantitySeries

@@ -1,4 +1,4 @@
-"""Titles and numbers in the page's words."""
+"""Titles and numbers in words."""
 
 import re
 from collections.abc import Sequence

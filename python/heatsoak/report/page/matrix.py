@@ -17,7 +17,7 @@ from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Protocol
 from heatsoak.protocol.phrases import listed
 from heatsoak.recording import Recording
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     MatrixCell,
     MatrixFigure,
