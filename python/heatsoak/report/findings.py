@@ -22,6 +22,7 @@ from heatsoak.analysis.totals import written_bytes
 from heatsoak.output import Console, Text
 from heatsoak.recording import Recording
 from heatsoak.report.steps import sentence
+from heatsoak.report.words import table_of
 from heatsoak.units import MB, format_bytes, format_duration, format_number
 
 _COUNTS = {2: "two", 3: "three", 4: "four"}
@@ -131,11 +132,7 @@ def print_rounds(rounds: RoundsFindings, console: Console) -> None:
         console.print(Text(f"{rounds.tracked}, IOPS round by round: {means}"))
     if rounds.taken == 0:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Step")
-    table.add_column("Workload")
-    for heading in ("IOPS", "MB/s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of("Step", "Workload", "IOPS", "MB/s", numbers=("IOPS", "MB/s"))
     for step in rounds.steps:
         table.add_row(
             Text(step.step), Text(step.workload), _number(step.mean_iops), _number(step.mean_mb_s)
@@ -248,15 +245,13 @@ def title_of(recording: RecordingFindings) -> Text:
 def _print_recording(recording: RecordingFindings, console: Console) -> None:
     console.print(title_of(recording))
     console.print(Text(recording.path, style="dim"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     # rounds have hundreds of steps: their results are printed below
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
     has_power = any(step.power_mean_w is not None for step in steps)
     costs = (["CPU us/IO"] if has_cost else []) + (["W", "J"] if has_power else [])
-    for heading in ("Step", "Workload", "Time", "MB/s", *costs, "Start", "Verdict", ""):
-        right = heading in ("Time", "MB/s", "Start", *costs)
-        table.add_column(heading, justify="right" if right else "left")
+    numbers = ("Time", "MB/s", *costs, "Start")
+    table = table_of("Step", "Workload", *numbers, "Verdict", "", numbers=numbers)
     for step in steps:
         table.add_row(
             Text(step.step),

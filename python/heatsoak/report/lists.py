@@ -13,6 +13,7 @@ from heatsoak.catalog import load_drive
 from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Conditions
 from heatsoak.recording import Recording, Touched
+from heatsoak.report.words import table_of
 from heatsoak.units import format_bytes, format_duration, format_number
 
 #: What the catalog's drives are, by what is known of them.
@@ -35,16 +36,8 @@ def print_drives(
     simulated = [drive["id"] for drive in drives if drive["simulated"]]
     drives = [drive for drive in drives if not drive["simulated"]]
     has_hosts = any("host" in drive for drive in drives)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (
-        *(("Host",) if has_hosts else ()),
-        "Drive",
-        "Model",
-        "Size",
-        "Sensors",
-        "Writing",
-    ):
-        table.add_column(heading, overflow="fold")
+    hosts = ("Host",) if has_hosts else ()
+    table = table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
     for drive in drives:
         if drive["writable"]:
             is_safe = drive["erase"] == drive["id"]
@@ -103,9 +96,7 @@ def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak places``."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Place", "Air", "What it is", "Conditions"):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Place", "Air", "What it is", "Conditions")
     for place in places:
         labels = ", ".join(f"{key} {value}" for key, value in place["conditions"].items())
         table.add_row(
@@ -120,9 +111,7 @@ def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
 
 def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak protocols``."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Protocol", "Takes", "Writes", "What it does"):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Protocol", "Takes", "Writes", "What it does")
     for protocol in protocols:
         takes = _takes(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
@@ -151,12 +140,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         title = Text(f"{run['protocol']} on {run['target']}", style="bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
         _print_surroundings(run, console)
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column("Step")
-        table.add_column("")
-        table.add_column("Takes", justify="right")
-        table.add_column("Writes", justify="right")
-        table.add_column("")
+        table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
             takes = f"{about}{format_duration(step['duration_s'])}"

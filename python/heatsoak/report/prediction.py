@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from heatsoak.output import Console, Text
+from heatsoak.report.words import table_of
 from heatsoak.units import format_duration, format_number
 
 if TYPE_CHECKING:
@@ -37,11 +38,8 @@ def print_prediction(found: "Prediction", console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for heading in ("middle", "low", "high"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    numbers = ("middle", "low", "high")
+    table = table_of("", *numbers, "", numbers=numbers)
     _add_rows(table, _ROWS[:2], found)
     if found.held is not None:
         _add_rows(table, _HELD_ROWS, found.held)
@@ -74,14 +72,12 @@ def print_advice(found: "Advice", console: Console) -> None:
         f"As it is, it throttles with a probability of {found.throttles:.0%}, and {what}."
     )
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     priced = any(offer.price is not None for offer in found.offers)
-    table.add_column("Heatsink", no_wrap=True)
     # what is asked for comes at its own pace: no heatsink makes more of it
     gains = ["MB/s", "gain"] if found.held_s is None else ["held back"]
     prices = [] if not priced else ["price", "% for each"] if found.held_s is None else ["price"]
-    for heading in ("throttles", *gains, *prices):
-        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = ("throttles", *gains, *prices)
+    table = table_of("Heatsink", *numbers, numbers=numbers)
     for offer in found.offers:
         table.add_row(
             Text(offer.heatsink),
@@ -142,10 +138,8 @@ def print_twin(
 
 
 def _parameters(twin: "Twin") -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Parameter", no_wrap=True)
-    for heading in ("value", "90 %", "expected", "learned"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = ("value", "90 %", "expected", "learned")
+    table = table_of("Parameter", *numbers, numbers=numbers)
     for parameter in twin.parameters:
         table.add_row(
             parameter.name,
