@@ -137,7 +137,6 @@ class Bars implements Drawn {
           width: Math.max(0, end - labels.left),
           height: 16,
           fill: color,
-          opacity: 0.85,
         }),
       );
       const { low, high } = bar;
