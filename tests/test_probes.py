@@ -23,7 +23,7 @@ from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Event, Recording
-from heatsoak.report import print_preview
+from heatsoak.report.lists import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget

@@ -69,8 +69,31 @@ def test_a_long_title_is_not_cut_and_long_names_keep_their_ends(tmp_path: Path) 
     assert sum(text.startswith("note ") and text.endswith("rev 1") for text in written) == 1
 
 
-def test_a_picture_says_that_it_shows_only_some_of_many_workloads(tmp_path: Path) -> None:
+def test_a_picture_says_that_it_shows_only_some_of_many_charts(tmp_path: Path) -> None:
     steps = [{**READ, "name": f"step-{n}"} for n in range(14)]
     rates = {str(step["name"]): steady(1000.0)[:300] for step in steps}
     written = [text for text, _, _ in texts([run({}, rates, steps=steps)], tmp_path)]
-    assert [text for text in written if text.endswith("; 12 of 14 workloads")]
+    assert [text for text in written if text.endswith("; 12 of 14 charts")]
+
+
+def test_a_test_of_consistency_is_each_second_and_its_end(tmp_path: Path) -> None:
+    step = {**READ, "name": "r", "rw": "randread", "bs": "4k", "runtime": "10m"}
+    rates = np.repeat(steady(100.0), 2)
+    written = [text for text, _, _ in texts([run({}, {"r": rates}, steps=[step])], tmp_path)]
+    assert "R  (IOPS of each second)" in written
+    assert "R  (IOPS of each second, the last 400 s)" in written
+    assert any(text.startswith("R  (random read") for text in written)
+    assert "temperature, °C" in written
+
+
+def test_steps_of_mixed_loads_are_one_curve_and_no_charts_of_their_own(tmp_path: Path) -> None:
+    kinds = {100: {"rw": "randread"}, 0: {"rw": "randwrite"}}
+    steps = [
+        {**READ, "name": f"r{s}", "bs": "4k", **kinds.get(s, {"rw": "randrw", "rwmixread": s})}
+        for s in (100, 50, 0)
+    ]
+    rates = {str(step["name"]): steady(500.0)[:300] for step in steps}
+    written = [text for text, _, _ in texts([run({}, rates, steps=steps)], tmp_path)]
+    assert any(text.startswith("Reads and writes mixed: random, 4k") for text in written)
+    assert "share of reads, %" in written
+    assert not any(text.startswith("seconds from") for text in written)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from compared import READ, falling, run, steady
+from compared import falling, run, steady
 from heatsoak.analysis import analyze
 from heatsoak.importer import Options, open_all
 from heatsoak.recording import InMemoryRecording
@@ -128,11 +128,3 @@ def test_only_latencies_are_enough_for_a_verdict() -> None:
     page = page_of([only])
     assert "µs an I/O" in page.headline.text
     assert page.workloads[0].lines[0].tracks[0].unit == "µs"
-
-
-def test_every_step_of_many_workloads_is_summed_up() -> None:
-    steps = [{**READ, "name": f"read-{number}"} for number in range(6)]
-    rates = {f"read-{number}": falling(50 + number, 0.5) for number in range(6)}
-    head = page_of([run({}, rates, steps=steps)]).headline
-    assert "0 of 6 workloads are steady in every run." in head.more
-    assert any(more.startswith("The mildest fall: ") for more in head.more)

@@ -102,15 +102,18 @@ def test_repeated_runs_give_bars_whose_whiskers_are_their_spread() -> None:
         "no heatsink, run 1",
         "no heatsink, run 2",
     ]
-    assert len({recording.color for recording in page.recordings}) == 2
+    assert len({recording.style.color for recording in page.recordings}) == 2
 
 
 def test_one_run_gives_whiskers_from_its_own_noise_and_says_so() -> None:
-    (chart,) = page_of([run({}, steady(2000))]).bars
-    (bar,) = chart.bars
-    assert bar.low is not None
-    assert bar.high is not None
-    assert bar.low < bar.value < bar.high
+    sinks = ("none", "fins")
+    runs = [run({"heatsink": sink}, steady(2000), seed=n) for n, sink in enumerate(sinks)]
+    (chart,) = page_of(runs).bars
+    assert len(chart.bars) == 2
+    for bar in chart.bars:
+        assert bar.low is not None
+        assert bar.high is not None
+        assert bar.low < bar.value < bar.high
     assert "within the run" in chart.interval
 
 
@@ -242,7 +245,8 @@ def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> N
         for n, text in enumerate(HOSTILE)
     ]
     page = page_of(runs)
-    assert len({recording.color for recording in page.recordings}) == len(HOSTILE)
+    styles = {(one.style.color, one.style.dash) for one in page.recordings}
+    assert len(styles) == len(HOSTILE)
     told = [page.title, page.headline.text, *page.headline.more]
     told += [recording.label for recording in page.recordings]
     for text in told:
@@ -255,7 +259,7 @@ def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> N
 def test_labels_that_are_cut_alike_are_still_of_different_conditions() -> None:
     runs = [run({"note": f"{'x' * 80}{n}{'y' * 80}"}, steady(2000), seed=n) for n in range(2)]
     page = page_of(runs)
-    assert [recording.color for recording in page.recordings] == [0, 1]
+    assert [recording.style.color for recording in page.recordings] == [0, 1]
     first, second = (recording.label for recording in page.recordings)
     assert "…" in first
     assert second == first.replace("(1)", "(2)") != first

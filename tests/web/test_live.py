@@ -143,7 +143,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     # The whole page is fetched anew: what the reader has chosen stays.
     tab.keyboard.press("+")
     zoomed = at_end(tab)
-    tab.locator("#w1 summary").first.click()
+    tab.locator("#w1 details > summary").first.click()
     step = served.page.recordings[0].findings.steps[0].model_copy(update={"duration_s": 90.0})
     findings = served.page.recordings[0].findings.model_copy(update={"steps": [step]})
     recording = served.page.recordings[0].model_copy(

@@ -132,14 +132,43 @@ def test_labels_of_long_names_are_neither_cut_off_nor_alike(
     assert any(", end level, " in label for label in labels)
 
 
-@pytest.mark.slow
-def test_what_follows_many_steps_can_be_gone_to(open_page: Any) -> None:
-    steps = [{**READ, "name": f"step-{number}"} for number in range(60)]
+@pytest.fixture(scope="module")
+def sixty_steps() -> Page:
+    steps = [{**READ, "name": f"step-{number}-{'x' * 30}"} for number in range(60)]
     rates = {str(step["name"]): steady(1000)[:300] for step in steps}
-    opened = open_page(page_of([run({}, rates, steps=steps)]))
+    rates[str(steps[40]["name"])] = falling(60, 0.5)
+    return page_of([run({}, rates, steps=steps)])
+
+
+@pytest.mark.slow
+def test_sixty_steps_are_three_screens_high_and_each_opens_its_chart(
+    open_page: Any, sixty_steps: Page
+) -> None:
+    opened = open_page(sixty_steps, viewport={"width": 1200, "height": 900})
+    assert opened.tab.locator(".workload").count() == 60
+    assert opened.tab.evaluate("document.documentElement.scrollHeight") <= 3 * 900
     links = opened.tab.locator("nav a").all_inner_texts()
-    assert links[0] == "Step 0"
+    assert links[0] == "Steps"
     assert links[-1] == "How it was measured"
+    row = opened.tab.locator("#w41")
+    assert "50 %" in row.inner_text()
+    row.locator("summary").first.click()
+    opened.until(lambda: opened.canvases("#w41") > 0)
+    assert opened.canvases("main") == opened.canvases("#w41")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1200])
+def test_names_in_a_legend_are_shown_in_full(open_page: Any, long_names: Page, width: int) -> None:
+    opened = open_page(long_names, viewport={"width": width, "height": 900})
+    opened.show("#w1 .chart")
+    cut = opened.tab.evaluate(
+        """() => [...document.querySelectorAll("#w1 .lane-name span")]
+            .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"""
+    )
+    assert cut == []
+    shown = opened.tab.locator("#w1 .lane-name span").all_inner_texts()
+    assert shown == [line.label for line in long_names.workloads[0].lines]
 
 
 def path_segments(pdf: bytes) -> int:
@@ -181,7 +210,9 @@ def test_axe_finds_no_serious_fault(
         opened = open_page(page, color_scheme=scheme, bypass_csp=True)
         for name in ("#w1", "#recordings"):
             opened.show(name)
-        summaries = opened.tab.locator("#w1 summary, #recordings > details:first-of-type > summary")
+        summaries = opened.tab.locator(
+            "#w1 details > summary, #recordings > details:first-of-type > summary"
+        )
         for summary in summaries.all():
             summary.click()
         assert opened.serious_faults("html") == []

@@ -2,10 +2,18 @@
 
 import { type LineInfo, Lines } from "./chart/lines";
 import { View } from "./chart/view";
-import type { ChartSeries, Episode, Line, Packed, Page, StepFindings, Unloaded } from "./contract";
+import type {
+  ChartSeries,
+  Episode,
+  Line,
+  LineStyle,
+  Packed,
+  Page,
+  StepFindings,
+  Unloaded,
+} from "./contract";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
-import { type LineStyle, lineStyles } from "./style/lines";
 
 /** A reader's choices in a chart, which are kept when the page is fetched again. */
 interface Chosen {
@@ -14,7 +22,6 @@ interface Chosen {
 }
 
 export class App {
-  readonly styles: LineStyle[];
   private readonly unpacked = new Map<ChartSeries, Series>();
   private readonly views = new Map<string, View>();
   private readonly lines = new Map<string, Lines>();
@@ -25,9 +32,7 @@ export class App {
     /** Shows the evidence of an episode. */
     readonly evidence: (heading: string, episode: Episode) => void,
     private readonly before: App | null = null,
-  ) {
-    this.styles = lineStyles(page);
-  }
+  ) {}
 
   /** The findings of a line's step, if it was loaded. */
   step(line: Line): StepFindings | undefined {
@@ -75,7 +80,7 @@ export class App {
   }
 
   style(recording: number): LineStyle {
-    return this.styles[recording] ?? { color: 0, dash: 0 };
+    return this.page.recordings[recording]?.style ?? { color: 0, dash: 0 };
   }
 
   /** The origin of a picture or table. */

@@ -9,6 +9,7 @@ export interface Contract {
  *
  * Attributes:
  *     is_live: whether a recording is still running, so that the page asks for updates.
+ *     sensor: whose temperature the rows of workloads have; None if that differs.
  *     data: all packed columns, gzipped, in base64.
  */
 export interface Page {
@@ -19,6 +20,7 @@ export interface Page {
   is_live?: boolean;
   headline: Headline;
   recordings: PageRecording[];
+  sensor?: string | null;
   workloads: WorkloadSection[];
   matrix: MatrixSection | null;
   bars: BarChart[];
@@ -52,14 +54,13 @@ export interface Headline {
  *
  * Attributes:
  *     label: the conditions, or the name of its directory.
- *     color: a number; recordings with the same colour have the same conditions.
  *     command: the command that makes such a recording; None if unknown.
  *     protocol: as TOML.
  *     commands: the load generator's command lines.
  */
 export interface PageRecording {
   label: string;
-  color: number;
+  style: LineStyle;
   status: "running" | "finished" | "interrupted" | "failed";
   reason: string | null;
   started_unix_s: number | null;
@@ -74,6 +75,13 @@ export interface PageRecording {
   command: string | null;
   protocol: string;
   commands: string[];
+}
+/**
+ * How a recording's lines look: the numbers of a colour and of a pattern in the palette.
+ */
+export interface LineStyle {
+  color: number;
+  dash: number;
 }
 /**
  * What one recording shows; `notes` are what a reader of the result must know.
@@ -526,12 +534,17 @@ export interface EventLine {
   text: string;
 }
 /**
- * All runs of one workload: a chart.
+ * All runs of one workload: a row of the overview, and a chart behind it.
  *
  * Attributes:
  *     id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
  *     title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
- *     summary: what the lines show, in one sentence.
+ *     summary: what the lines show, in half a line: what the terminal says of a single step.
+ *     verdicts: how many runs have each verdict.
+ *     rate: the mean with its unit, the lowest and the highest of several runs; empty if unknown.
+ *     hottest: the highest temperature of the drive, likewise.
+ *     is_open: whether its chart is shown at once.
+ *     last_s: how much of the end is shown by itself, where it is about how even each second is.
  *     shown: the quantities that are drawn at once, from the top; others when asked for.
  */
 export interface WorkloadSection {
@@ -541,6 +554,13 @@ export interface WorkloadSection {
   step: string;
   protocol: string;
   summary: string;
+  verdicts: {
+    [k: string]: number;
+  };
+  rate: string;
+  hottest: string;
+  is_open?: boolean;
+  last_s?: number | null;
   shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
 }
@@ -694,9 +714,10 @@ export interface MatrixFigure {
   holds?: boolean | null;
 }
 /**
- * A score, with one bar per condition.
+ * A score, or the mean of a step, with one bar per condition.
  *
  * Attributes:
+ *     is_score: whether the protocol is run for it.
  *     interval: what the whiskers show, in a sentence.
  */
 export interface BarChart {
@@ -705,6 +726,7 @@ export interface BarChart {
   unit: string;
   better: "higher" | "lower";
   definition: string;
+  is_score?: boolean;
   interval: string;
   bars: Bar[];
 }

@@ -1,8 +1,9 @@
 // Keeps what the reader has expanded when the page is fetched again.
 
-/** A name for each fold of the page: the section that it is in, and its summary. */
+/** A name for each fold of the page: its id, or the section that it is in and its summary. */
 function named(main: HTMLElement): [string, HTMLDetailsElement][] {
   return [...main.querySelectorAll("details")].map((details) => {
+    if (details.id) return [details.id, details];
     const section = details.parentElement?.closest("[id]")?.id ?? "";
     return [`${section}/${details.querySelector("summary")?.textContent ?? ""}`, details];
   });

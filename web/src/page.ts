@@ -1,7 +1,7 @@
 // The layout of the page.
 
 import type { App } from "./app";
-import { cut } from "./data/format";
+import { cut, words } from "./data/format";
 import { DataError } from "./data/unpack";
 import { h } from "./dom";
 import { bars } from "./parts/bars";
@@ -21,26 +21,43 @@ export function sections(app: App, damage: string | null): Node[] {
   const { page } = app;
   const beside = page.twin ?? null;
   const swept = page.sweep ?? null;
-  const charts =
-    damage === null
-      ? page.workloads.map((given) => guarded(given.title, () => workload(app, given)))
-      : [];
   const parts = [
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
     page.rack ? rack(app, page.rack) : null,
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
     curves(app, page.curves),
-    ...charts,
+    overview(app, damage),
+    notes(page),
     beside && damage === null ? guarded("Twin", () => twin(app, beside)) : null,
     swept && damage === null ? guarded("Sweep", () => sweep(app, swept)) : null,
     bars(app, page.bars),
     comparisons(app, page.comparisons),
-    notes(page),
     page.recordings.length ? recordings(app) : null,
     h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),
   ].filter((part) => part !== null);
   return [navigation(app, damage === null), ...parts];
+}
+
+/** A row for each workload, with its charts behind it, or why there are none. */
+function overview(app: App, damage: string | null): HTMLElement | null {
+  const { workloads, sensor } = app.page;
+  if (workloads.length === 0) return null;
+  const hottest = sensor ? `Hottest (${words(sensor)})` : "Hottest";
+  return h(
+    "section",
+    { id: "steps", "aria-labelledby": "steps-title" },
+    h(
+      "div",
+      { class: "heads" },
+      h("span", { id: "steps-title" }, "Step"),
+      h("span", { class: "number" }, "Mean"),
+      h("span", { class: "number" }, hottest),
+      h("span", {}, "Verdict"),
+      h("span", {}, "What it shows"),
+    ),
+    workloads.map((given) => workload(app, given, damage)),
+  );
 }
 
 /** A section, or a sentence if its numbers are damaged. */
@@ -53,15 +70,12 @@ function guarded(title: string, made: () => HTMLElement | null): HTMLElement | n
   }
 }
 
-/** More workloads are not linked: what comes after them would be out of sight. */
-const MOST_LINKED = 40;
-
 function navigation(app: App, hasCharts: boolean): HTMLElement {
   const { page } = app;
-  const workloads = hasCharts ? page.workloads.slice(0, MOST_LINKED) : [];
   const links: [string, string][] = [
     ...(page.curves.length ? [["curves", "By load"] as [string, string]] : []),
-    ...workloads.map(({ id, title }): [string, string] => [id, title]),
+    ...(page.workloads.length ? [["steps", "Steps"] as [string, string]] : []),
+    ...(page.notes.length ? [["notes", "Notes"] as [string, string]] : []),
     ...(page.twin && hasCharts ? [["twin", "Twin"] as [string, string]] : []),
     ...(page.sweep && hasCharts ? [["sweep", "Sweep"] as [string, string]] : []),
     ...(page.bars.length ? [["scores", "Scores"] as [string, string]] : []),
@@ -87,11 +101,12 @@ function go(app: App, recording: number, id: string | null): void {
   const given = app.page.workloads.find((one) =>
     id ? one.id === id : one.lines.some((line) => line.recording === recording),
   );
+  const target = given && document.getElementById(given.id);
+  target?.dispatchEvent(new Event("unfold"));
   const lines = given && app.knownLines(given.id);
-  if (!given || !lines) return;
+  if (!target || !lines) return;
   lines.showOnly(given.lines.flatMap((line, i) => (line.recording === recording ? [i] : [])));
-  const target = document.getElementById(given.id);
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  target?.scrollIntoView({ behavior: still ? "auto" : "smooth" });
-  target?.querySelector<HTMLElement>("[data-chart]")?.focus({ preventScroll: true });
+  target.scrollIntoView({ behavior: still ? "auto" : "smooth" });
+  target.querySelector<HTMLElement>("[data-chart]")?.focus({ preventScroll: true });
 }

@@ -15,7 +15,7 @@ from heatsoak.cli.foretold import (
     require,
 )
 from heatsoak.errors import UsageError
-from heatsoak.report import print_advice
+from heatsoak.report.prediction import print_advice
 from heatsoak.twin import advise, subject_of, workload_of
 
 

@@ -14,7 +14,7 @@ from heatsoak.output import announce
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
-from heatsoak.report import print_matrix
+from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.units import format_bytes
 
@@ -36,7 +36,7 @@ def demo_command(
     write_output(directory / "findings.json", document + "\n")
     out = console()
     if output_format is OutputFormat.TEXT:
-        print_matrix(findings, out)  # before the page, which takes a while
+        print_matrix(recordings, findings, out)  # before the page, which takes a while
     page = _write_page(recordings, findings, directory / "report.html")
     if output_format is OutputFormat.JSON:
         print_json(findings.model_dump(mode="json"))

@@ -7,7 +7,7 @@ import typer
 from heatsoak.cli import completion
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.doctor import examine
-from heatsoak.report import print_checkup
+from heatsoak.report.lists import print_checkup
 from heatsoak.sensor import Roots
 
 

@@ -11,7 +11,7 @@ from heatsoak.cli import completion
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
 from heatsoak.errors import UsageError
 from heatsoak.output import announce, print_out
-from heatsoak.report import print_drives, print_likeness
+from heatsoak.report.lists import print_drives, print_likeness
 from heatsoak.sensor import Roots
 
 

@@ -17,7 +17,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.recording import find_recordings
-from heatsoak.report import print_written
+from heatsoak.report.lists import print_written
 
 
 def export_command(

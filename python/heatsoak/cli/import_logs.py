@@ -20,7 +20,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new, save_all
-from heatsoak.report import imported_rows, print_imported
+from heatsoak.report.lists import imported_rows, print_imported
 
 if TYPE_CHECKING:
     from heatsoak.importer import Options

@@ -8,7 +8,8 @@ from heatsoak.analysis import Findings
 from heatsoak.cli.common import OutputFormat, console, print_json
 from heatsoak.output import Text
 from heatsoak.recording import Recording
-from heatsoak.report import print_findings, print_first_screen
+from heatsoak.report.findings import print_findings
+from heatsoak.report.first_screen import print_first_screen
 
 
 def print_judged(

@@ -4,7 +4,7 @@ import typer
 
 from heatsoak.bench.rows import place_rows
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
-from heatsoak.report import print_places
+from heatsoak.report.lists import print_places
 
 
 def places_command(output_format: FormatOption = OutputFormat.TEXT) -> None:

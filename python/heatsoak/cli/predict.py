@@ -16,7 +16,7 @@ from heatsoak.cli.foretold import (
     require,
 )
 from heatsoak.errors import UsageError
-from heatsoak.report import print_prediction
+from heatsoak.report.prediction import print_prediction
 from heatsoak.twin import Cooling, predict, subject_of, workload_of
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of, rate_of

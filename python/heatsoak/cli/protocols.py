@@ -4,7 +4,7 @@ import typer
 
 from heatsoak.bench.rows import protocol_rows
 from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json
-from heatsoak.report import print_protocols
+from heatsoak.report.lists import print_protocols
 
 
 def protocols_command(output_format: FormatOption = OutputFormat.TEXT) -> None:

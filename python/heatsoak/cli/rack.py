@@ -45,7 +45,7 @@ from heatsoak.rack.running import (
 from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
-from heatsoak.report import print_drives, print_preview
+from heatsoak.report.lists import print_drives, print_preview
 from heatsoak.units import parse_seconds
 
 SchedulerOption = Annotated[

@@ -20,7 +20,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import print_out
-from heatsoak.report import print_nearness, print_reproduction
+from heatsoak.report.reproduction import print_nearness, print_reproduction
 from heatsoak.reproduce import FigureSet
 
 

@@ -30,7 +30,7 @@ from heatsoak.errors import NotEmptyError, UsageError
 from heatsoak.output import announce
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
-from heatsoak.report import print_preview
+from heatsoak.report.lists import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
 

@@ -14,7 +14,7 @@ from heatsoak.cli.common import (
     write_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.report import print_sweep
+from heatsoak.report.sweep import print_sweep
 from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, load_grid, sweep
 
 

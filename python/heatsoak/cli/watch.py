@@ -29,7 +29,7 @@ from heatsoak.output import Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
-from heatsoak.report.findings import sentence
+from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device

@@ -21,6 +21,8 @@ from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.totals import written_bytes
 from heatsoak.output import Console, Text
 from heatsoak.recording import Recording
+from heatsoak.report.steps import sentence
+from heatsoak.report.words import table_of
 from heatsoak.units import MB, format_bytes, format_duration, format_number
 
 _COUNTS = {2: "two", 3: "three", 4: "four"}
@@ -130,11 +132,7 @@ def print_rounds(rounds: RoundsFindings, console: Console) -> None:
         console.print(Text(f"{rounds.tracked}, IOPS round by round: {means}"))
     if rounds.taken == 0:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Step")
-    table.add_column("Workload")
-    for heading in ("IOPS", "MB/s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of("Step", "Workload", "IOPS", "MB/s", numbers=("IOPS", "MB/s"))
     for step in rounds.steps:
         table.add_row(
             Text(step.step), Text(step.workload), _number(step.mean_iops), _number(step.mean_mb_s)
@@ -195,8 +193,6 @@ def _with_preposition(text: str) -> str:
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
 _OTHER_CAUSE = "magenta"
-#: What a fall by a cause is called; others "fell".
-VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
 def style_of(verdict: str) -> str:
@@ -236,25 +232,6 @@ def print_answer(answer: Answer, console: Console) -> None:
     console.print()
 
 
-def sentence(step: StepFindings) -> str:
-    """Return the result of a step in a sentence."""
-    if not step.episodes:
-        return "; ".join(step.reasons)
-    parts = []
-    for episode in step.episodes:
-        fell = VERBS.get(episode.cause, "fell")
-        text = f"{fell} by about {episode.depth_text} after about {episode.onset_s:.0f} s"
-        if episode.cause != step.verdict:
-            text += f" ({episode.cause})"
-        if episode.oscillates and episode.period_s is not None:
-            text += f", oscillating every {episode.period_s:.0f} s"
-        if episode.recovered:
-            text += f", recovered after {format_duration(episode.end_s - episode.onset_s)}"
-        parts.append(text)
-    more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
-    return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
-
-
 def title_of(recording: RecordingFindings) -> Text:
     """Return the drive and the conditions of a recording."""
     drive = recording.drive
@@ -268,15 +245,13 @@ def title_of(recording: RecordingFindings) -> Text:
 def _print_recording(recording: RecordingFindings, console: Console) -> None:
     console.print(title_of(recording))
     console.print(Text(recording.path, style="dim"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     # rounds have hundreds of steps: their results are printed below
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
     has_power = any(step.power_mean_w is not None for step in steps)
     costs = (["CPU us/IO"] if has_cost else []) + (["W", "J"] if has_power else [])
-    for heading in ("Step", "Workload", "Time", "MB/s", *costs, "Start", "Verdict", ""):
-        right = heading in ("Time", "MB/s", "Start", *costs)
-        table.add_column(heading, justify="right" if right else "left")
+    numbers = ("Time", "MB/s", *costs, "Start")
+    table = table_of("Step", "Workload", *numbers, "Verdict", "", numbers=numbers)
     for step in steps:
         table.add_row(
             Text(step.step),

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
+from heatsoak.analysis import Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import names_of
 from heatsoak.output import Console, Text
 from heatsoak.protocol.phrases import shortened
 from heatsoak.recording import Recording
 from heatsoak.report.findings import (
-    VERBS,
     print_answer,
     score_text,
     style_of,
     title_of,
     written_text,
 )
+from heatsoak.report.steps import badness, in_short
 from heatsoak.units import format_duration
 
 #: The lines between the answer and the next command.
@@ -94,10 +94,6 @@ def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> lis
 
 
 def _row_of(label: str, step: StepFindings) -> _Row:
-    is_open = not step.throttles or step.counted is not None
-    told = [one for one in step.episodes if one.cause == "thermal" or is_open]
-    loss = max([*(one.depth_pct for one in told), step.slowed_by_heat_pct or 0.0])
-    kind = 0 if step.throttles else 3 if step.verdict == "steady" else 2 if not loss else 1
     return _Row(
         label,
         step.step,
@@ -105,8 +101,8 @@ def _row_of(label: str, step: StepFindings) -> _Row:
         step.mean_mb_s,
         step.max_temp_c,
         step.verdict,
-        _in_short(step),
-        (kind, -loss),
+        in_short(step),
+        badness(step),
     )
 
 
@@ -130,34 +126,6 @@ def _summary(label: str, recording: RecordingFindings) -> _Row:
         worst.text,
         (order, *worst.badness),
     )
-
-
-def _in_short(step: StepFindings) -> str:
-    """The costliest fall of a step, or why it has its verdict, in half a line."""
-    if not step.episodes:
-        if step.slowed_by_heat_pct is not None:
-            return f"{step.slowed_by_heat_pct:.0f} % below its full speed from the start"
-        return "; ".join(step.reasons[:1])
-    of_verdict = [one for one in step.episodes if one.cause == step.verdict] or step.episodes
-    told = [max(of_verdict, key=_cost)]
-    by_heat = [one for one in step.episodes if one.cause == "thermal"]
-    if by_heat and told[0].cause != "thermal":
-        told.append(max(by_heat, key=_cost))
-    others = len(step.episodes) - len(told)
-    more = [f"{others} more fall{'s' if others > 1 else ''}"] if others else []
-    counted = [f"the drive counted throttling, {step.counted}"] if step.counted else []
-    return "; ".join([*counted, *map(_fell, told), *more])
-
-
-def _fell(episode: Episode) -> str:
-    verb = VERBS.get(episode.cause, "fell")
-    is_swing = episode.oscillates and episode.period_s is not None
-    every = f", every {episode.period_s:.0f} s" if is_swing else ""
-    return f"{verb} by {episode.depth_pct:.0f} % after {format_duration(episode.onset_s)}{every}"
-
-
-def _cost(episode: Episode) -> float:
-    return episode.depth_pct * (episode.end_s - episode.onset_s)
 
 
 def _table(rows: Sequence[_Row], width: int) -> Table:

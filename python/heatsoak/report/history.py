@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from heatsoak.output import Console, Text
+from heatsoak.report.words import table_of
 from heatsoak.units import format_number
 
 if TYPE_CHECKING:
@@ -43,12 +44,8 @@ def print_history(found: "History", console: Console) -> None:
 
 
 def _table(found: "History") -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Drive", "Step", "Workload"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("Days", "Since", "Rate", "Change, %", "A year, %"):
-        table.add_column(heading, justify="right")
-    table.add_column("Slower?")
+    numbers = ("Days", "Since", "Rate", "Change, %", "A year, %")
+    table = table_of("Drive", "Step", "Workload", *numbers, "Slower?", numbers=numbers)
     for one in found.series:
         table.add_row(
             Text(one.drive),

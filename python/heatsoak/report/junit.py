@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from heatsoak.analysis import Findings, StepFindings
 from heatsoak.analysis.names import Named, Names
-from heatsoak.report.outcome import WHOLE_RUN, outcome_of, printable_lines, unfinished
+from heatsoak.report.steps import WHOLE_RUN, outcome_of, printable_lines, unfinished
 
 
 def write_junit(

@@ -1,17 +1,19 @@
-"""Lists for the terminal: drives, protocols, plans, and imported recordings."""
+"""Lists for the terminal: drives, protocols, plans, imported recordings, what a machine has."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
 from rich.columns import Columns
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.catalog import load_drive
-from heatsoak.output import Console, Text
+from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Conditions
 from heatsoak.recording import Recording, Touched
+from heatsoak.report.words import table_of
 from heatsoak.units import format_bytes, format_duration, format_number
 
 #: What the catalog's drives are, by what is known of them.
@@ -34,16 +36,8 @@ def print_drives(
     simulated = [drive["id"] for drive in drives if drive["simulated"]]
     drives = [drive for drive in drives if not drive["simulated"]]
     has_hosts = any("host" in drive for drive in drives)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (
-        *(("Host",) if has_hosts else ()),
-        "Drive",
-        "Model",
-        "Size",
-        "Sensors",
-        "Writing",
-    ):
-        table.add_column(heading, overflow="fold")
+    hosts = ("Host",) if has_hosts else ()
+    table = table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
     for drive in drives:
         if drive["writable"]:
             is_safe = drive["erase"] == drive["id"]
@@ -102,9 +96,7 @@ def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak places``."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Place", "Air", "What it is", "Conditions"):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Place", "Air", "What it is", "Conditions")
     for place in places:
         labels = ", ".join(f"{key} {value}" for key, value in place["conditions"].items())
         table.add_row(
@@ -119,9 +111,7 @@ def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
 
 def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak protocols``."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Protocol", "Takes", "Writes", "What it does"):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Protocol", "Takes", "Writes", "What it does")
     for protocol in protocols:
         takes = _takes(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
@@ -150,12 +140,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         title = Text(f"{run['protocol']} on {run['target']}", style="bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
         _print_surroundings(run, console)
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column("Step")
-        table.add_column("")
-        table.add_column("Takes", justify="right")
-        table.add_column("Writes", justify="right")
-        table.add_column("")
+        table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
             takes = f"{about}{format_duration(step['duration_s'])}"
@@ -307,3 +292,33 @@ def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
         for remark in row["remarks"]:
             style = "yellow" if remark["doubt"] else "dim"
             console.print(Padding(Text(f"note: {remark['text']}", style=style), (0, 0, 0, 2)))
+
+
+_STATE_STYLES = {"ok": "green", "limited": "yellow", "missing": "red", "unneeded": "dim"}
+
+
+def print_checkup(checkup: dict[str, Any], console: Console) -> None:
+    """Print the document of ``heatsoak doctor --format json``."""
+    console.print(Text(checkup["sentence"], style="bold"), soft_wrap=True)
+    console.print()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(2):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact in checkup["facts"]:
+        state = fact["state"]
+        table.add_row(Text(fact["name"]), Text(state, style=_STATE_STYLES[state]), _told(fact))
+    console.print(table)
+    if checkup["get_all"]:
+        console.print()
+        console.print("To get all that is missing:")
+        for command in checkup["get_all"]:
+            console.print(Text(f"  {command}"), soft_wrap=True)
+
+
+def _told(fact: dict[str, Any]) -> RenderableType:
+    if fact["state"] == "ok":
+        return Text(fact["found"]).append(f": {fact['brings']}", style="dim")
+    told = f"{fact['brings']}: {fact['found']}"
+    # on a line of its own, to be copied
+    return lines([told, fact["get"]]) if fact["get"] else Text(told)

@@ -18,7 +18,7 @@ from heatsoak.analysis.names import Names
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
-from heatsoak.report.outcome import WHOLE_RUN, Outcome, outcome_of, unfinished
+from heatsoak.report.steps import WHOLE_RUN, Outcome, outcome_of, unfinished
 
 if TYPE_CHECKING:
     from ocptv import output as ocptv

@@ -1,11 +1,14 @@
-"""Charts for articles: each workload's throughput over its temperatures and power: PNG, SVG.
+"""Charts for articles: PNG, SVG.
 
-The panels are those that the page shows at once.
+They are those that the page shows at once: curves over a parameter in place of the steps that they
+are made of; where a protocol is about consistency, each second's IOPS and the end of them; and each
+workload's throughput over its temperatures and power.
 """
 
 import math
 import textwrap
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,9 +21,17 @@ from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
 from heatsoak.protocol.phrases import shortened
-from heatsoak.report.page.contract import ChartQuantity, ChartSeries, Line, Page, WorkloadSection
+from heatsoak.report.page.contract import (
+    ChartQuantity,
+    ChartSeries,
+    CurveChart,
+    Line,
+    LineStyle,
+    Page,
+    WorkloadSection,
+)
 from heatsoak.report.page.packing import decoded, unpacked
-from heatsoak.report.page.palette import LineStyle, beside, line_styles, palette
+from heatsoak.report.page.palette import palette
 from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
@@ -42,8 +53,8 @@ _DPI = 150
 _MAX_LEGEND, _MAX_HALF = 80, 40
 #: Units of the horizontal axis, in seconds, and up to which length each is used.
 _TIMES = (("seconds", 1.0, 3600.0), ("minutes", 60.0, 36_000.0), ("hours", 3600.0, math.inf))
-#: A picture with more workloads would not be readable.
-_MAX_WORKLOADS = 12
+#: A picture with more charts would not be readable, nor an axis with more marks.
+_MAX_BLOCKS, _MAX_TICKS = 12, 12
 #: With more lines, the onsets of episodes are marked but not labelled.
 _MAX_LABELLED = 3
 #: Labels of episodes: how many above each other, their height, and about how wide a letter is.
@@ -73,13 +84,13 @@ def draw(page: Page, path: Path, kind: str) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ToolError(_MISSING) from error
-    shown = [w for w in page.workloads if _tracks(w)][:_MAX_WORKLOADS]
-    if not shown:
+    blocks = list(_blocks(page))
+    if not blocks:
         raise ToolError("there is nothing to draw: no throughput was recorded")
     with matplotlib.rc_context(_look()), warnings.catch_warnings():
         # a label may have letters that no installed font has: they are drawn as boxes
         warnings.filterwarnings("ignore", message="Glyph")
-        figure = _figure(page, shown, Figure)
+        figure = _figure(page, blocks, Figure)
         # no date, so that the same recordings give the same file
         figure.savefig(
             path, format=kind, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None
@@ -108,21 +119,36 @@ def _look() -> Any:
     }
 
 
-def _figure(page: Page, shown: Sequence[WorkloadSection], make: type["Figure"]) -> "Figure":
-    styles = line_styles(page, _SHADE)
+def _blocks(page: Page) -> Iterator["_Block"]:
+    """What the page is about first; steps that a curve is made of are not drawn again."""
+    data = unpacked(page.data)
+    for chart in page.curves:
+        yield _CurveBlock(page, chart)
+    in_curves = {point.step for one in page.curves for of in one.curves for point in of.points}
+    for workload in page.workloads:
+        if workload.step in in_curves or not _tracks(workload):
+            continue
+        if workload.last_s is not None:
+            yield _SecondsBlock(page, data, workload, None)
+            yield _SecondsBlock(page, data, workload, workload.last_s)
+        yield _TimeBlock(page, data, workload)
+
+
+def _figure(page: Page, every: Sequence["_Block"], make: type["Figure"]) -> "Figure":
+    shown = every[:_MAX_BLOCKS]
     columns = 1 if len(shown) == 1 else 2
-    rows = -(-len(shown) // columns)
-    handles = [*_lines(page, shown, styles), *_marks(page, shown)]
+    rows = [shown[at : at + columns] for at in range(0, len(shown), columns)]
+    handles = [*_lines(page, shown), *_marks(shown)]
     # long names need all of a column
     is_long = any(len(str(handle.get_label())) > _MAX_HALF for handle in handles)
     legend_columns = columns if is_long else 2 * columns
     legend_in = _LEGEND_LINE_IN * (-(-len(handles) // legend_columns) + 2)
-    block_in = _HEIGHT_IN * max(sum(_heights(workload)) for workload in shown)
+    rows_in = [_HEIGHT_IN * max(sum(block.heights) for block in row) for row in rows]
     said = textwrap.wrap(_short(page.headline.text, 400), _HEAD_LETTERS * columns)
     titles = textwrap.wrap(_short(page.title, 200), _TITLE_LETTERS * columns)
     title_in = _TITLE_IN * len(titles)
     head_in = title_in + _HEAD_LINE_IN * len(said)
-    body_in = block_in * rows + legend_in
+    body_in = sum(rows_in) + legend_in
     figure = make(
         figsize=(_WIDTH_IN * columns, head_in + body_in),
         layout="constrained",
@@ -131,13 +157,13 @@ def _figure(page: Page, shown: Sequence[WorkloadSection], make: type["Figure"]) 
     head, body = figure.subfigures(2, 1, height_ratios=[head_in, body_in], squeeze=False)[:, 0]
     head.text(0.01, 0.95, "\n".join(titles), fontsize=13, fontweight="bold", va="top")
     head.text(0.01, 1 - title_in / head_in, "\n".join(said), fontsize=10, va="top")
-    blocks = body.subfigures(rows, columns, squeeze=False)
-    data = unpacked(page.data)
-    for block, workload in zip(blocks.flat, shown, strict=False):
-        _Block(workload, page, styles, data).draw(block)
+    places = body.subfigures(len(rows), columns, height_ratios=rows_in, squeeze=False)
+    for place, block in zip(places.flat, shown, strict=False):
+        block.draw(place)
+    some = f"; {len(shown)} of {len(every)} charts" if len(shown) < len(every) else ""
     figure.legend(
         handles=handles,
-        title=_origin(page, shown),
+        title=page.made_by + some,
         alignment="left",
         loc="outside lower left",
         ncols=legend_columns,
@@ -146,84 +172,188 @@ def _figure(page: Page, shown: Sequence[WorkloadSection], make: type["Figure"]) 
     return figure
 
 
-def _origin(page: Page, shown: Sequence[WorkloadSection]) -> str:
-    every = len(page.workloads)
-    return page.made_by + (f"; {len(shown)} of {every} workloads" if len(shown) < every else "")
-
-
-def _lines(
-    page: Page, shown: Sequence[WorkloadSection], styles: Sequence[LineStyle]
-) -> Iterator["Line2D"]:
+def _lines(page: Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]:
     """The legend's lines, one per style; none if there is only one."""
     from matplotlib.lines import Line2D
 
-    drawn = dict.fromkeys(line.recording for workload in shown for line in workload.lines)
-    by_style = {styles[number]: number for number in reversed(drawn)}
+    drawn = dict.fromkeys(number for block in shown for number in block.recordings)
+    by_style = {_key(page.recordings[number].style): number for number in reversed(drawn)}
     for number in sorted(by_style.values()) if len(by_style) > 1 else ():
         label = shortened(_short(page.recordings[number].label, 200), _MAX_LEGEND)
-        yield Line2D([], [], label=label, **_drawn_as(styles[number]))
+        yield Line2D([], [], label=label, **_drawn_as(page.recordings[number].style))
 
 
-def _marks(page: Page, shown: Sequence[WorkloadSection]) -> Iterator["Line2D"]:
+def _key(style: LineStyle) -> tuple[int, int]:
+    return style.color, style.dash
+
+
+def _marks(shown: Sequence["_Block"]) -> Iterator["Line2D"]:
     """The legend's marks, if any."""
     from matplotlib.lines import Line2D
 
     causes = palette()["causes"]
-    crowded = [workload for workload in shown if len(workload.lines) > 1]
-    for cause in dict.fromkeys(cause for workload in crowded for cause in _causes(page, workload)):
+    for cause in dict.fromkeys(cause for block in shown for cause in block.marked_causes):
         look = causes.get(cause, causes["unknown"])
         yield Line2D([], [], label=f"falls: {cause}", color=look[_SHADE], **_MARK)
 
 
-def _drawn_as(style: LineStyle) -> dict[str, Any]:
-    pattern = (0, style.dashes) if style.dashes else "solid"
-    return {"color": style.color, "linestyle": pattern, "linewidth": 1.2}
+def _drawn_as(style: LineStyle, place: int = 0) -> dict[str, Any]:
+    """How a recording's line is drawn; `place` is the measurement's number where it has several."""
+    colors, patterns = palette()[_SHADE]["lines"], palette()["dashes"]
+    dashes = patterns[style.dash % len(patterns)]
+    color = colors[(style.color + place) % len(colors)]
+    return {"color": color, "linestyle": (0, dashes) if dashes else "solid", "linewidth": 1.2}
 
 
-def _heights(workload: WorkloadSection) -> list[float]:
-    """The heights of a workload's panels, from the top."""
-    return [_FIRST, *[_OTHER] * (len(workload.shown) - 1)]
+class _Block(ABC):
+    """Charts one below the other."""
+
+    #: The heights of its panels, from the top.
+    heights: Sequence[float] = (_FIRST,)
+    #: The causes whose marks are in it.
+    marked_causes: Sequence[str] = ()
+
+    @property
+    @abstractmethod
+    def recordings(self) -> list[int]:
+        """Whose lines are in it."""
+
+    @abstractmethod
+    def draw(self, figure: Any) -> None:
+        """Draw it into a part of the picture."""
 
 
-def _tracks(workload: WorkloadSection) -> list[ChartSeries]:
-    return list(chain.from_iterable(line.tracks for line in workload.lines))
+class _CurveBlock(_Block):
+    """Steps that differ in one parameter."""
 
-
-class _Block:
-    """One workload's charts, stacked."""
-
-    def __init__(
-        self, workload: WorkloadSection, page: Page, styles: Sequence[LineStyle], columns: bytes
-    ) -> None:
-        self._workload = workload
+    def __init__(self, page: Page, chart: CurveChart) -> None:
         self._page = page
-        self._styles = styles
-        self._columns = columns
+        self._chart = chart
+
+    @property
+    def recordings(self) -> list[int]:
+        return [curve.recording for curve in self._chart.curves]
 
     def draw(self, figure: Any) -> None:
+        axis = figure.subplots()
+        for curve in self._chart.curves:
+            points = [(point.x, point.y) for point in curve.points]
+            style = _drawn_as(self._page.recordings[curve.recording].style)
+            axis.plot(*zip(*points, strict=True), marker="o", markersize=4, **style)
+        if self._chart.x_is_log:
+            axis.set_xscale("log", base=2)
+        ticks = sorted({point.x for curve in self._chart.curves for point in curve.points})
+        if len(ticks) <= _MAX_TICKS:
+            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel(self._chart.x_label)
+        axis.set_ylabel(self._chart.unit)
+        axis.set_title(_short(self._chart.title, _BLOCK_LETTERS), loc="left", fontsize=10)
+
+
+class _Workload(_Block):
+    """Runs of one workload over time."""
+
+    def __init__(self, page: Page, columns: bytes, workload: WorkloadSection) -> None:
+        self._page = page
+        self._columns = columns
+        self._workload = workload
+
+    @property
+    def recordings(self) -> list[int]:
+        return [line.recording for line in self._workload.lines]
+
+    def _style(self, line: Line, place: int = 0) -> dict[str, Any]:
+        return _drawn_as(self._page.recordings[line.recording].style, place)
+
+    def _series(self, track: ChartSeries) -> tuple[Array, Array]:
+        """Times and values; a NaN breaks the line where samples are missing."""
+        t_s, values = decoded(self._columns, track.t), decoded(self._columns, track.v)
+        gaps = np.flatnonzero(np.diff(t_s) > track.gap_s) + 1
+        return np.insert(t_s, gaps, t_s[gaps]), np.insert(values, gaps, np.nan)
+
+    @property
+    def _longest_s(self) -> float:
+        return float(max(self._series(track)[0].max() for track in _tracks(self._workload)))
+
+    def _over_time(self, axis: "Axes", from_s: float, to_s: float) -> None:
+        """Set the axis of times."""
         from matplotlib.ticker import MaxNLocator
 
-        heights = _heights(self._workload)
+        unit, unit_s = next((unit, each_s) for unit, each_s, most_s in _TIMES if to_s < most_s)
+        locator = MaxNLocator(8, steps=[1, 2, 3, 5, 6, 10])
+        ticks = np.asarray(locator.tick_values(from_s / unit_s, to_s / unit_s))
+        began = "step" if any(line.step is not None for line in self._workload.lines) else "log"
+        axis.set_xlabel(f"{unit} from the start of the {began}")
+        axis.set_xticks(ticks * unit_s, [f"{tick:g}" for tick in ticks])
+        axis.set_xlim(from_s, to_s)
+
+    def _title(self, axis: "Axes", detail: str) -> None:
+        title, detail = _short(self._workload.title, 70), _short(detail, 60)
+        gap = "\n" if len(title) + len(detail) > _BLOCK_LETTERS else "  "
+        axis.set_title(f"{title}{gap}({detail})", loc="left", fontsize=10)
+
+
+class _SecondsBlock(_Workload):
+    """The IOPS of each second: of the whole step on a logarithmic scale, or of its end."""
+
+    def __init__(
+        self, page: Page, columns: bytes, workload: WorkloadSection, last_s: float | None
+    ) -> None:
+        super().__init__(page, columns, workload)
+        self._last_s = last_s
+
+    def draw(self, figure: Any) -> None:
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        axis = figure.subplots()
+        to_s = self._longest_s
+        from_s = 0.0 if self._last_s is None else to_s - self._last_s
+        for line in self._workload.lines:
+            if line.seconds is None:
+                continue
+            t_s, values = self._series(line.seconds)
+            seen = t_s >= from_s
+            style = {**self._style(line), "linestyle": "none"}
+            axis.plot(t_s[seen], values[seen], marker=".", markersize=2.5, **style)
+        if self._last_s is None:
+            axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter("{x:,.0f}")
+            axis.yaxis.set_minor_formatter(NullFormatter())
+        else:
+            axis.set_ylim(bottom=0)
+        axis.set_ylabel("IOPS")
+        self._over_time(axis, from_s, to_s)
+        whole = "IOPS of each second"
+        self._title(
+            axis, whole if self._last_s is None else f"{whole}, the last {self._last_s:g} s"
+        )
+
+
+class _TimeBlock(_Workload):
+    """Throughput over temperature and power."""
+
+    def __init__(self, page: Page, columns: bytes, workload: WorkloadSection) -> None:
+        super().__init__(page, columns, workload)
+        self.heights = [_FIRST, *[_OTHER] * (len(workload.shown) - 1)]
+        if len(workload.lines) > 1:
+            self.marked_causes = [
+                episode.cause for line in workload.lines for episode in _episodes(page, line)
+            ]
+
+    def draw(self, figure: Any) -> None:
         axes = figure.subplots(
-            len(heights),
+            len(self.heights),
             1,
             sharex=True,
             squeeze=False,
-            gridspec_kw={"height_ratios": heights},
+            gridspec_kw={"height_ratios": self.heights},
         )[:, 0]
         for axis, quantity in zip(axes, self._workload.shown, strict=True):
             self._panel(axis, quantity, is_first=axis is axes[0])
-        title, detail = _short(self._workload.title, 70), _short(self._workload.detail, 60)
-        gap = "\n" if len(title) + len(detail) > _BLOCK_LETTERS else "  "
-        axes[0].set_title(f"{title}{gap}({detail})", loc="left", fontsize=10)
-        longest_s = max(self._series(track)[0].max() for track in _tracks(self._workload))
-        unit, unit_s = next((unit, each_s) for unit, each_s, to_s in _TIMES if longest_s < to_s)
-        locator = MaxNLocator(8, steps=[1, 2, 3, 5, 6, 10])
-        ticks = np.asarray(locator.tick_values(0, longest_s / unit_s))
-        began = "step" if any(line.step is not None for line in self._workload.lines) else "log"
-        axes[-1].set_xlabel(f"{unit} from the start of the {began}")
-        axes[-1].set_xticks(ticks * unit_s, [f"{tick:g}" for tick in ticks])
-        axes[-1].set_xlim(0, longest_s)
+        self._title(axes[0], self._workload.detail)
+        self._over_time(axes[-1], 0, self._longest_s)
         self._episodes(axes)
 
     def _panel(self, axis: "Axes", quantity: ChartQuantity, *, is_first: bool) -> None:
@@ -234,19 +364,12 @@ class _Block:
                 tracks = tracks[:1]
             for place, track in enumerate(tracks):
                 t_s, values = self._series(track)
-                style = beside(self._styles[line.recording], place, _SHADE)
-                axis.plot(t_s, values, label=track.label, **_drawn_as(style))
+                axis.plot(t_s, values, label=track.label, **self._style(line, place))
                 axis.set_ylabel(_axis_label(track))
             if len(tracks) > 1:
                 axis.legend(loc="best", fontsize=8, edgecolor="none")
         if quantity != "temperature":
             axis.set_ylim(bottom=0)
-
-    def _series(self, track: ChartSeries) -> tuple[Array, Array]:
-        """Times and values; a NaN breaks the line where samples are missing."""
-        t_s, values = decoded(self._columns, track.t), decoded(self._columns, track.v)
-        gaps = np.flatnonzero(np.diff(t_s) > track.gap_s) + 1
-        return np.insert(t_s, gaps, t_s[gaps]), np.insert(values, gaps, np.nan)
 
     def _episodes(self, axes: Sequence["Axes"]) -> None:
         """Draw episodes: a band each for one line, a mark at each onset for several."""
@@ -326,9 +449,8 @@ def _stacked(axis: "Axes", labels: Sequence[tuple[float, str, str]], *, is_low: 
         )
 
 
-def _causes(page: Page, workload: WorkloadSection) -> Iterator[str]:
-    for line in workload.lines:
-        yield from (episode.cause for episode in _episodes(page, line))
+def _tracks(workload: WorkloadSection) -> list[ChartSeries]:
+    return list(chain.from_iterable(line.tracks for line in workload.lines))
 
 
 def _episodes(page: Page, line: Line) -> list[Episode]:

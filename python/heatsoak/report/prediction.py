@@ -1,16 +1,18 @@
-"""Predictions and advice in the terminal."""
+"""Predictions, advice, and the twins that they are made with, in the terminal."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from heatsoak.output import Console, Text
+from heatsoak.report.words import table_of
 from heatsoak.units import format_duration, format_number
 
 if TYPE_CHECKING:
     # fits take a while to load, and every report would wait for them
-    from heatsoak.twin import Advice, Prediction
+    from heatsoak.twin import Advice, FittedParameter, Prediction, Twin
 
 _ROWS = (
     ("begins to throttle after", "onset_s", "s"),
@@ -36,11 +38,8 @@ def print_prediction(found: "Prediction", console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for heading in ("middle", "low", "high"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    numbers = ("middle", "low", "high")
+    table = table_of("", *numbers, "", numbers=numbers)
     _add_rows(table, _ROWS[:2], found)
     if found.held is not None:
         _add_rows(table, _HELD_ROWS, found.held)
@@ -73,14 +72,12 @@ def print_advice(found: "Advice", console: Console) -> None:
         f"As it is, it throttles with a probability of {found.throttles:.0%}, and {what}."
     )
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     priced = any(offer.price is not None for offer in found.offers)
-    table.add_column("Heatsink", no_wrap=True)
     # what is asked for comes at its own pace: no heatsink makes more of it
     gains = ["MB/s", "gain"] if found.held_s is None else ["held back"]
     prices = [] if not priced else ["price", "% for each"] if found.held_s is None else ["price"]
-    for heading in ("throttles", *gains, *prices):
-        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = ("throttles", *gains, *prices)
+    table = table_of("Heatsink", *numbers, numbers=numbers)
     for offer in found.offers:
         table.add_row(
             Text(offer.heatsink),
@@ -109,3 +106,56 @@ def _flow(m_s: float | None) -> str:
     if m_s is None:
         return "none is enough"
     return "still" if m_s < 0.05 else f"{m_s:.1f}"
+
+
+_NETWORKS = {
+    1: "a drive of one piece",
+    2: "packages on a board",
+    3: "packages on a board, on a mount that warms with it",
+}
+
+
+def print_twin(
+    twin: "Twin", console: Console, path: Path | None = None, next_run: Path | None = None
+) -> None:
+    """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
+    console.print(twin.answer)
+    for sentence in twin.told:
+        console.print(f"  - {sentence}")
+    for experiment in twin.experiments[:1]:
+        console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
+        how = "--next FILE writes it as a protocol"
+        if next_run is not None:
+            how = f"heatsoak run {next_run} --on DRIVE"
+        console.print(Text(f"    {how}"), soft_wrap=True)
+    console.print()
+    console.print(_parameters(twin))
+    console.print()
+    model = f" ({twin.model})" if twin.model else ""
+    console.print(f"network: {_NETWORKS[twin.nodes]}; all else from {twin.base}{model}")
+    if path is not None:
+        console.print(f"written to {path}")
+
+
+def _parameters(twin: "Twin") -> Table:
+    numbers = ("value", "90 %", "expected", "learned")
+    table = table_of("Parameter", *numbers, numbers=numbers)
+    for parameter in twin.parameters:
+        table.add_row(
+            parameter.name,
+            f"{_digits(parameter.value)} {parameter.unit}".rstrip(),
+            f"{_digits(parameter.low)} to {_digits(parameter.high)}",
+            _expected(parameter),
+            f"{parameter.learned:.0%}",
+        )
+    return table
+
+
+def _expected(parameter: "FittedParameter") -> str:
+    """What was expected, two thirds of the time."""
+    prior = parameter.prior
+    return f"{_digits(prior.value(-1))} to {_digits(prior.value(1))}"
+
+
+def _digits(value: float) -> str:
+    return format_number(value, 3)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from rich.table import Table
-
 from heatsoak import catalog
 from heatsoak.output import Console, Text
+from heatsoak.report.words import table_of
 from heatsoak.units import format_number
 
 _NOTHING = "n/a"
@@ -22,12 +21,9 @@ def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak reproduce`` by role, and how many of the counted ones hold."""
     figures = (*catalog.published().figures, *catalog.modern_figures())
     statements = {figure.id for figure in figures if figure.holds is not None}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Figure", no_wrap=True)
-    for heading in ("published", "simulated"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
-    table.add_column("", overflow="fold")
+    numbers = ("published", "simulated")
+    table = table_of("Figure", *numbers, "", "", numbers=numbers)
+    table.columns[0].no_wrap = True
     for role, title in _GROUPS.items():
         group = [row for row in rows if (row["role"] if row["counted"] else None) == role]
         if group:
@@ -48,9 +44,8 @@ def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
 
 def print_nearness(found: list[dict[str, Any]], console: Console) -> None:
     """Print how near modern figures come, by what they are figures of."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "hold", "near", "median error"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    numbers = ("hold", "near", "median error")
+    table = table_of("", *numbers, numbers=numbers)
     for one in found:
         near = ""
         if one["near_share"] is not None:

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from heatsoak.output import Console, Text
+from heatsoak.report.words import table_of
 from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
@@ -24,12 +23,8 @@ def print_sweep(found: "Sweep", directory: Path, console: Console) -> None:
     style = "bold red" if found.throttling or found.impossible else "bold green"
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     headings, rows = group_table(found)
-    for heading in headings[:WORDS]:
-        table.add_column(heading, overflow="fold")
-    for heading in headings[WORDS:]:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = table_of(*headings, numbers=headings[WORDS:])
     for row in rows[:MOST_GROUPS]:
         table.add_row(*map(Text, row))
     console.print(table)

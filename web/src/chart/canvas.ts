@@ -3,6 +3,9 @@
 import { shortened } from "../data/format";
 import { font } from "./axes";
 
+/** What a drawing is lettered in; as a picture it does not know the page's font. */
+export const FONT = "system-ui, sans-serif";
+
 /** The style of a line of text; `most` is its greatest width. */
 export interface TextStyle {
   size?: number;
@@ -68,6 +71,16 @@ export class Sheet {
     if (line) flush();
   }
 
+  /** Puts a drawing at the left, and continues below it. */
+  async drawing(drawn: SVGSVGElement): Promise<void> {
+    const image = await imageOf(drawn);
+    const top = this.y;
+    this.act((ctx) => {
+      ctx.drawImage(image, this.margin, top, image.width, image.height);
+    });
+    this.y += image.height;
+  }
+
   /** The picture. */
   finish(): HTMLCanvasElement {
     this.canvas.width = Math.ceil(this.width * this.k);
@@ -92,4 +105,15 @@ export class Sheet {
     }
     return shortened(text, letters);
   }
+}
+
+/** A drawing as a picture that a canvas takes. */
+export async function imageOf(drawing: SVGSVGElement): Promise<HTMLImageElement> {
+  const image = new Image(
+    Number(drawing.getAttribute("width")),
+    Number(drawing.getAttribute("height")),
+  );
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(drawing))}`;
+  await image.decode();
+  return image;
 }

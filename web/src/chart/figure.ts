@@ -33,6 +33,8 @@ export interface FigureSpec {
 /** From this width on, names are beside the charts instead of above. */
 const WIDE = 720;
 const GUTTER = { wide: 208, narrow: 54, printed: 184 };
+/** About how wide a letter of a name is, what stands beside it, and how much of the width it gets. */
+const [LETTER, BESIDE, MOST] = [6.6, 62, 0.3];
 let count = 0;
 
 const HELP =
@@ -117,7 +119,10 @@ export class Figure {
     const finer = CSS.supports("zoom", "1") ? k : 1;
     const own = width ?? this.plots.clientWidth;
     if (own === 0) return;
-    this.gutter = own >= WIDE || width !== null ? GUTTER.wide : GUTTER.narrow;
+    const longest = Math.max(...this.spec.lines.all.map(({ label }) => label.length));
+    const wanted = Math.min(BESIDE + LETTER * longest, MOST * own);
+    const isWide = own >= WIDE || width !== null;
+    this.gutter = isWide ? Math.max(GUTTER.wide, wanted) : GUTTER.narrow;
     if (width !== null) this.gutter = GUTTER.printed;
     this.element.classList.toggle("many", this.spec.lines.all.length > 6);
     this.element.classList.toggle("narrow", this.gutter === GUTTER.narrow);

@@ -1,7 +1,7 @@
 // The legend: a row for each line, with its episodes on the chart's own time axis.
 
 import type { Episode } from "../contract";
-import { cut, duration } from "../data/format";
+import { cut, duration, shortened } from "../data/format";
 import { button, h } from "../dom";
 import { causeLook } from "../style/causes";
 import { swatch } from "../style/lines";
@@ -16,19 +16,8 @@ export function episodeText(label: string, episode: Episode): string {
   );
 }
 
-/** The last letters of a long name, which stay when there is no room for all of it. */
-const TAIL = 10;
-
-function nameOf(label: string): HTMLElement {
-  const letters = Array.from(cut(label, 300));
-  if (letters.length <= 2 * TAIL) return h("span", {}, letters.join(""));
-  return h(
-    "span",
-    { class: "parted" },
-    h("span", {}, letters.slice(0, -TAIL).join("")),
-    h("span", {}, letters.slice(-TAIL).join("")),
-  );
-}
+/** What two lines beside a chart have room for. */
+const MOST_LETTERS = 72;
 
 /** Rows of names, with bands along `view` for lines with episodes. */
 export function lanes(
@@ -39,7 +28,10 @@ export function lanes(
 ): { element: HTMLElement; update: () => void } {
   const placing: (() => void)[] = [];
   const rows = lines.all.map((info, line) => {
-    const name = button([swatch(info.style, isDots), nameOf(info.label)], () => lines.toggle(line));
+    const name = button(
+      [swatch(info.style, isDots), h("span", {}, shortened(info.label, MOST_LETTERS))],
+      () => lines.toggle(line),
+    );
     name.className = "lane-name";
     name.title = `${cut(info.label, 300)}: show or hide`;
     name.addEventListener("dblclick", () => lines.solo(line));

@@ -1,7 +1,7 @@
 // Which lines of a workload are shown, and which one is selected: shared by all its charts.
 
 import type { Episode } from "../contract";
-import type { LineStyle } from "../style/lines";
+import type { LineStyle } from "../contract";
 
 /** A line in the legend; `words` say what it shows if there are no episodes. */
 export interface LineInfo {

@@ -2,7 +2,8 @@
 
 import uPlot from "uplot";
 import { h } from "../dom";
-import { type LineStyle, lineColor, lineDash } from "../style/lines";
+import type { LineStyle } from "../contract";
+import { lineColor, lineDash } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
 import { type Horizontal, horizontal, roomy, roomyLog, vertical } from "./axes";
 import { gestures } from "./gestures";

@@ -2,7 +2,8 @@
 
 import uPlot from "uplot";
 import { causeLook, fillBand } from "../style/causes";
-import { type LineStyle, lineColor, lineDash } from "../style/lines";
+import type { LineStyle } from "../contract";
+import { lineColor, lineDash } from "../style/lines";
 import { addMark } from "../style/marks";
 import { colors } from "../style/colors";
 import { shade } from "../style/theme";

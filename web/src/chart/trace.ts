@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import type { Series } from "../data/series";
-import type { LineStyle } from "../style/lines";
+import type { LineStyle } from "../contract";
 import { addMark } from "../style/marks";
 
 export interface Trace {

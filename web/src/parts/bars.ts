@@ -1,7 +1,7 @@
 // A score with one bar per condition, and 95 % confidence intervals as whiskers.
 
 import type { App } from "../app";
-import { Sheet } from "../chart/canvas";
+import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { Bar, BarChart } from "../contract";
@@ -16,25 +16,31 @@ import { columnName } from "./track_csv";
 
 const ROW = 26;
 
-/** A section with all bar charts. */
+/** A section with all bar charts: the scores, and behind them the means of steps. */
 export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
   if (given.length === 0) return null;
+  const scores = given.filter((one) => one.is_score);
+  const means = given.filter((one) => !one.is_score);
   return h(
     "section",
     { id: "scores", "aria-labelledby": "scores-title" },
-    h("h2", { id: "scores-title" }, "Scores"),
-    given.map((one) => {
-      const chart = new Bars(app, one);
-      return h(
-        "section",
-        { class: "bars", id: `bars-${one.id}` },
-        h("h3", {}, one.title),
-        h("p", { class: "detail" }, `${one.definition} ${capitalBetter(one)}`),
-        stage(chart),
-        h("p", { class: "held" }, one.interval),
-        figures(one),
-      );
-    }),
+    h("h2", { id: "scores-title" }, scores.length ? "Scores" : "Means"),
+    scores.map((one) => bar(app, one)),
+    means.length
+      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), !scores.length)
+      : null,
+  );
+}
+
+function bar(app: App, one: BarChart): HTMLElement {
+  return h(
+    "section",
+    { class: "bars", id: `bars-${one.id}` },
+    h("h3", {}, one.title),
+    h("p", { class: "detail" }, `${one.definition} ${capitalBetter(one)}`),
+    stage(new Bars(app, one)),
+    h("p", { class: "held" }, one.interval),
+    figures(one),
   );
 }
 
@@ -90,13 +96,17 @@ class Bars implements Drawn {
 
   draw(of: Shade, width: number | null): void {
     const whole = width ?? this.holder.clientWidth;
-    if (whole === 0) return;
+    if (whole > 0) this.holder.replaceChildren(this.drawing(of, whole));
+  }
+
+  private drawing(of: Shade, whole: number): SVGSVGElement {
     const { given } = this;
     const shades = colors(of);
     const { labels, scale } = this.geometry(whole);
     const drawn = svg("svg", {
       width: whole,
       height: given.bars.length * labels.row + 4,
+      "font-family": FONT,
       role: "img",
       "aria-label": `${given.title}, ${given.unit}: ${given.bars
         .slice(0, 40)
@@ -127,7 +137,6 @@ class Bars implements Drawn {
           width: Math.max(0, end - labels.left),
           height: 16,
           fill: color,
-          opacity: 0.85,
         }),
       );
       const { low, high } = bar;
@@ -153,7 +162,7 @@ class Bars implements Drawn {
       return `M${labels.left} ${middle - ROW / 2}V${middle + ROW / 2}`;
     });
     drawn.append(svg("path", { d: axis.join(""), stroke: shades.axis }));
-    this.holder.replaceChildren(drawn);
+    return drawn;
   }
 
   private geometry(width: number): Geometry {
@@ -183,35 +192,14 @@ class Bars implements Drawn {
     );
   }
 
-  private picture(): HTMLCanvasElement {
+  private async picture(): Promise<HTMLCanvasElement> {
     const { given } = this;
     const shades = colors(shade());
     const sheet = new Sheet(1200, 2, shades.paper);
     sheet.paragraph(`${given.title}, ${unitSign(given.unit)}`, shades.ink, 22, 650);
     sheet.paragraph(`${given.definition} ${capitalBetter(given)}`, shades.soft, 14);
     sheet.y += 12;
-    const inner = 1200 - 2 * sheet.margin;
-    const { labels, scale } = this.geometry(inner);
-    for (const bar of given.bars) {
-      const middle = sheet.y + ROW / 2;
-      const x = (v: number) => sheet.margin + scale(v);
-      sheet.text(bar.label, sheet.margin + labels.x, middle + 5, shades.ink, {
-        align: "right",
-        most: labels.x,
-      });
-      sheet.act((ctx) => {
-        ctx.fillStyle = lineColor(this.app.style(bar.recording), shade());
-        ctx.fillRect(x(0), middle - 8, x(bar.value) - x(0), 16);
-        if (bar.low === null || bar.high === null) return;
-        ctx.fillStyle = shades.ink;
-        ctx.fillRect(x(bar.low), middle - 0.7, x(bar.high) - x(bar.low), 1.4);
-        ctx.fillRect(x(bar.low) - 0.7, middle - 4, 1.4, 8);
-        ctx.fillRect(x(bar.high) - 0.7, middle - 4, 1.4, 8);
-      });
-      const right = x(Math.max(bar.value, bar.high ?? 0)) + 7;
-      sheet.text(value(bar.value, given.unit), right, middle + 5, shades.ink, { weight: 600 });
-      sheet.y += ROW;
-    }
+    await sheet.drawing(this.drawing(shade(), 1200 - 2 * sheet.margin));
     sheet.y += 12;
     sheet.paragraph(given.interval, shades.soft, 12);
     sheet.paragraph(this.app.origin, shades.soft, 11);

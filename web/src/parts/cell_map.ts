@@ -1,6 +1,7 @@
 // A map of cells over two axes as a drawing: how bad each is, where it begins to be bad, and where
 // the cursor is.
 
+import { FONT } from "../chart/canvas";
 import { shortened } from "../data/format";
 import { svg } from "../dom";
 import { colors, type Shade } from "../style/colors";
@@ -84,7 +85,7 @@ export function cellMap(given: MapContent, width: number, of: Shade): CellMap {
     role: "img",
     "aria-label": given.label,
     "font-size": SIZE,
-    "font-family": "system-ui, sans-serif",
+    "font-family": FONT,
   });
   const text = (words: string, x: number, y: number, attributes = {}) =>
     element.append(svg("text", { x, y, fill: shades.soft, ...attributes }, words));
@@ -147,17 +148,6 @@ export function cellMap(given: MapContent, width: number, of: Shade): CellMap {
       return column === null || row === null ? null : [column, row];
     },
   };
-}
-
-/** A drawing as a picture that a canvas takes. */
-export async function imageOf(drawing: SVGSVGElement): Promise<HTMLImageElement> {
-  const image = new Image(
-    Number(drawing.getAttribute("width")),
-    Number(drawing.getAttribute("height")),
-  );
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(drawing))}`;
-  await image.decode();
-  return image;
 }
 
 interface Box {

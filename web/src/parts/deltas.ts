@@ -1,7 +1,7 @@
 // Differences from the baseline with their intervals, around a line at zero.
 
 import type { App } from "../app";
-import { Sheet } from "../chart/canvas";
+import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
 import { fitted, number, signed } from "../data/format";
@@ -52,7 +52,10 @@ export class Deltas implements Drawn {
 
   draw(of: Shade, width: number | null): void {
     const whole = width ?? this.holder.clientWidth;
-    if (whole === 0) return;
+    if (whole > 0) this.holder.replaceChildren(this.drawing(of, whole));
+  }
+
+  private drawing(of: Shade, whole: number): SVGSVGElement {
     const { given } = this;
     const shades = colors(of);
     const place = this.geometry(whole);
@@ -61,6 +64,7 @@ export class Deltas implements Drawn {
     const drawn = svg("svg", {
       width: whole,
       height: bottom + AXIS,
+      "font-family": FONT,
       role: "img",
       "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${this.say(one.at)}`).join("; ")}`,
     });
@@ -133,7 +137,7 @@ export class Deltas implements Drawn {
         ),
       );
     });
-    this.holder.replaceChildren(drawn);
+    return drawn;
   }
 
   private geometry(width: number) {
@@ -152,55 +156,14 @@ export class Deltas implements Drawn {
     return { labels, x, ticks: kept };
   }
 
-  private picture(): HTMLCanvasElement {
-    const { given } = this;
-    const of = shade();
-    const shades = colors(of);
+  private async picture(): Promise<HTMLCanvasElement> {
+    const shades = colors(shade());
     const sheet = new Sheet(1200, 2, shades.paper);
     sheet.paragraph(this.title, shades.ink, 22, 650);
     sheet.paragraph(`In ${this.unit}; whiskers: 95 % intervals.`, shades.soft, 14);
     sheet.y += 12;
-    const place = this.geometry(1200 - 2 * sheet.margin);
-    const x = (v: number) => sheet.margin + place.x(v);
-    const [top, bottom] = [sheet.y, sheet.y + given.length * ROW];
-    for (const tick of place.ticks) {
-      sheet.act((ctx) => {
-        ctx.fillStyle = tick === 0 ? shades.ink : shades.grid;
-        ctx.fillRect(x(tick) - 0.6, top, 1.2, bottom - top);
-      });
-      const text = tick > 0 ? `+${number(tick)}` : number(tick);
-      sheet.text(text, x(tick), bottom + 17, shades.soft, { size: 12, align: "center" });
-    }
-    for (const one of given) {
-      const y = sheet.y + ROW / 2;
-      const color = colorOf(one, of);
-      sheet.text(
-        fitted(one.name, place.labels.letters),
-        sheet.margin + place.labels.x,
-        y + 5,
-        shades.ink,
-        { align: "right", most: place.labels.x },
-      );
-      sheet.act((ctx) => {
-        ctx.fillStyle = color;
-        if (one.low !== null && one.high !== null) {
-          ctx.fillRect(x(one.low), y - 0.8, x(one.high) - x(one.low), 1.6);
-          ctx.fillRect(x(one.low) - 0.8, y - 4, 1.6, 8);
-          ctx.fillRect(x(one.high) - 0.8, y - 4, 1.6, 8);
-        }
-        ctx.beginPath();
-        ctx.arc(x(one.at), y, 4.5, 0, 2 * Math.PI);
-        ctx.fillStyle = one.low === null ? shades.paper : color;
-        ctx.fill();
-        ctx.strokeStyle = color;
-        ctx.lineWidth = 1.5;
-        ctx.stroke();
-      });
-      const right = 1200 - sheet.margin;
-      sheet.text(this.say(one.at), right, y + 5, color, { weight: 600, align: "right" });
-      sheet.y += ROW;
-    }
-    sheet.y += AXIS + 8;
+    await sheet.drawing(this.drawing(shade(), 1200 - 2 * sheet.margin));
+    sheet.y += 8;
     sheet.paragraph(this.app.origin, shades.soft, 11);
     return sheet.finish();
   }

@@ -3,7 +3,7 @@
 import type { Episode } from "../contract";
 import { capital, duration, number, value } from "../data/format";
 import { button, h } from "../dom";
-import { causeLook } from "../style/causes";
+import { letter } from "../style/causes";
 import { sorted } from "./evidence_sorted";
 
 /** The facts of an episode, as names and values. */
@@ -58,7 +58,6 @@ export function evidenceDialog(): {
     if (event.target === element) element.close();
   });
   const open = (heading: string, episode: Episode) => {
-    const look = causeLook(episode.cause);
     const likely = Object.entries(episode.likelihoods ?? {})
       .filter(([, share]) => share >= 0.005)
       .sort((a, b) => b[1] - a[1]);
@@ -67,19 +66,7 @@ export function evidenceDialog(): {
         "header",
         {},
         h("p", {}, heading),
-        h(
-          "h2",
-          { id: "evidence-title" },
-          h(
-            "span",
-            {
-              class: "letter",
-              style: `--cause: var(--cause-${episode.cause}, var(--cause-unknown))`,
-            },
-            look.letter,
-          ),
-          ` ${capital(episode.cause)}`,
-        ),
+        h("h2", { id: "evidence-title" }, letter(episode.cause), ` ${capital(episode.cause)}`),
         button("Close", () => element.close(), { class: "close" }),
       ),
       h(

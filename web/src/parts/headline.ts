@@ -2,8 +2,8 @@
 
 import type { Page } from "../contract";
 import { moment, number } from "../data/format";
-import { h, unbroken } from "../dom";
-import { causeLook, causeRank } from "../style/causes";
+import { fold, h, unbroken } from "../dom";
+import { causeRank, letter } from "../style/causes";
 
 const TONES = { good: "✓", bad: "!", unsure: "?" } as const;
 
@@ -28,12 +28,7 @@ export function headline(page: Page): HTMLElement {
           "ul",
           { class: "counts", "aria-label": "Steps by verdict" },
           steps.map(([cause, n]) =>
-            h(
-              "li",
-              { style: `--cause: var(--cause-${cause}, var(--cause-unknown))` },
-              h("b", { class: "letter", "aria-hidden": "true" }, causeLook(cause).letter),
-              ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${cause}`,
-            ),
+            h("li", {}, letter(cause), ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${cause}`),
           ),
         )
       : null,
@@ -48,17 +43,24 @@ export function headline(page: Page): HTMLElement {
   );
 }
 
-/** Remarks on the whole page. */
-export function notes(page: Page): HTMLElement | null {
-  if (page.notes.length === 0) return null;
-  return h(
-    "section",
-    { class: "notes", "aria-labelledby": "notes-title" },
-    h("h2", { id: "notes-title" }, "What to know when reading this"),
+/** More remarks than these are folded. */
+const MOST_NOTES = 4;
+
+/** Remarks on the whole page and on its recordings. */
+export function notes({ notes: all }: Page): HTMLElement | null {
+  if (all.length === 0) return null;
+  const list = (some: readonly string[]) =>
     h(
       "ul",
       {},
-      page.notes.map((note) => h("li", {}, note)),
-    ),
+      some.map((note) => h("li", {}, unbroken(note))),
+    );
+  const rest = all.slice(MOST_NOTES);
+  return h(
+    "section",
+    { class: "notes", id: "notes", "aria-labelledby": "notes-title" },
+    h("h2", { id: "notes-title" }, "What to know when reading this"),
+    list(all.slice(0, MOST_NOTES)),
+    rest.length ? fold(`${rest.length} more`, () => [list(rest)]) : null,
   );
 }

@@ -2,14 +2,14 @@
 // the cell that it is on, and what the colours mean.
 
 import type { App } from "../app";
-import { Sheet } from "../chart/canvas";
+import { imageOf, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
 import { capital } from "../data/format";
 import { button, h, unbroken } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { shade } from "../style/theme";
-import { type Cell, type CellMap, cellMap, imageOf, type Place } from "./cell_map";
+import { type Cell, type CellMap, cellMap, type Place } from "./cell_map";
 import type { MapAxis } from "./map_axis";
 
 /** What one map shows. */

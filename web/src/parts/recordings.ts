@@ -48,28 +48,24 @@ function plain(found: unknown): string {
 
 function one(all: readonly PageRecording[], recording: PageRecording, i: number): HTMLElement {
   const { findings } = recording;
-  const made = fold(
-    h("span", {}, cut(recording.label, 200)),
-    () => [
-      list("What it shows", recording.sentences),
-      list("Warnings", findings.notes),
-      h(
-        "div",
-        { class: "columns" },
-        facts("Drive", recording.drive),
-        facts("Host", recording.host),
-        facts("Tools", recording.tools),
-        facts("Sensors", recording.sensors),
-      ),
-      sensors(recording),
-      starts(recording),
-      code("The command", recording.command ? [recording.command] : []),
-      code("Load generator command lines", recording.commands),
-      protocol(all, recording, i),
-      events(recording),
-    ],
-    all.length === 1,
-  );
+  const made = fold(h("span", {}, cut(recording.label, 200)), () => [
+    list("What it shows", recording.sentences),
+    list("Warnings", findings.notes),
+    h(
+      "div",
+      { class: "columns" },
+      facts("Drive", recording.drive),
+      facts("Host", recording.host),
+      facts("Tools", recording.tools),
+      facts("Sensors", recording.sensors),
+    ),
+    sensors(recording),
+    starts(recording),
+    code("The command", recording.command ? [recording.command] : []),
+    code("Load generator command lines", recording.commands),
+    protocol(all, recording, i),
+    events(recording),
+  ]);
   made.id = `recording-${i}`;
   return made;
 }

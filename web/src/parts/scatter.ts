@@ -11,8 +11,6 @@ import { csv } from "../data/csv";
 import { clock, cut, number } from "../data/format";
 import { fold, h } from "../dom";
 
-const LAST_S = 400;
-
 /** A fold with one or two scatter charts; nothing if the IOPS of seconds are unknown. */
 export function scatter(
   app: App,
@@ -21,21 +19,21 @@ export function scatter(
   most: number,
 ): HTMLElement | null {
   if (!given.lines.some((line) => line.seconds)) return null;
-  const isLong = most > LAST_S * 1.2;
+  const last = given.last_s ?? null;
   return fold(
     "Consistency: the IOPS of each second",
     () => [
       h("p", { class: "summary" }, ratios(app, given)),
       h(
         "div",
-        { class: isLong ? "pair" : "" },
+        { class: last === null ? "" : "pair" },
         stage(chart(app, given, lines, [0, most], "IOPS of each second")),
-        isLong
-          ? stage(chart(app, given, lines, [most - LAST_S, most], `The last ${LAST_S} s`))
-          : null,
+        last === null
+          ? null
+          : stage(chart(app, given, lines, [most - last, most], `The last ${number(last)} s`)),
       ),
     ],
-    isLong,
+    last !== null,
   );
 }
 
@@ -52,7 +50,7 @@ function ratios(app: App, given: WorkloadSection): string {
       ? `${one.label}: ${number(one.own.mean_iops)} IOPS, deviation ${number(one.own.stdev_iops)}, ` +
         `ratio ${number(one.own.ratio ?? 0)}`
       : "";
-  const window = number(best?.own.window_s ?? LAST_S);
+  const window = number(best?.own.window_s ?? 0);
   return (
     `Each dot is one second. Over the last ${window} s, mean over deviation: ` +
     (best === worst ? `${say(best)}.` : `steadiest ${say(best)}; least steady ${say(worst)}.`)

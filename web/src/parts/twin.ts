@@ -12,11 +12,11 @@ import { csv } from "../data/csv";
 import { clock, cut, duration, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h, unbroken } from "../dom";
-import type { LineStyle } from "../style/lines";
+import type { LineStyle } from "../contract";
 import { coolingMaps } from "./twin_map";
 
 /** Colours of the page's lines, the same in each of these charts. */
-const MEASURED: LineStyle = { color: 7, dash: 0 };
+const MEASURED: LineStyle = { color: 2, dash: 0 };
 const REPORTED: LineStyle = { color: 0, dash: 1 };
 const HIDDEN: LineStyle = { color: 1, dash: 0 };
 const LIMIT: LineStyle = { color: 3, dash: 4 };

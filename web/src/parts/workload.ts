@@ -10,8 +10,11 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
-import { capital, clock, cut, unitSign, value } from "../data/format";
-import { h, unbroken } from "../dom";
+import { capital, clock, cut, shortened, unitSign, value } from "../data/format";
+import { DataError } from "../data/unpack";
+import { fold, h, unbroken } from "../dom";
+import { causeRank, letter } from "../style/causes";
+import { beside } from "../style/lines";
 import { latency } from "./latency";
 import { lineTable } from "./line_table";
 import { scatter } from "./scatter";
@@ -28,8 +31,35 @@ const TITLES: Record<ChartSeries["quantity"], string> = {
 };
 const ORDER = Object.keys(TITLES) as ChartSeries["quantity"][];
 
-/** A section of the page. */
-export function workload(app: App, given: WorkloadSection): HTMLElement {
+/** Letters of a title that a row has room for. */
+const ROW_LETTERS = 34;
+
+/** A row of the overview, with the charts behind it. */
+export function workload(app: App, given: WorkloadSection, damage: string | null): HTMLElement {
+  const content = () => (damage === null ? charts(app, given) : [damaged(damage)]);
+  const made = fold(row(given), content, given.is_open);
+  made.id = given.id;
+  made.className = "workload";
+  return made;
+}
+
+function row(given: WorkloadSection): HTMLElement[] {
+  const verdicts = Object.entries(given.verdicts).sort(([a], [b]) => causeRank(a) - causeRank(b));
+  const isOne = given.lines.length === 1;
+  return [
+    h("h2", { title: `${given.title}: ${given.detail}` }, shortened(given.title, ROW_LETTERS)),
+    h("span", { class: "number" }, given.rate),
+    h("span", { class: "number" }, given.hottest),
+    h(
+      "span",
+      { class: "verdicts" },
+      verdicts.map(([cause, n]) => h("span", {}, letter(cause), isOne ? cause : `${n} ${cause}`)),
+    ),
+    h("span", { class: "summary", title: given.summary }, unbroken(given.summary)),
+  ];
+}
+
+function charts(app: App, given: WorkloadSection): Node[] {
   const infos = given.lines.map((line): LineInfo => {
     const step = app.step(line);
     return {
@@ -40,20 +70,28 @@ export function workload(app: App, given: WorkloadSection): HTMLElement {
     };
   });
   const lines = app.linesOf(given.id, infos);
-  const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
-  const view = app.view(given.id, 0, most);
-  const figure = timeFigure(app, given, lines, view);
-  return h(
-    "section",
-    { id: given.id, class: "workload", "aria-labelledby": `${given.id}-title` },
-    h("h2", { id: `${given.id}-title` }, given.title),
-    h("p", { class: "detail" }, given.detail),
-    h("p", { class: "summary" }, unbroken(given.summary)),
-    stage(figure),
-    lineTable(app, given),
-    scatter(app, given, lines, most),
-    latency(app, given, lines),
-  );
+  try {
+    const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
+    const view = app.view(given.id, 0, most);
+    const isCut = given.title.length > ROW_LETTERS;
+    const more = [
+      lineTable(app, given),
+      scatter(app, given, lines, most),
+      latency(app, given, lines),
+    ];
+    return [
+      h("p", { class: "detail" }, isCut ? `${given.title}: ${given.detail}` : given.detail),
+      stage(timeFigure(app, given, lines, view)),
+      ...more.filter((part) => part !== null),
+    ];
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    return [damaged(error.message)];
+  }
+}
+
+function damaged(why: string): HTMLElement {
+  return h("p", { class: "damage" }, why);
 }
 
 function unloadedWords(app: App, line: Line): string {
@@ -153,7 +191,7 @@ function panel(
   };
   if (given.lines.length === 1 && names.length <= 8) {
     const base = app.style(given.lines[0]?.recording ?? 0);
-    const style = (i: number) => ({ color: base.color + i, dash: 0 });
+    const style = (i: number) => beside(base, i);
     spec.traces = tracks.map(({ track, line }, i) => trace(track, line, style(i)));
     if (names.length > 1) spec.key = names.map((label, i) => ({ label, style: style(i) }));
     return spec;

@@ -3,6 +3,7 @@
 
 import palette from "../../../python/heatsoak/report/page/palette.json";
 import type { Episode } from "../contract";
+import { h } from "../dom";
 import type { Shade } from "./colors";
 
 export type Cause = Episode["cause"];
@@ -19,6 +20,12 @@ const LOOKS: Record<string, Look> = palette.causes;
 /** The look of a cause; one that the page does not know looks like "unknown". */
 export function causeLook(cause: string): Look {
   return LOOKS[cause] ?? (LOOKS.unknown as Look);
+}
+
+/** The letter of a cause on its colour. */
+export function letter(cause: string): HTMLElement {
+  const style = `--cause: var(--cause-${cause}, var(--cause-unknown))`;
+  return h("b", { class: "letter", style, "aria-hidden": "true" }, causeLook(cause).letter);
 }
 
 /** Where a verdict stands among all: causes first, what is unknown last. */

@@ -1,74 +1,15 @@
-// Colours and dashes: the same recording looks the same in every chart of the page.
+// Colours and dashes of lines; which a recording has, the page's data say.
 
 import palette from "../../../python/heatsoak/report/page/palette.json";
-import type { Page } from "../contract";
+import type { LineStyle } from "../contract";
 import { svg } from "../dom";
 import { markCorners } from "./marks";
 import { colors, type Shade } from "./colors";
 
-/** The index of a colour in the palette, and of a pattern. */
-export interface LineStyle {
-  color: number;
-  dash: number;
-}
-
-/**
- * One style for each recording. Up to eight sets of conditions differ by colour; beyond that, the
- * main condition gives the colour, and the others together the pattern. If no condition has few
- * enough values for that, colours are reused with the next pattern. Repeated runs differ by pattern,
- * or by colour if all recordings are runs of the same.
- */
-export function lineStyles(page: Page): LineStyle[] {
+/** The style of measurement number `place` of a recording, where several are drawn. */
+export function beside(style: LineStyle, place: number): LineStyle {
   const many = colors("light").lines.length;
-  const sets = [...new Set(page.recordings.map((recording) => recording.color))];
-  const patterns = palette.dashes.length;
-  if (sets.length === 1) {
-    return page.recordings.map((_, i) => ({
-      color: i % many,
-      dash: Math.floor(i / many) % patterns,
-    }));
-  }
-  if (sets.length <= many) {
-    const runs = new Map<number, number>();
-    return page.recordings.map(({ color }) => {
-      const run = runs.get(color) ?? 0;
-      runs.set(color, run + 1);
-      return { color: sets.indexOf(color), dash: run % patterns };
-    });
-  }
-  const main = mainCondition(page);
-  if (main === "") {
-    return page.recordings.map(({ color }) => {
-      const place = sets.indexOf(color);
-      return { color: place % many, dash: Math.floor(place / many) % palette.dashes.length };
-    });
-  }
-  const mains: string[] = [];
-  const others: string[] = [];
-  return page.recordings.map((recording) => {
-    const { [main]: value, ...rest } = recording.findings.conditions;
-    return {
-      color: place(mains, String(value)) % many,
-      dash: place(others, JSON.stringify(rest)) % palette.dashes.length,
-    };
-  });
-}
-
-function mainCondition(page: Page): string {
-  if (page.matrix) return page.matrix.row_key;
-  const values = new Map<string, Set<string>>();
-  for (const { findings } of page.recordings) {
-    for (const [key, value] of Object.entries(findings.conditions)) {
-      values.set(key, (values.get(key) ?? new Set()).add(String(value)));
-    }
-  }
-  const ranked = [...values].sort((a, b) => b[1].size - a[1].size);
-  return ranked.find(([, found]) => found.size <= 8 && found.size > 1)?.[0] ?? "";
-}
-
-function place(known: string[], value: string): number {
-  if (!known.includes(value)) known.push(value);
-  return known.indexOf(value);
+  return { color: style.color + place, dash: Math.floor(place / many) };
 }
 
 /** The colour of a style in a shade. */

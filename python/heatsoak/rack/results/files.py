@@ -16,8 +16,8 @@ from heatsoak.rack.results.reading import Results
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child
-from heatsoak.report.outcome import printable_lines
 from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.steps import printable_lines
 
 _KINDS = ("page", "csv", "junit")
 

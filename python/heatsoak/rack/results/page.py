@@ -10,7 +10,7 @@ from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
 from heatsoak.rack.results.reading import HOST, Results
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     Headline,
     Page,

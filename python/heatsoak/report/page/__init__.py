@@ -1,6 +1,7 @@
 """The page: one file that shows the results of recordings, with the answer at the top.
 
-`lines` (over `tracks`, `latency`), `cells`, `bars`, `curves`, `compared`, `facts` and `headline`
-make its contents; `fitting`, `thinning` and `packing` make its series small; `html` puts it into a
-file. `web/`, which reads `contract`, draws it.
+`make` puts it together: `lines` (over `tracks`) are the charts and the rows that say what they
+show, `bars`, `curves` and `facts` what stands beside them, `twin` and `sweep` what was foretold.
+`packing` makes series small, `palette` says how lines look, `html` puts all of it into one file.
+`contract` defines what `web/` gets, which draws it.
 """

@@ -46,7 +46,7 @@ def bar_charts(
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
 
-    Means that are a point of `curves`, or the same as a score, are left out.
+    Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
     measures = {
         (one.recording, one.findings.step): _measures(one.view, one.findings, number)
@@ -61,11 +61,12 @@ def bar_charts(
         for score in recording.scores
         if len(score.steps) == 1 and score.statistic == "mean" and score.window_s is None
     }
-    found += [
+    means = [
         _of_step(names, chart, measures)
         for chart in charts
         if chart.step not in in_curves and any(one.findings.round is None for one in chart.drawn)
     ]
+    found += [chart for chart in means if chart and len(chart.bars) > 1]
     return [
         chart.model_copy(update={"id": f"b{number}"})
         for number, chart in enumerate((chart for chart in found if chart), 1)
@@ -110,7 +111,8 @@ def _of_step(names: Names, chart: StepChart, measures: Measures) -> BarChart | N
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
-            return _chart(names, chart.title, unit, "higher", definition, values)
+            made = _chart(names, chart.title, unit, "higher", definition, values)
+            return made and made.model_copy(update={"is_score": False})
     return None
 
 

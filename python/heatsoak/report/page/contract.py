@@ -104,12 +104,17 @@ class Line(_Strict):
 
 
 class WorkloadSection(_Strict):
-    """All runs of one workload: a chart.
+    """All runs of one workload: a row of the overview, and a chart behind it.
 
     Attributes:
         id: unique on the page; letters, digits, ``-`` and ``_``; used as a link target.
         title: ``Sequential write``; `detail` says ``128k, QD32, 5 min``.
-        summary: what the lines show, in one sentence.
+        summary: what the lines show, in half a line: what the terminal says of a single step.
+        verdicts: how many runs have each verdict.
+        rate: the mean with its unit, the lowest and the highest of several runs; empty if unknown.
+        hottest: the highest temperature of the drive, likewise.
+        is_open: whether its chart is shown at once.
+        last_s: how much of the end is shown by itself, where it is about how even each second is.
         shown: the quantities that are drawn at once, from the top; others when asked for.
     """
 
@@ -119,6 +124,11 @@ class WorkloadSection(_Strict):
     step: str
     protocol: str
     summary: str
+    verdicts: dict[str, int]
+    rate: str
+    hottest: str
+    is_open: bool = False
+    last_s: float | None = None
     shown: list[ChartQuantity]
     lines: list[Line]
 
@@ -205,9 +215,10 @@ class Bar(_Strict):
 
 
 class BarChart(_Strict):
-    """A score, with one bar per condition.
+    """A score, or the mean of a step, with one bar per condition.
 
     Attributes:
+        is_score: whether the protocol is run for it.
         interval: what the whiskers show, in a sentence.
     """
 
@@ -216,6 +227,7 @@ class BarChart(_Strict):
     unit: str
     better: Literal["higher", "lower"]
     definition: str
+    is_score: bool = True
     interval: str
     bars: list[Bar]
 
@@ -263,19 +275,25 @@ class EventLine(_Strict):
     text: str
 
 
+class LineStyle(_Strict):
+    """How a recording's lines look: the numbers of a colour and of a pattern in the palette."""
+
+    color: int
+    dash: int
+
+
 class PageRecording(_Strict):
     """A recording, and how to repeat it.
 
     Attributes:
         label: the conditions, or the name of its directory.
-        color: a number; recordings with the same colour have the same conditions.
         command: the command that makes such a recording; None if unknown.
         protocol: as TOML.
         commands: the load generator's command lines.
     """
 
     label: str
-    color: int
+    style: LineStyle
     status: Status
     reason: str | None
     started_unix_s: float | None
@@ -529,6 +547,9 @@ class RackSection(_Strict):
     tiles: list[RackTile]
 
 
+Tone = Literal["good", "bad", "unsure"]
+
+
 class Headline(_Strict):
     """The answer at the top of the page.
 
@@ -540,7 +561,7 @@ class Headline(_Strict):
     """
 
     text: str
-    tone: Literal["good", "bad", "unsure"]
+    tone: Tone
     more: list[str]
     counts: dict[str, int]
 
@@ -550,6 +571,7 @@ class Page(_Strict):
 
     Attributes:
         is_live: whether a recording is still running, so that the page asks for updates.
+        sensor: whose temperature the rows of workloads have; None if that differs.
         data: all packed columns, gzipped, in base64.
     """
 
@@ -560,6 +582,7 @@ class Page(_Strict):
     is_live: bool = False
     headline: Headline
     recordings: list[PageRecording]
+    sensor: str | None = None
     workloads: list[WorkloadSection]
     matrix: MatrixSection | None
     bars: list[BarChart]

@@ -7,7 +7,7 @@ from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.findings import StepFindings
 from heatsoak.analysis.names import Names
 from heatsoak.protocol import Observation, Protocol, WorkloadStep
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import Curve, CurveChart, CurvePoint
 from heatsoak.units import format_block
 

@@ -14,9 +14,10 @@ from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, load, scaled
 from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
-from heatsoak.report.findings import power_text, sentence
-from heatsoak.report.page import words
-from heatsoak.report.page.contract import EventLine, Fact, PageRecording
+from heatsoak.report import words
+from heatsoak.report.findings import power_text
+from heatsoak.report.page.contract import EventLine, Fact, LineStyle, PageRecording
+from heatsoak.report.steps import sentence
 from heatsoak.units import format_bytes, format_duration
 
 #: The file name in the command for a protocol that is not bundled.
@@ -108,13 +109,13 @@ _MAX_EVENTS = 2000
 _MAX_TEXT = 2000
 
 
-def page_recording(named: Named, findings: RecordingFindings) -> PageRecording:
+def page_recording(named: Named, findings: RecordingFindings, style: LineStyle) -> PageRecording:
     """Return a recording with everything that the page says about it."""
     recording = named.recording
     meta = recording.meta
     return PageRecording(
         label=named.label,
-        color=named.color,
+        style=style,
         status=meta.status,
         reason=meta.reason,
         started_unix_s=meta.started_unix_s,

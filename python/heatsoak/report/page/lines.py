@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
-from heatsoak.analysis.answer import CAUSE_WORDS
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.protocol.phrases import listed
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,
@@ -26,8 +25,13 @@ from heatsoak.report.page.tracks import (
     histograms,
     seconds,
 )
+from heatsoak.report.steps import all_in_short, verdicts
 from heatsoak.units import format_duration
 
+#: Reviews look at so much of the end of a random load.
+LAST_S = 400.0
+#: Statistics of how even a load is.
+_EVENNESS = ("consistency", "stdev")
 #: This many of the last rounds are drawn.
 _ROUNDS = 5
 
@@ -118,23 +122,42 @@ class StepChart(Chart):
     protocol: str
     title: str
     drawn: list[DrawnStep] = field(default_factory=list)
+    #: The end that the protocol's score of consistency is of.
+    scored_s: float | None = None
 
     @property
     def lines(self) -> Sequence[DrawnStep]:
         """Its runs."""
         return self.drawn
 
+    @property
+    def steps(self) -> list[StepFindings]:
+        """What its runs show."""
+        return [one.findings for one in self.drawn]
+
+    def _last_s(self, longest_s: float) -> float | None:
+        """How much of its end is shown by itself: random loads are judged by it in reviews."""
+        if all(one.seconds is None for one in self.drawn):
+            return None
+        is_long = longest_s > 1.2 * LAST_S and self.steps[0].workload.startswith("random")
+        return self.scored_s or (LAST_S if is_long else None)
+
     def workload(self, lines: list[Line]) -> WorkloadSection:
         """Return it with its packed lines."""
-        longest_s = max(one.findings.duration_s for one in self.drawn)
-        description = self.drawn[0].findings.workload
+        steps = self.steps
+        longest_s = max(step.duration_s for step in steps)
+        description = steps[0].workload
         return WorkloadSection(
             id=self.id,
             title=self.title,
             detail=f"{description}, {format_duration(longest_s)}",
             step=self.step,
             protocol=self.protocol,
-            summary=summary([one.findings for one in self.drawn]),
+            summary=all_in_short(steps),
+            verdicts=verdicts(steps),
+            rate=_rate(steps),
+            hottest=_hottest([step.max_temp_c for step in steps]),
+            last_s=self._last_s(longest_s),
             shown=self.shown,
             lines=lines,
         )
@@ -165,9 +188,30 @@ class UnloadedChart(Chart):
             step=self.drawn[0].view.step.name,
             protocol=self.protocol,
             summary=_summary_unloaded(self.unloaded),
+            verdicts={},
+            rate="",
+            hottest=_hottest([one.max_temp_c for one in self.unloaded]),
             shown=self.shown,
             lines=lines,
         )
+
+
+def _scored_s(findings: RecordingFindings, step: str) -> float | None:
+    """How much of a step's end counts for how even it is."""
+    scores = (one for one in findings.scores if step in one.steps and one.statistic in _EVENNESS)
+    return next((one.window_s for one in scores), None)
+
+
+def _rate(steps: Sequence[StepFindings]) -> str:
+    """Mean throughput of the runs, the lowest and the highest of several."""
+    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
+    return words.span(means, "MB/s") if means else ""
+
+
+def _hottest(temps_c: Sequence[float | None]) -> str:
+    """The highest temperature of the runs, the lowest and the highest of several."""
+    known = [temp_c for temp_c in temps_c if temp_c is not None]
+    return words.span(known, "°C") if known else ""
 
 
 def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[UnloadedChart]:
@@ -219,44 +263,12 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChar
                 found[key] = StepChart(
                     f"w{len(found) + 1}", name, protocol.name, words.title_of(title)
                 )
+                found[key].scored_s = _scored_s(judged, step.step)
             label = named.label
             if step.round is not None:
                 label = f"{label}, round {step.round}"
             found[key].drawn.append(_drawn(named, number, index, label, step, view))
     return list(found.values())
-
-
-def summary(steps: Sequence[StepFindings]) -> str:
-    """Return what the lines of a chart show, in a sentence."""
-    fallen = [step for step in steps if step.episodes]
-    unknown = sum(step.why_unknown is not None for step in steps)
-    judged = len(steps) - unknown
-    if judged == 0:
-        return f"Could not be judged: {steps[0].why_unknown}."
-    of = f" in {len(fallen)} of {judged} runs," if judged > 1 else ""
-    left = f" {words.counted(unknown, 'run')} could not be judged." if unknown else ""
-    if not fallen and (slow := [step for step in steps if step.throttles]):
-        if slow[0].counted:
-            return f"Throttles by its own count: {slow[0].counted}.{left}"
-        return f"Throttles from the start: {'; '.join(slow[0].why)}.{left}"
-    if not fallen:
-        bound = sum(step.verdict == "limited-by-host" for step in steps)
-        held = " The host limits it." if bound else ""
-        return f"Steady{' in every run' if judged > 1 else ''}.{held}{left}"
-    depths = [max(episode.depth_pct for episode in step.episodes) for step in fallen]
-    onsets = [step.episodes[0].onset_s for step in fallen]
-    return (
-        f"Falls{of} by {words.span(depths, '%')} after {words.span(onsets, 's')}; "
-        f"{_causes(fallen)}.{left}"
-    )
-
-
-def _causes(fallen: Sequence[StepFindings]) -> str:
-    causes = list(dict.fromkeys(step.verdict for step in fallen))
-    if causes == ["unknown"]:
-        return "the cause is unknown"
-    named = "; ".join(CAUSE_WORDS[cause] for cause in causes)
-    return f"{'cause' if len(causes) == 1 else 'causes'}: {named}"
 
 
 def _drawn(

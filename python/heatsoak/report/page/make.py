@@ -1,31 +1,42 @@
 """Makes everything on the page from recordings and findings."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 import heatsoak
-from heatsoak.analysis import Findings
+from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
+from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name, listed, said
 from heatsoak.recording import Recording
-from heatsoak.report.page import words
+from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
+from heatsoak.report import words
 from heatsoak.report.page.bars import bar_charts
-from heatsoak.report.page.contract import ChartSeries, Page, TwinSection, WorkloadSection
+from heatsoak.report.page.contract import (
+    ChartSeries,
+    Headline,
+    Page,
+    Tone,
+    TwinSection,
+    WorkloadSection,
+)
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.headline import headline
-from heatsoak.report.page.lines import Chart, charts, unloaded_charts
+from heatsoak.report.page.lines import Chart, StepChart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
+from heatsoak.report.page.palette import line_styles
 from heatsoak.report.page.tracks import QuantitySeries
 from heatsoak.report.page.twin import TwinChart, twin_chart
+from heatsoak.report.steps import badness, verdicts
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -68,6 +79,11 @@ def _first(lines: Sequence[str]) -> list[str]:
 #: `PAGE_BYTES`, including its program; but never less than the minimum.
 DATA_BUDGET, MIN_DATA = 1_100_000, 150_000
 PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
+#: Charts are all open up to so many; beyond, the worst one, as long as there are not more than so
+#: many rows above what comes after them.
+_MAX_OPEN, _MAX_WITH_CHART = 2, 12
+_TONES_OF_ANSWERS: dict[Throttles, Tone] = {"yes": "bad", "no": "good"}
+_TONES_OF_COMPARISONS: dict[str, Tone] = {"better": "good", "worse": "bad"}
 #: About what the page takes for each series besides its data.
 _SERIES_BYTES = 300
 
@@ -99,7 +115,8 @@ def make_page(
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
-        page_recording(named, one) for named, one in zip(names.recordings, found, strict=True)
+        page_recording(named, one, style)
+        for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
     ]
     bars = bar_charts(names, found, steps, curves)
     beside = None if twin is None else twin_chart(twin, names, found, progress)
@@ -109,7 +126,9 @@ def make_page(
         left = PAGE_BYTES - PROGRAM_BYTES - _size(parts, drawn, beside)
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
     workloads, shown_twin, data = _packed(drawn, beside, data_budget)
+    workloads = _with_charts_open(workloads, steps)
     loaded = workloads[: len(steps)]
+    notes += map(_sentence, _notes(names, found))
     if any(map(_is_thinned, _tracks(workloads, shown_twin))):
         notes.append(
             "Charts with fewer points than were recorded keep the minimum and maximum of each "
@@ -119,8 +138,9 @@ def make_page(
         title=title or _title(names),
         made_by=f"heatsoak {heatsoak.__version__}",
         made_unix_s=time.time(),
-        headline=headline(names, findings, loaded, compared),
+        headline=_headline(names, findings, compared),
         recordings=page_recordings,
+        sensor=_sensor(names, found),
         workloads=workloads,
         matrix=matrix(names, found, loaded),
         bars=bars,
@@ -130,6 +150,93 @@ def make_page(
         notes=notes,
         data=data,
     )
+
+
+def _with_charts_open(
+    workloads: Sequence[WorkloadSection], steps: Sequence[StepChart]
+) -> list[WorkloadSection]:
+    """The workloads, with the charts open that a reader came for: few, or the worst."""
+    shown = {chart.id for chart in workloads}
+    if len(shown) > _MAX_OPEN:
+        worst = sorted(steps, key=lambda chart: min(map(badness, chart.steps)))
+        shown = {chart.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
+    return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
+
+
+def _sensor(names: Names, findings: Sequence[RecordingFindings]) -> str | None:
+    """The sensor of the drives' temperatures; None if the hottest of several counts."""
+    found = set()
+    for named, judged in zip(names.recordings, findings, strict=True):
+        poor = {f"{TEMPERATURES}{one.name}" for one in judged.sensors if one.trust == "poor"}
+        trusted = [name for name in named.recording.meta.columns if name not in poor]
+        found |= set(drive_temperatures(trusted))
+    return found.pop().removeprefix(TEMPERATURES) if len(found) == 1 else None
+
+
+def _headline(names: Names, found: Findings, comparisons: Sequence[Comparison]) -> Headline:
+    """What the recordings show overall; if they were compared, what differs."""
+    answer = found.answer
+    # rounds are judged as a whole: they have hundreds of steps
+    steps = [step for one in found.recordings for step in one.steps if step.rounds is None]
+    rounds = [one for recording in found.recordings for one in recording.rounds]
+    told = [*answer.because, *([answer.next] if answer.next else [])]
+    whole = Headline(
+        text=answer.sentence,
+        tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
+        more=[
+            *map(_sentence, told),
+            *(f"{words.title_of(one.name)}: {one.text}." for one in rounds),
+            *_cut(names),
+            *_without_temperatures(found),
+        ],
+        counts=verdicts(steps),
+    )
+    compared = next((one for one in comparisons if one.headlines), None)
+    if compared is None:
+        return whole
+    tone = _TONES_OF_COMPARISONS.get(compared.summary.tone, "unsure")
+    details = compared.headlines[0].details if len(compared.headlines) == 1 else []
+    more = [*details, whole.text, *whole.more]
+    return whole.model_copy(update={"text": compared.summary.text, "tone": tone, "more": more})
+
+
+def _cut(names: Names) -> list[str]:
+    states = Counter(named.recording.meta.status for named in names.recordings)
+    said = []
+    if states["running"]:
+        cut = words.counted(states["running"], "recording")
+        said.append(f"{cut} was cut short or is still running.")
+    for status in ("interrupted", "failed"):
+        if states[status]:
+            said.append(f"{words.counted(states[status], 'run')} {status} before the end.")
+    return said
+
+
+def _without_temperatures(found: Findings) -> list[str]:
+    all_ = found.recordings
+    without = sum(not recording.sensors for recording in all_)
+    if not without or not any(step.episodes for one in all_ for step in one.steps):
+        return []
+    where = "" if without == len(all_) else f" in {without} of {len(all_)} recordings"
+    return [f"No temperature was recorded{where}, so heat can only be judged by its pattern."]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
+    """What to know when reading the recordings, each remark once and with whose it is."""
+    whose: dict[str, list[str]] = {}
+    for named, judged in zip(names.recordings, findings, strict=True):
+        for note in judged.notes:
+            whose.setdefault(note, []).append(named.label)
+    return [
+        note
+        if len(labels) == len(findings)
+        else f"{note} ({labels[0] if len(labels) == 1 else f'{len(labels)} recordings'})"
+        for note, labels in whose.items()
+    ]
 
 
 def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart], beside: TwinChart | None) -> int:

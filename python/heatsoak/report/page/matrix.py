@@ -1,17 +1,23 @@
-"""The matrix: one cell per set of conditions, with published figures next to the findings."""
+"""The matrix, on the page and in the terminal: one cell per set of conditions.
+
+Published figures stand next to the findings where there are any.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from rich.table import Table
 
 from heatsoak import catalog
-from heatsoak.analysis import RecordingFindings, StepFindings
-from heatsoak.analysis.names import Named, Names
+from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.names import Named, Names, names_of
+from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Protocol
 from heatsoak.protocol.phrases import listed
-from heatsoak.report.page import words
+from heatsoak.recording import Recording
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     MatrixCell,
     MatrixFigure,
@@ -19,12 +25,52 @@ from heatsoak.report.page.contract import (
     MatrixSection,
     WorkloadSection,
 )
+from heatsoak.report.steps import badness
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
 #: The drive in the published table.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
+_HEADINGS = {"slot": "Slot", "gpus": "GPUs", "gpu_load": "Load"}
+
+
+def print_matrix(recordings: Sequence[Recording], findings: Findings, console: Console) -> None:
+    """Print when and how far each cell falls, and how many of the published figures hold."""
+    found = matrix(names_of(recordings), findings.recordings, ())
+    if found is None:
+        return
+    table = Table(title="Throttled by about X % after about Y s", title_justify="left")
+    ours = "simulated" if all(r.drive.get("simulated") for r in findings.recordings) else "measured"
+    keys = list(found.cells[0].conditions)
+    for key in keys:
+        table.add_column(_HEADINGS.get(key, key), justify="right" if key == "gpus" else "left")
+    for quantity in ("Onset, s", "Depth, %"):
+        table.add_column(lines((quantity, ours)), justify="right")
+        table.add_column(lines(("", "published")), justify="right")
+        table.add_column("")
+    previous = None
+    for cell in found.cells:
+        row = cell.conditions[found.row_key]
+        if previous is not None and row != previous:
+            table.add_section()
+        previous = row
+        figures = [part for name in (_ONSET, _DEPTH) for part in _in_table(cell.values.get(name))]
+        table.add_row(*(cell.conditions[key] for key in keys), *figures)
+    console.print(table)
+    if found.held is not None:
+        console.print(found.held)
+
+
+def _in_table(figure: MatrixFigure | None) -> tuple[str, str, Text]:
+    """A figure, what was published, and whether it holds."""
+    if figure is None:
+        return "", "", Text("")
+    low, high = figure.published or (None, None)
+    published = "" if low is None else f"{low:g}" if low == high else f"{low:g}-{high:g}"
+    marks = {True: Text("ok", style="green"), False: Text("off", style="red")}
+    ours = figure.text if figure.value is None else f"{figure.value:.0f}"
+    return ours, published, marks.get(figure.holds, Text(""))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -147,7 +193,7 @@ def _steps(
     found = []
     for member in members:
         if metric.workload is None:
-            found.append(summarised(member.findings.steps))
+            found.append(_summarised(member.findings.steps))
         else:
             lines = next(one.lines for one in workloads if one.id == metric.workload)
             own = [line.step for line in lines if line.recording == member.number]
@@ -198,8 +244,8 @@ def _worth(kind: str, steps: Sequence[StepFindings]) -> float | None:
     return None if level is None else -level
 
 
-def summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
-    """Return the steps that the matrix is about: the published ones, if they were run."""
+def _summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+    """The steps that the matrix is about: the published ones, if they were run."""
     chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
     return chosen or list(steps)
 
@@ -213,7 +259,8 @@ def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Mat
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
     if not values:
-        return MatrixFigure(value=None, text="steady" if kind != _MEAN else "not measured")
+        verdict = _verdict([step for steps in runs for step in steps])
+        return MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
     value_text = words.number(mean) if kind == _MEAN else words.about(mean)
     text = f"{value_text} {metric.unit}"
@@ -261,17 +308,14 @@ def _published(member: _Member) -> catalog.PugetCell | None:
 
 
 def _verdict(steps: Sequence[StepFindings]) -> str:
-    """The cause of the deepest fall; otherwise the steps' common verdict."""
+    """The cause of the deepest fall; without one, what is worst of the steps' verdicts."""
     worst = max(
         ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
         default=None,
     )
     if worst is not None:
         return worst[1]
-    verdicts = {step.verdict for step in steps if step.why_unknown is None}
-    if not verdicts:
-        return "unknown"
-    return "steady" if verdicts == {"steady"} else next(v for v in verdicts if v != "steady")
+    return min(steps, key=badness).verdict if steps else "unknown"
 
 
 def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:

@@ -14,7 +14,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import kind_of_condition
 from heatsoak.protocol.phrases import label_of, listed
 from heatsoak.recording import Recording
-from heatsoak.report.page import words
+from heatsoak.report import words
 from heatsoak.report.page.contract import (
     ChartSeries,
     CoolingMap,

@@ -1,7 +1,9 @@
-"""Titles and numbers in the page's words."""
+"""Titles, numbers and tables in the words of reports."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from rich.table import Table
 
 from heatsoak.protocol.phrases import plain
 from heatsoak.units import format_number
@@ -36,3 +38,14 @@ def span(values: Sequence[float], unit: str) -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return ``1 place`` or ``3 places``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def table_of(*headings: str, numbers: Collection[str] = ()) -> Table:
+    """Return an empty table without rules: words at the left, `numbers` at the right and whole."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        if heading in numbers:
+            made.add_column(heading, justify="right", no_wrap=True)
+        else:
+            made.add_column(heading, overflow="fold")
+    return made
