@@ -19,7 +19,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.openmetrics import labels_of
 from heatsoak.output import announce, printable
 from heatsoak.recording import SensorMeta
-from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, is_of_drive
+from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
 from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
 
@@ -199,25 +199,10 @@ def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], 
             yield counted, {}, drive.moved[f"{way}_{unit}"]
     if (temp_c := drive.latest.drive_temp_c()) is not None:
         yield _TEMPERATURE, {}, temp_c
-    for name, limit_c in _limits_c(drive.sensors).items():
+    for name, limit_c in limits_c(drive.sensors).items():
         yield _LIMIT, {"limit": name}, limit_c
     for one in _VERDICTS if drive.verdict is not None else ():
         yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
-
-
-def _limits_c(sensors: Iterable[SensorInfo | SensorMeta]) -> dict[str, float]:
-    """The drive's own limits, by name; of several sensors' the lowest."""
-    found: dict[str, float] = {}
-    for sensor in sensors:
-        temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
-        if not any(is_of_drive(name) for name in temps):
-            continue
-        for name, limit_c in sensor.thresholds.items():
-            # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
-            short = name.removesuffix("_c")
-            if short in ("warning", "critical", "tmt1", "tmt2") and is_possible_temp(limit_c):
-                found[short] = min(limit_c, found.get(short, limit_c))
-    return found
 
 
 def metric(family: OpenMetricsFamily, samples: Samples) -> "Metric":

@@ -147,6 +147,10 @@ def run_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Also test drives that another run tests alike, or has."),
+    ] = False,
     wait: Annotated[
         str,
         typer.Option(metavar="TIME", help="Wait so long at the start for hosts that are missing."),
@@ -175,7 +179,8 @@ def run_command(
             listed=drives,
             directory=directory,
             together=together,
-            again=resume,
+            resume=resume,
+            again=again,
             wait_s=_wait_s(wait),
             waiting=announce,
             tell=tell,

@@ -6,6 +6,7 @@ print JSON.
 
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -82,10 +83,12 @@ def start_command(
     before = kept.status(attempt)
     if resume and before.has_ended and before.state != "finished":
         attempt += 1
-    status = host.start(test, attempt)
+    # a run that has a name of its own is asked for
+    start = partial(host.start, test, attempt, again=True)
+    status = start()
     while wait and not status.has_ended:
         time.sleep(_POLL_S)
-        status = host.start(test, attempt)  # also where its process was killed before it began
+        status = start()  # also where its process was killed before it began
     print_json(_row(kept, status).model_dump(mode="json"))
     return _exit_code(status)
 

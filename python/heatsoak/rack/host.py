@@ -26,7 +26,7 @@ import heatsoak
 from heatsoak import system
 from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow, planned_row
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.rack.kept import Asked, Ended, Kept, RackTest, Status, directory_of, home, write
 from heatsoak.rack.perform import Go, planned
 from heatsoak.recording import Recording, SensorMeta
@@ -36,6 +36,8 @@ from heatsoak.target.device import DriveRow
 from heatsoak.target.inventory import inventory
 from heatsoak.tools import find_tool
 
+#: States of a test whose drive need not be tested again: it is, or was to the end.
+_TESTED = ("starting", "ready", "running", "finished")
 #: There where systemd is the first process.
 _SYSTEMD = Path("/run/systemd/system")
 _BLOCK = 1 << 20
@@ -111,9 +113,14 @@ def preview(test: RackTest) -> list[PlannedRow]:
     return [planned_row(session.protocol, one) for one in session.preview()]
 
 
-def start(test: RackTest, attempt: int) -> Status:
-    """Start a test's process unless that attempt was started before; return where it stands."""
+def start(test: RackTest, attempt: int, again: bool = False) -> Status:
+    """Start a test's process unless that attempt was started before; return where it stands.
+
+    Raises RefusedError for a drive that another run has tested alike, or does, unless `again`.
+    """
     kept = Kept(directory_of(test.run, test.name))
+    if not again and not any(kept.directory.glob("started-*.json")):
+        _refuse_tested(test)
     kept.keep(test)
     with kept.alone():
         status = kept.status(attempt)
@@ -129,6 +136,17 @@ def start(test: RackTest, attempt: int) -> Status:
             why = f"{unit}: cannot be started, see {_output_of(kept, attempt)}"
             kept.end(attempt, Ended(exit_code=ToolError.exit_code, why=why))
     return kept.status(attempt)
+
+
+def _refuse_tested(test: RackTest) -> None:
+    for path in sorted(home().glob(f"*/{test.name}/test.json")):
+        kept = Kept(path.parent)
+        other, state = kept.test(), kept.status(kept.newest_attempt()).state
+        if other.run != test.run and other.protocol == test.protocol and state in _TESTED:
+            raise RefusedError(
+                f"{test.on}: {state} in run {other.run} with the same protocol and labels: name "
+                "that run's directory with -o, or add --again to test it again"
+            )
 
 
 def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:

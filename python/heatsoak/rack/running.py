@@ -20,7 +20,7 @@ from heatsoak.protocol import Protocol, apply_settings
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import LATE, RackTest, Status, write
+from heatsoak.rack.kept import RackTest, Status, write
 from heatsoak.rack.listed import (
     ListedDrive,
     NotThereError,
@@ -65,7 +65,8 @@ class Asked:
 
     Attributes:
         listed: the file of the drives; None for all that can be read.
-        again: whether tests that were cut are to be resumed.
+        resume: whether tests that were cut are to be resumed.
+        again: whether drives are tested that another run tests alike, or has.
         wait_s: how long to wait at the start for hosts that do not answer.
         waiting: gets what to say while they are waited for.
         tell: gets the rack each time something has changed, and what to say of it.
@@ -77,6 +78,7 @@ class Asked:
     listed: Path | None
     directory: Path
     together: Together
+    resume: bool
     again: bool
     wait_s: float
     waiting: Callable[[str], None]
@@ -106,7 +108,7 @@ async def _follow(asked: Asked, hosts: Hosts) -> Rack:
         rack = _new(asked, await _tests_asked_for(hosts, asked))
     else:
         await _patiently(asked, hosts.find)  # hosts that do not answer may come back
-    if asked.again:
+    if asked.resume or asked.again:
         for row in rack.tests:
             if row.state != "finished" and Status(state=row.state).has_ended:
                 row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
@@ -225,7 +227,7 @@ def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
 def _continued(asked: Asked) -> Rack | None:
     """The run in the output directory, which has to be this one."""
     if not (asked.directory / NAME).exists():
-        if asked.again:
+        if asked.resume:
             raise UsageError(
                 f"--resume: {asked.directory} holds no run of a rack: name one's with -o"
             )
@@ -312,7 +314,8 @@ class _Following:
             if row.state == "absent":
                 test = test_of(self._rack, row, self._asked.protocol)
                 try:
-                    row.take(await self._hosts.call(host_id, host.start, test, row.attempt))
+                    words = (test, row.attempt, self._asked.again)
+                    row.take(await self._hosts.call(host_id, host.start, *words))
                 except NoAnswerError:
                     raise
                 except HeatsoakError as error:
@@ -387,9 +390,8 @@ class _Following:
         done = sum(row.is_collected for row in self._rack.tests)
         lost = sorted({row.host for row in self._rack.tests if row.host_id in self._lost})
         words = f"{done} of {len(self._rack.tests)} tests done, {running} running"
-        late = sum(row.state == "running" and row.progress >= LATE for row in self._rack.tests)
-        if late:
-            words += f", {late} of them longer than planned"
+        if self._rack.late:
+            words += f", {self._rack.late} of them longer than planned"
         if lost:
             words += f"; no answer from {', '.join(lost)}, where tests go on"
         self._asked.tell(self._rack, words)

@@ -9,7 +9,7 @@ from heatsoak.analysis import RecordingFindings
 from heatsoak.bench.rows import PlannedRow
 from heatsoak.errors import UsageError
 from heatsoak.protocol.conditions import Label
-from heatsoak.rack.kept import State, Status
+from heatsoak.rack.kept import LATE, State, Status
 
 #: In the output directory.
 NAME = "rack.json"
@@ -55,9 +55,14 @@ class Rack(BaseModel):
     tests: list[Row]
 
     @property
-    def progress(self) -> float:
-        """The share that is done, 0 to 1."""
-        return sum(row.progress for row in self.tests) / len(self.tests)
+    def late(self) -> int:
+        """How many tests still run though their planned time is over."""
+        return sum(row.state == "running" and row.progress >= LATE for row in self.tests)
+
+    @property
+    def progress(self) -> float | None:
+        """The share that is done, 0 to 1; None where a test is late: nobody knows what is left."""
+        return None if self.late else sum(row.progress for row in self.tests) / len(self.tests)
 
 
 class RackFindings(Rack):

@@ -116,10 +116,14 @@ class Plan:
         }
 
     @property
+    def task_bytes(self) -> float:
+        """How much memory a task takes at most."""
+        return max(group.memory_bytes for group in self.groups)
+
+    @property
     def jobs(self) -> int:
         """How many processes this machine has processors and free memory for, at least one."""
-        most_bytes = max(group.memory_bytes for group in self.groups)
-        fitting = int(psutil.virtual_memory().available // most_bytes)
+        fitting = int(psutil.virtual_memory().available // self.task_bytes)
         return max(1, min(system.processors(), fitting))
 
     @property

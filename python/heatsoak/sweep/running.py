@@ -114,7 +114,9 @@ def sweep(
                 table = _table(plan, kind, directory, wanted)
                 sweeping.add(kind, table)
                 if sweeping.left:
-                    at = at or until_done.enter_context(workers(jobs or plan.jobs, scheduler))
+                    at = at or until_done.enter_context(
+                        workers(jobs or plan.jobs, scheduler, plan.task_bytes)
+                    )
                     sweeping.run(at)
                 frames[kind] = table.finish()
     except (KeyboardInterrupt, BrokenExecutor) as error:

@@ -17,7 +17,9 @@ from typing_extensions import override
 import heatsoak
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import announce
 from heatsoak.sweep.work import version
+from heatsoak.units import format_bytes
 
 _T = TypeVar("_T")
 #: Empty tasks that the overhead of a task is the median of.
@@ -39,13 +41,17 @@ class Workers:
 
 
 @contextmanager
-def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Workers]:
-    """Yield where to run tasks: `jobs` processes, or a Dask cluster.
+def workers(
+    jobs: int = 1, scheduler: str | None = None, task_bytes: float = 0.0
+) -> Iterator[Workers]:
+    """Yield where to run tasks, which take `task_bytes` at most: `jobs` processes, or a cluster.
+
+    Of a Dask cluster only the workers whose limit of memory is enough for a task in each thread.
 
     Raises UsageError for a cluster that cannot do it, and ToolError for one that does not answer.
     """
     if scheduler is not None:
-        with _cluster(scheduler) as (executor, count):
+        with _cluster(scheduler, task_bytes) as (executor, count):
             yield Workers(executor, count, _overhead_s(executor))
         return
     if jobs == 1:
@@ -112,22 +118,37 @@ def _as_worker() -> None:
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
     connect = client_class(address)
     try:
         client = connect(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ToolError(no_answer(address, error)) from error
     try:
-        count = sum(client.nthreads().values())
-        if count == 0:
+        found = client.scheduler_info(n_workers=-1)["workers"]
+        if not found:
             raise UsageError(
                 f"--scheduler {address}: the cluster has no workers: start some with dask worker "
                 f"{address}"
             )
-        executor = client.get_executor(pure=False)
+        fit = {
+            worker: one["nthreads"]
+            for worker, one in found.items()
+            # a limit of 0 is none
+            if not one["memory_limit"] or one["memory_limit"] >= one["nthreads"] * task_bytes
+        }
+        if len(fit) < len(found):
+            told = (
+                f"--scheduler {address}: {len(found) - len(fit)} of {len(found)} workers have too "
+                f"little memory, which is {format_bytes(task_bytes)} for each thread: start them "
+                "with fewer --nthreads or a higher --memory-limit"
+            )
+            if not fit:
+                raise UsageError(told)
+            announce(told)
+        executor = client.get_executor(pure=False, workers=[*fit])
         _require_same_version(executor, address)
-        yield executor, count
+        yield executor, sum(fit.values())
     finally:
         client.close()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, WorkloadStep
+from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
     BEAT_S,
@@ -194,6 +195,10 @@ class FioTarget(ABC):
     def columns(self) -> list[str]:
         """Return the sample columns that it fills."""
         return list(COLUMNS)
+
+    def sensors(self) -> list[SensorMeta]:
+        """Return none: fio reads no sensors."""
+        return []
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made; the command line of each step comes as a note."""
