@@ -29,11 +29,10 @@ from heatsoak.cli.rack_host import host_app
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
-from heatsoak.rack.host import HostDrive
+from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.listed import as_toml
 from heatsoak.rack.metrics import RackMetrics
-from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
     drives_of_hosts,

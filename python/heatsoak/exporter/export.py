@@ -10,8 +10,14 @@ import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.exporter.fioplot import fio_files
-from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, ExportFormat, is_directory, kind_of
-from heatsoak.exporter.names import recording_names
+from heatsoak.exporter.names import (
+    STANDARD_OUTPUT,
+    SUFFIXES,
+    ExportFormat,
+    is_directory,
+    kind_of,
+    recording_names,
+)
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
 from heatsoak.exporter.table import (
     count_rows,

@@ -14,7 +14,7 @@ import polars as pl
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.names import unused
-from heatsoak.exporter.table import label_text, sample_columns
+from heatsoak.exporter.table import sample_columns, utf8_label
 from heatsoak.output import printable
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import FAMILIES, FIXED, Column, OpenMetricsFamily, column_of
@@ -165,7 +165,7 @@ def _shared_labels(name: str, recording: Recording) -> dict[str, str]:
         if recording.meta.drive.get(key):
             labels[key] = str(recording.meta.drive[key])
     for key, value in recording.meta.conditions.items():
-        labels[_label_name(key, labels)] = label_text(value)
+        labels[_label_name(key, labels)] = utf8_label(value)
     return labels
 
 

@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from heatsoak import system
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
-from heatsoak.protocol import Protocol, apply_settings
-from heatsoak.protocol.conditions import Label
+from heatsoak.protocol import Protocol, apply_settings, label_text
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
 from heatsoak.rack.kept import RackTest, Status, write
@@ -260,7 +259,7 @@ def _keep(rack: Rack, directory: Path) -> None:
 def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
     """Return what a host is asked to run."""
     labels = [f"conditions.host={row.host}"]
-    labels += [f"{key}={_text(value)}" for key, value in row.labels.items()]
+    labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
     return RackTest(
         run=rack.run,
         name=row.name,
@@ -270,10 +269,6 @@ def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
         waits=rack.together != "none",
         sensors=row.sensors,
     )
-
-
-def _text(value: Label) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Following:

@@ -94,4 +94,6 @@ def load_rack(directory: Path) -> Rack:
     except OSError as error:
         raise UsageError(f"{directory}: holds no run of a rack: {error.strerror}") from error
     except ValidationError as error:
-        raise UsageError(f"{directory / NAME}: is damaged: {error.errors()[0]['msg']}") from error
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise UsageError(f"{directory / NAME}: is damaged: {where}: {first['msg']}") from error

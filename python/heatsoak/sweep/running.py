@@ -13,8 +13,7 @@ import polars as pl
 
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress
-from heatsoak.sweep.grid import Grid
-from heatsoak.sweep.plan import DRAWS, Plan, Point, plan_of
+from heatsoak.sweep.plan import DRAWS, Grid, Plan, Point, plan_of
 from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
 from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate

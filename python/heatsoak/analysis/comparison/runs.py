@@ -78,7 +78,7 @@ class GroupedRun:
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
         """The measures of each step, by step and metric name."""
-        return measure(self.recording, self.views, self.number)
+        return measure(self.views, self.number)
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.results.effects import Effect, Fit, intervals
+from heatsoak.rack.results.effects import Effect, Fit, Observations, intervals
 from heatsoak.rack.results.findings import (
     DriveEffect,
     PlaceDifferences,
@@ -17,9 +17,7 @@ from heatsoak.rack.results.findings import (
     RackMeasure,
 )
 from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
-from heatsoak.rack.results.observations import Observations
-from heatsoak.rack.results.places import columns_of
-from heatsoak.rack.results.reading import Tested
+from heatsoak.rack.results.reading import Tested, columns_of
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"

@@ -24,8 +24,7 @@ from heatsoak.rack.results.outliers import (
     sentence,
     set_aside,
 )
-from heatsoak.rack.results.places import place_labels, where
-from heatsoak.rack.results.reading import Results, Tested
+from heatsoak.rack.results.reading import Results, Tested, place_labels, where
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
