@@ -25,8 +25,7 @@ from heatsoak.cli import common
 from heatsoak.protocol import load
 from heatsoak.rack import host
 from heatsoak.rack.kept import LATE, RackTest, Status
-from heatsoak.rack.listed import as_toml
-from heatsoak.rack.state import Rack, Row
+from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
 from loop_drive import attached
 from prometheus_client.parser import text_string_to_metric_families
@@ -311,8 +310,9 @@ def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> Non
 def test_another_directory_tests_no_drive_again_unless_asked(
     rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
 ) -> None:
-    words = ("run", "once.toml", "--drives", rack.list_drives({"b1": [drives[0]]}))
-    assert rack.here(*words, "-o", str(tmp_path / "first")).returncode == 0
+    one = rack.list_drives({"b1": [drives[0]]})
+    first = rack.here("run", "once.toml", "--drives", one, "-o", str(tmp_path / "first"))
+    assert first.returncode == 0, first.stderr
     listed = rack.list_drives({"b1": [*drives[:2]]})
     words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "second"))
     second = rack.here(*words)

@@ -12,7 +12,7 @@ from heatsoak import system
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
-from heatsoak.cli import completion, rack_report
+from heatsoak.cli import rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -25,13 +25,12 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.cli.rack_host import host_app
+from heatsoak.cli.rack_host import ProtocolArgument, host_app
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
-from heatsoak.rack.listed import as_toml
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.running import (
     Asked,
@@ -41,7 +40,7 @@ from heatsoak.rack.running import (
     run_rack,
     stop_rack,
 )
-from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together
+from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report import print_drives, print_preview
@@ -105,13 +104,7 @@ def drives_command(
 
 @rack_app.command("run")
 def run_command(
-    protocol: Annotated[
-        str,
-        typer.Argument(
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
-        ),
-    ],
+    protocol: ProtocolArgument,
     scheduler: SchedulerOption,
     drives: Annotated[
         Path | None,

@@ -20,16 +20,21 @@ from heatsoak.protocol import Protocol, apply_settings, label_text
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
 from heatsoak.rack.kept import RackTest, Status, write
-from heatsoak.rack.listed import (
+from heatsoak.rack.state import (
+    NAME,
     ListedDrive,
     NotThereError,
+    PlannedTest,
+    Rack,
+    Row,
+    Together,
     load_listed,
+    load_rack,
     name_of,
     placed,
     plain,
     require_hosts,
 )
-from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
 from heatsoak.recording.files import made, require_creatable, require_writable
 from heatsoak.recording.meta import META, PARTIAL

@@ -324,9 +324,7 @@ def _name(by: str, group: Label) -> str:
 
 def _named(by: str, groups: Sequence[Label]) -> str:
     names = [_name(by, group) for group in groups]
-    if len(names) > _MAX_NAMES:
-        names = [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} more"]
-    return listed(names)
+    return listed(names, None if len(names) == _MAX_NAMES else _MAX_NAMES - 1)
 
 
 def _slowed(by: str, slowed: Sequence[Label], groups: Sequence[Label]) -> str:

@@ -261,8 +261,7 @@ def _which(
     if common:
         return f" ({', '.join(common)})"
     names = [named(one) for one in drives if one.drive in those]
-    more = len(names) - _MOST_NAMED
-    return f": {listed([*names[:_MOST_NAMED], *([f'{more} more'] if more > 0 else [])])}"
+    return f": {listed(names, _MOST_NAMED)}"
 
 
 def named(drive: RackDrive) -> str:
