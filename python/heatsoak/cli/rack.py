@@ -141,7 +141,7 @@ def run_command(
     ] = False,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Also test drives that another run tests alike, or has."),
+        typer.Option("--again", help="Test drives again that another run tested in the same way."),
     ] = False,
     wait: Annotated[
         str,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
+from heatsoak.catalog.specs import Figure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording import SensorMeta
@@ -42,40 +43,36 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
 
     Raises UsageError for a governor without levels, and for thresholds that do not rise.
     """
-    spec = drive.model_dump(exclude_none=True)
-    law = spec["governor"]["law"]
-    if law["kind"] != "steps":
+    law = drive.governor.law
+    if law.kind != "steps":
         raise UsageError(
             f"{drive.id}: takes no TMT1 and TMT2: its governor has no levels, such as "
             "pcie4-tlc-1tb has"
         )
     asked = (wanted.tmt1_c, wanted.tmt2_c)
     levels = []
-    for level, wanted_c in zip_longest(law["levels"], asked[: len(law["levels"])]):
+    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
         if wanted_c is None:
             levels.append(level)
         elif wanted_c != 0:
-            by_k = wanted_c - level["enter_c"]["value"]
-            back_c = level["leave_c"]["value"] + by_k
-            set_now = {"assumed": "set by the host"}
-            levels.append(
-                {
-                    **level,
-                    "enter_c": {"value": wanted_c, **set_now},
-                    "leave_c": {"value": back_c, **set_now},
-                }
-            )
+            back_c = wanted_c - level.enter_c.value + level.leave_c.value
+            moved = {
+                name: Figure(value=value, assumed="set by the host")
+                for name, value in (("enter_c", wanted_c), ("leave_c", back_c))
+            }
+            levels.append(level.model_copy(update=moved))
     if not levels:
         raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
-    begins_c = [level["enter_c"]["value"] for level in levels]
+    begins_c = [level.enter_c.value for level in levels]
     if begins_c != sorted(set(begins_c)):
         shown = " and ".join(f"{value:g} C" for value in begins_c)
         raise UsageError(
             f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
             "off)"
         )
-    spec["governor"]["law"] = {**law, "levels": levels}
-    return Drive.model_validate(spec)
+    law = law.model_copy(update={"levels": tuple(levels)})
+    governor = drive.governor.model_copy(update={"law": law})
+    return drive.model_copy(update={"governor": governor})
 
 
 def stated_limits_c(drive: Drive) -> dict[str, float]:
