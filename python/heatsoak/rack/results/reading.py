@@ -43,12 +43,12 @@ class Tested:
     host: str | None
     drive: str
     serial: str | None
-    model: str | None
-    firmware: str | None
     labels: Mapping[str, str]
-    recording: str | None
     state: str
     why: str | None
+    model: str | None = None
+    firmware: str | None = None
+    recording: str | None = None
     protocol: str | None = None
     findings: RecordingFindings | None = None
     rows: Sequence[Row] = ()
@@ -133,25 +133,16 @@ def _without(
     if became == _FINISHED:
         became, why = "lost", why or "its recording is not there"
     labels = _labels(given, host)
-    serial = _id_in(on)
-    host = labels.get(HOST)
-    where = ", ".join(one for one in (printable(on), host) if one)
+    # asked for by a serial or another id, and not by a path
+    serial = None if "/" in on or ":" in on else printable(on)
     return Tested(
-        host=host,
-        drive=serial or where or "unnamed drive",
+        host=labels.get(HOST),
+        drive=serial or ", ".join(filter(None, (printable(on), labels.get(HOST)))),
         serial=serial,
-        model=None,
-        firmware=None,
         labels=labels,
-        recording=None,
         state=became,
         why=printable(why) if why else None,
     )
-
-
-def _id_in(on: str) -> str | None:
-    """A drive's serial or other id, where the test was asked for by that and not by a path."""
-    return None if "/" in on or ":" in on else printable(on)
 
 
 def _tested(path: Path, test: state.Row | None) -> Tested:
