@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -278,34 +278,28 @@ def update(
 
 def require_index(index: Path) -> None:
     """Raise UsageError if the file is not an index, by its columns."""
-    try:
-        with index.open("rb") as file:
-            schema = pl.read_parquet_schema(file)
-    except OSError as error:
-        raise UsageError(f"{index}: cannot be read: {error.strerror or error}") from error
-    except pl.exceptions.PolarsError as error:
-        raise _not_an_index(index) from error
-    if schema != SCHEMA:
-        raise _not_an_index(index)
+    no_index = "is not an index of heatsoak history, or of another version: delete it, or name"
+    with _opened(index, f"{no_index} another file with -o") as file:
+        if pl.read_parquet_schema(file) != SCHEMA:
+            raise pl.exceptions.SchemaError
 
 
 def read_index(index: Path) -> pl.DataFrame:
     """Return the rows of an index; raises UsageError if the file is not one."""
     require_index(index)
+    with _opened(index, "is damaged: delete it, and it is made again") as file:
+        return pl.read_parquet(file)
+
+
+@contextmanager
+def _opened(index: Path, if_wrong: str) -> Iterator[IO[bytes]]:
     try:
         with index.open("rb") as file:
-            return pl.read_parquet(file)
+            yield file
     except OSError as error:
         raise UsageError(f"{index}: cannot be read: {error.strerror or error}") from error
     except pl.exceptions.PolarsError as error:
-        raise UsageError(f"{index}: is damaged: delete it, and it is made again") from error
-
-
-def _not_an_index(index: Path) -> UsageError:
-    return UsageError(
-        f"{index}: is not an index of heatsoak history, or of another version: delete it, or name "
-        "another file with -o"
-    )
+        raise UsageError(f"{index}: {if_wrong}") from error
 
 
 def recordings_below(directory: Path) -> Iterator[tuple[str, Path]]:
