@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from heatsoak.analysis.series import Array
 from heatsoak.history import history
-from heatsoak.history.summaries import SCHEMA
+from heatsoak.history.index import SCHEMA
 from heatsoak.history.trend import DAYS_A_YEAR, Fit
 
 YEARS_S = 5 * 365.25 * 86400

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from heatsoak.rack.results.compared import Compared, compared
-from heatsoak.rack.results.effects import Effect, Fit
+from heatsoak.rack.results.effects import Effect, Fit, Observations
 from heatsoak.rack.results.measures import MEASURES, Row
-from heatsoak.rack.results.observations import Observations
 from heatsoak.rack.results.outliers import set_aside
 
 MODELS, DRIVES, SLOTS = 3, 8, 4

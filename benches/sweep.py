@@ -19,9 +19,9 @@ from typing import Any
 import distributed
 from heatsoak.sweep import Grid, sweep
 from heatsoak.sweep.plan import plan_of
+from heatsoak.sweep.running import workers
 from heatsoak.sweep.store import POINTS, Table
 from heatsoak.sweep.work import foretell, prepare
-from heatsoak.sweep.workers import workers
 
 ROUNDS = 5
 #: Of the air's temperature.

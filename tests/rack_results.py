@@ -1,6 +1,5 @@
 """Racks of recordings whose drives and places are known."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from compared import Array, run
 from heatsoak.rack.results.findings import RackReport
 from heatsoak.rack.results.reading import Results, read_results
 from heatsoak.rack.results.report import report
+from heatsoak.rack.state import Rack, Row, load_rack
 
 STEP = {"name": "write", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "60s"}
 SLOTS = {"1": 1.0, "2": 0.97, "3": 0.8, "4": 0.94}
@@ -74,8 +74,11 @@ def make_rack(
 def add_test(rack: Path, **told: Any) -> None:
     """Let the rack's file tell of a test."""
     path = rack / "rack.json"
-    known = json.loads(path.read_text()) if path.exists() else {"run": "r1", "protocol": "x"}
-    path.write_text(json.dumps(known | {"tests": [*known.get("tests", []), told]}))
+    rows = load_rack(rack).tests if path.exists() else []
+    asked = {"name": told["on"], "host_id": "1", "erase": None, "labels": {}}
+    rows.append(Row.model_validate(asked | told))
+    known = {"run": "r1", "protocol": "x", "protocol_sha256": "", "together": "host"}
+    path.write_text(Rack.model_validate(known | {"tests": rows}).model_dump_json())
 
 
 def opened(directory: Path) -> Results:

@@ -252,7 +252,7 @@ def test_a_damaged_recording_is_named_as_such(make: Make, tmp_path: Path) -> Non
 
 
 def parsed(text: str) -> dict[str, Any]:
-    families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    families = text_string_to_metric_families(text)
     return {family.name: family for family in families}
 
 

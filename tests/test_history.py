@@ -17,7 +17,7 @@ import tiny
 from command import complaint, heatsoak_here
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.history import NAME, history, read_index, update
-from heatsoak.history.summaries import SCHEMA
+from heatsoak.history.index import SCHEMA
 from heatsoak.history.trend import Fit
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from made_once import made_once

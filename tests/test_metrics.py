@@ -12,16 +12,18 @@ from pathlib import Path
 from shutil import which
 from urllib.request import urlopen
 
+import polars as pl
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.analysis import RecordingFindings, StepFindings
-from heatsoak.bench.metrics import Address, Metrics, Scrapes, seen_of, served
-from heatsoak.bench.recorder import nothing_moved
+from heatsoak.analysis import RecordingFindings, StepFindings, analyze
+from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
+from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
 from heatsoak.rack.host import Reading
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.state import Rack, Row
+from heatsoak.recording import Recording
 from heatsoak.target.device import describe_device
 from machine import Machine
 from prometheus_client import CollectorRegistry, generate_latest
@@ -32,6 +34,23 @@ CONTRIB = Path(__file__).parents[1] / "contrib" / "prometheus"
 SECTOR = 512
 #: The labels of what a watch of the machine below serves.
 DRIVE = {"device": "nvme0n1", "model": "Samsung SSD 950 PRO 512GB", "serial": "S1"}
+
+#: What heats a drive, for so many minutes.
+MINUTES = 12
+READS = f"""
+name = "reads"
+[[steps]]
+name = "read"
+rw = "read"
+bs = "128k"
+iodepth = 32
+runtime = "{MINUTES}m"
+"""
+ALERTS = {
+    "DriveAboveItsWarningTemperature",
+    "DriveNearItsCriticalTemperature",
+    "DriveThrottledByItsOwnCount",
+}
 
 needs_promtool = pytest.mark.skipif(
     which("promtool") is None, reason="promtool (Debian's prometheus) is not installed"
@@ -245,6 +264,53 @@ def test_the_alert_rules_are_whole_and_fire_when_they_should() -> None:
     for words in (("check", "rules", "rules.yml"), ("test", "rules", "rules.test.yml")):
         done = subprocess.run(["promtool", *words], cwd=CONTRIB, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "reads.toml").write_text(READS)
+    series: dict[str, list[str]] = {}
+    for enclosure, fired in (("puget-top-2gpu-loaded", ALERTS), ("fan-fast", set[str]())):
+        on = f"sim:skhynix-p41-1tb@{enclosure}"
+        done = heatsoak_here("run", "reads.toml", "--on", on, "-o", enclosure, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        run = Recording.open(tmp_path / enclosure)
+        (found,) = analyze([run]).recordings
+        assert found.answer.throttles == ("yes" if fired else "no")
+        series |= minutes(run, enclosure)
+    values = [{"series": key, "values": " ".join(of)} for key, of in series.items()]
+    fires = [
+        {"labels": f'{{alertname="{name}", device="puget-top-2gpu-loaded"}}', "value": 1}
+        for name in sorted(ALERTS)
+    ]
+    firing = "group by (alertname, device) (ALERTS{alertstate='firing'})"
+    at_end = {"expr": firing, "eval_time": f"{MINUTES}m", "exp_samples": fires}
+    case = {"interval": "1m", "input_series": values, "promql_expr_test": [at_end]}
+    rules = {"rule_files": [str(CONTRIB / "rules.yml")], "tests": [case]}
+    (tmp_path / "test.yml").write_text(json.dumps({**rules, "evaluation_interval": "1m"}))
+    done = subprocess.run(
+        ["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def minutes(run: Recording, device: str) -> dict[str, list[str]]:
+    """Return what would have been scraped of a run, once a minute, by its series."""
+    found: dict[str, list[str]] = {}
+    for minute in range(MINUTES + 1):
+        before = run.samples().filter(pl.col("t_s") <= 60 * minute).drop("step")
+        newest = before.select(pl.all().drop_nulls().last()).row(0, named=True)
+        latest = Latest()
+        latest.update({name: value for name, value in newest.items() if value is not None})
+        seen = [Seen({"device": device}, latest, run.meta.sensors)]
+        for family in Metrics(seen.copy).collect():
+            for one in family.samples:
+                labels = ",".join(f'{key}="{value}"' for key, value in one.labels.items())
+                values = found.setdefault(f"{one.name}{{{labels}}}", ["_"] * minute)
+                values.append(str(one.value))
+    return found
 
 
 def expressions() -> list[str]:

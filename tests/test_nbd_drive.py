@@ -132,6 +132,15 @@ def test_sensors_are_laid_out_as_the_kernel_has_them(tmp_path: Path) -> None:
         write_tree(tmp_path / "drive", export)
 
 
+def test_an_export_states_the_limits_that_its_drive_does(tmp_path: Path) -> None:
+    export = Export(load_drive("samsung-980-pro-1tb"), load_enclosure("open-bench"))
+    for path in write_tree(tmp_path / "drive", export).values():
+        path.write_text("40850\n")
+    name, roots = drive_in_tree(tmp_path / "drive")
+    (sensor,) = drive_sensors(name, roots)
+    assert sensor.info.thresholds == {"warning_c": 81.85, "critical_c": 84.85}
+
+
 def test_sensors_that_are_not_an_exports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this machine's own sensors"):
         drive_in_tree(Path("/"))

@@ -8,6 +8,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.protocol import Protocol
 from heatsoak.recording import InMemoryRecording, Recording
+from heatsoak.recording.columns import limits_c
 from heatsoak.twin import Twin
 from made_once import made_once
 
@@ -58,6 +59,9 @@ def test_a_matrix_of_thresholds_is_a_run_for_each(runs: Path) -> None:
         assert onset_c(recording) == pytest.approx(threshold_c, abs=2)
         said = next(event for event in recording.events if "tmt_k" in event.data)
         assert said.data["tmt_k"][0] == round(threshold_c + 273.15)
+        # what TMT1 and TMT2 may be set to is no limit
+        stated = {"tmt1": threshold_c, "tmt2": 86, "critical": 100}
+        assert limits_c(recording.meta.sensors) == stated
 
 
 def test_the_option_sets_a_simulated_drive(tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ from urllib.request import urlopen
 import pytest
 from command import heatsoak_here
 from exports import set_rate
+from heatsoak.cli import common
 from heatsoak.protocol import load
 from heatsoak.rack import host
-from heatsoak.rack.kept import RackTest
-from heatsoak.rack.listed import as_toml
+from heatsoak.rack.kept import LATE, RackTest, Status
+from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
 from loop_drive import attached
 from prometheus_client.parser import text_string_to_metric_families
@@ -295,13 +296,57 @@ def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> Non
         with started_run(rack, *words, str(tmp_path / "first")) as first:
             wait_for_a_test(rack, first)
             second = rack.run("run", *words, str(tmp_path / "second"))
+            again = rack.run("run", *words, str(tmp_path / "again"), "--again")
             rack.run("stop", str(tmp_path / "first"))
             first.communicate(timeout=200)
-        assert second.returncode == 4, second.stdout
+        assert second.returncode == again.returncode == 4, second.stdout
         assert states(rack, tmp_path / "first") == ["interrupted"]
-    (test,) = rack.tests(str(tmp_path / "second"))
-    assert "another run is using this drive" in test["why"]
+    ((test,), (locked,)) = (rack.tests(str(tmp_path / name)) for name in ("second", "again"))
+    assert ": running in run " in test["why"]
+    assert "another run is using this drive" in locked["why"]
     assert max(drive.writes().values()) == 1
+
+
+def test_another_directory_tests_no_drive_again_unless_asked(
+    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+) -> None:
+    one = rack.list_drives({"b1": [drives[0]]})
+    first = rack.here("run", "once.toml", "--drives", one, "-o", str(tmp_path / "first"))
+    assert first.returncode == 0, first.stderr
+    listed = rack.list_drives({"b1": [*drives[:2]]})
+    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "second"))
+    second = rack.here(*words)
+    assert second.returncode == 4
+    assert states(rack, tmp_path / "second") == ["refused", "finished"]
+    why = rack.tests(str(tmp_path / "second"))[0]["why"]
+    assert ": finished in run " in why
+    assert why.endswith("or add --again to test it again")
+    assert rack.here(*words, "--resume").returncode == 4
+    assert [drive.starts for drive in drives] == [1, 1, 0]
+    assert rack.here(*words, "--again").returncode == 0
+    assert [drive.starts for drive in drives] == [2, 1, 0]
+    assert Recording.open(tmp_path / "first" / rack.tests(str(tmp_path / "first"))[0]["directory"])
+
+
+def test_a_test_past_its_plan_is_given_no_time_that_is_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: dict[str, Any] = {"host": "b1", "host_id": "1", "erase": None, "labels": {}}
+    rows = [Row(name=name, on=name, **known) for name in ("a", "b")]
+    rows[0].take(Status(state="finished", progress=1.0))
+    rows[1].take(Status(state="running", progress=0.5))
+    rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=rows)
+    assert rack.progress == 0.75
+    monkeypatch.setattr(common, "_LINE_INTERVAL_S", 0.0)
+    with common.progress_bar() as progress:
+        progress(0.5, "follows")
+        progress(rack.progress, "in time")
+        rows[1].take(Status(state="running", progress=LATE))
+        progress(rack.progress, "late")
+    first, in_time, late = capsys.readouterr().err.splitlines()
+    assert first.endswith("follows")
+    assert re.fullmatch(".*in time, 75%; .* left", in_time)
+    assert late.endswith("late")
 
 
 def test_a_refused_drive_is_not_written(

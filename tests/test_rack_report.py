@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
-from heatsoak.rack.results.effects import Fit
-from heatsoak.rack.results.observations import Observations
+from heatsoak.rack.results.effects import Fit, Observations
 from made_once import made_once
 from rack_results import SLOTS, add_test, judged, make_rack
 from scipy import stats
@@ -148,11 +147,11 @@ def test_a_slot_that_slows_one_model_condemns_no_drive(tmp_path: Path) -> None:
 
 def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:
     make_rack(tmp_path, hosts=2)
-    add_test(tmp_path, host="b1", serial="S01", state="finished", directory="b1/S01")
+    add_test(tmp_path, host="b1", on="S01", state="finished", directory="b1/S01")
     add_test(
         tmp_path,
         host="b3",
-        serial="S99\x1b[31m",
+        on="S99\x1b[31m",
         labels={"slot": "2"},
         state="refused",
         why="it is mounted",
@@ -168,7 +167,7 @@ def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:
 
 def test_a_lost_recording_is_said(tmp_path: Path) -> None:
     make_rack(tmp_path, hosts=1)
-    add_test(tmp_path, host="b1", serial="S77", state="finished", directory="b1/S77")
+    add_test(tmp_path, host="b1", on="S77", state="finished", directory="b1/S77")
     (lost,) = [one for one in judged(tmp_path).drives if not one.passes]
     assert lost.why == ["lost: its recording is not there"]
 
@@ -206,7 +205,7 @@ def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
     assert "has no recording in it" in line
     (tmp_path / "rack.json").write_text('{"tests": 3}')
     line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
-    assert "rack.json: is damaged: tests" in line
+    assert "rack.json: is damaged: run" in line
     line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
     assert "use .html, .csv or .xml" in line
 

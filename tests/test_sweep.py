@@ -19,7 +19,7 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.sweep import Grid, running, work
 from heatsoak.sweep.plan import plan_of
-from heatsoak.sweep.workers import workers
+from heatsoak.sweep.running import workers
 from schema_check import complaints
 from waiting import until
 
@@ -180,6 +180,27 @@ def test_a_dask_cluster_writes_the_same_bytes(tmp_path: Path) -> None:
         done = heatsoak_here(*words, *at, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+@pytest.mark.slow
+def test_workers_with_too_little_memory_get_no_task(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "grid.toml").write_text(GRID)
+    words = ("sweep", "grid.toml", "-o", "there", "--sample", "0")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, memory_limit="1GB", dashboard_address=":0"
+    ) as cluster:
+        at = ("--scheduler", cluster.scheduler_address)
+        refused = complaint(heatsoak_here(*words, *at, cwd=tmp_path), 2)
+        assert "1 of 1 workers have too little memory, which is 1.14 GB for each thread" in refused
+        dask = str(Path(sys.executable).with_name("dask"))
+        enough = [dask, "worker", cluster.scheduler_address, "--nthreads", "1", "--no-nanny"]
+        with subprocess.Popen([*enough, "--memory-limit", "0"], cwd=tmp_path) as worker:
+            assert until(lambda: len(cluster.scheduler.workers) == 2)
+            done = heatsoak_here(*words, *at, cwd=tmp_path)
+            worker.terminate()
+        assert done.returncode == 0, done.stderr
+        assert "1 of 2 workers have too little memory" in done.stderr
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -406,7 +427,7 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
 @pytest.mark.parametrize(
     ("words", "where"),
     [
-        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep.workers"),
+        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep.running"),
         (("rack", "drives", "-o", "rack.toml"), "heatsoak.rack.hosts"),
     ],
 )

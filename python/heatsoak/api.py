@@ -25,6 +25,7 @@ from heatsoak.protocol import (
     Protocol,
     WorkloadStep,
     apply_settings,
+    label_text,
     load,
     scaled,
 )
@@ -277,7 +278,7 @@ def run(
     from heatsoak.bench.directories import default_directory
     from heatsoak.bench.session import plan_session
 
-    words = [f"{key}={_word(value)}" for key, value in (settings or {}).items()]
+    words = [f"{key}={label_text(value)}" for key, value in (settings or {}).items()]
     with _our_errors():
         session = plan_session(
             parse_place(to or on),
@@ -294,11 +295,6 @@ def _source_of_copy(on: str, to: str | None) -> Callable[[], Place] | None:
 
 def _protocol(protocol: PathText | Protocol) -> Protocol:
     return protocol if isinstance(protocol, Protocol) else load(str(protocol))
-
-
-def _word(value: object) -> str:
-    """A setting as it is written behind ``--set KEY=``."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[Recording]:

@@ -134,7 +134,7 @@ TABLE: list[Row] = [
     ("power-state", "a lower one under load", "lowered",
      lambda: seen(fallen(power_state=changing(0.0, 1.0)))),
     *(("stated-limit", f"it is {limit_c} C, at 70 C", expected,
-       lambda limit_c=limit_c: seen(hot(warming(40, 70), limits={"warning_c": limit_c})))
+       lambda limit_c=limit_c: seen(hot(warming(40, 70), limits={"warning": limit_c})))
       for limit_c, expected in [(71.0, "at"), (90.0, "far-below"), (78.0, None)]),
     *(("onset-temperature", f"it is {onset_c} C", expected,
        lambda onset_c=onset_c: seen(hot(warming(35, onset_c))))

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from command import heatsoak_here
 from heatsoak.errors import HeatsoakError
-from heatsoak.rack.listed import load_listed
+from heatsoak.rack.state import load_listed
 from law import breach, within
 from made_once import made_once
 from mutations import NASTY, TOML_VALUES, mutated, with_damaged_json, with_damaged_toml

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heatsoak.rack.results.page import rack_page
 from heatsoak.rack.results.report import report
+from heatsoak.rack.results.shown import rack_page
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from made_once import made_once
@@ -21,7 +21,7 @@ MODELS = ("Samsung 990 PRO", "WD SN850X")
 
 def make(directory: Path) -> None:
     make_rack(directory, shares={"S06": 0.85}, models=MODELS)
-    add_test(directory, host="b5", serial=HOSTILE[0], state="refused", why=HOSTILE[1])
+    add_test(directory, host="b5", on=HOSTILE[0], state="refused", why=HOSTILE[1])
 
 
 @pytest.fixture(scope="session")

@@ -82,9 +82,9 @@ def _limits(view: StepView) -> list[str]:
         return []
     top_c = float(np.max(view.temp.values))
     reached = [
-        f"{name.removesuffix('_c')} ({limit:.0f} C)"
+        f"{name} ({limit:.0f} C)"
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
-        if 0 < limit <= top_c
+        if limit <= top_c
     ]
     return [f"the temperature reached the drive's limits: {', '.join(reached)}"] if reached else []
 

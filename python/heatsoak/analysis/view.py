@@ -24,7 +24,7 @@ from heatsoak.protocol import (
     differing,
 )
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged
+from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
 
 #: A direction that carries less than this share of the throughput is not judged on its own.
 _MIN_SHARE = 0.1
@@ -328,19 +328,14 @@ def loaded_steps(
 def _loaded_steps(samples: _StepSamples, distrusted: frozenset[str]) -> Iterator[StepView]:
     recording = samples.recording
     course = course_of(recording, samples.read(), distrusted)
-    limits_c = {
-        name: limit
-        for sensor in recording.meta.sensors
-        for name, limit in sensor.thresholds.items()
-        if name.endswith("_c")
-    }
+    own_c = limits_c(recording.meta.sensors)
     for step in recording.meta.protocol.workload_steps:
         rows = samples.of(step.name)
         if rows is None:
             continue
         # what is still being written would be longer
         again = None if recording.was_cut else partial(samples.again, step.name)
-        yield StepView(step, rows, _start_s(rows), limits_c, course, again)
+        yield StepView(step, rows, _start_s(rows), own_c, course, again)
 
 
 def _start_s(rows: pl.DataFrame) -> float:

@@ -16,21 +16,17 @@ from heatsoak.analysis.findings import Cause
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.exporter.openmetrics import labels_of
-from heatsoak.output import announce, printable
+from heatsoak.exporter.openmetrics import MISSING, Sample, labels_of, metric
+from heatsoak.output import announce
 from heatsoak.recording import SensorMeta
-from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, is_of_drive
+from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
 from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-_MISSING = "metrics need prometheus-client: pip install prometheus-client"
 _HERE = "127.0.0.1"
-#: Values with their labels.
-Samples = list[tuple[dict[str, str], float]]
-
 _VERDICTS = (*get_args(Cause), "steady", "unknown")
 _LIMIT = OpenMetricsFamily(
     "heatsoak_temperature_limit_celsius",
@@ -144,7 +140,7 @@ def served(collector: Collector, address: Address) -> Iterator[str]:
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError as error:
-        raise ToolError(_MISSING) from error
+        raise ToolError(MISSING) from error
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
     try:
@@ -174,9 +170,9 @@ class Metrics:
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
         # nothing that was not measured is shown as 0
-        families: dict[str, tuple[OpenMetricsFamily, Samples]] = {}
+        families: dict[str, tuple[OpenMetricsFamily, list[Sample]]] = {}
         for drive in self._drives():
-            known = {name: printable(value) for name, value in drive.labels.items() if value}
+            known = {name: value for name, value in drive.labels.items() if value}
             for family, labels, value in _of_drive(drive):
                 # drives, and several columns, are one family, apart by labels
                 _, samples = families.setdefault(family.name, (family, []))
@@ -186,7 +182,7 @@ class Metrics:
 
 
 def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
-    yield _INFO, {name: printable(text) for name, text in drive.info.items() if text}, 1.0
+    yield _INFO, {name: text for name, text in drive.info.items() if text}, 1.0
     latest = drive.latest.values()
     for name, value in latest.items():
         family = column_of(name).metric
@@ -199,36 +195,10 @@ def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], 
             yield counted, {}, drive.moved[f"{way}_{unit}"]
     if (temp_c := drive.latest.drive_temp_c()) is not None:
         yield _TEMPERATURE, {}, temp_c
-    for name, limit_c in _limits_c(drive.sensors).items():
+    for name, limit_c in limits_c(drive.sensors).items():
         yield _LIMIT, {"limit": name}, limit_c
     for one in _VERDICTS if drive.verdict is not None else ():
         yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
-
-
-def _limits_c(sensors: Iterable[SensorInfo | SensorMeta]) -> dict[str, float]:
-    """The drive's own limits, by name; of several sensors' the lowest."""
-    found: dict[str, float] = {}
-    for sensor in sensors:
-        temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
-        if not any(is_of_drive(name) for name in temps):
-            continue
-        for name, limit_c in sensor.thresholds.items():
-            # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
-            short = name.removesuffix("_c")
-            if short in ("warning", "critical", "tmt1", "tmt2") and is_possible_temp(limit_c):
-                found[short] = min(limit_c, found.get(short, limit_c))
-    return found
-
-
-def metric(family: OpenMetricsFamily, samples: Samples) -> "Metric":
-    """Return a family's metric with its samples, for prometheus-client."""
-    from prometheus_client.core import Metric
-
-    made = Metric(family.name, family.help, family.type)
-    name = f"{family.name}_total" if family.type == "counter" else family.name
-    for labels, value in samples:
-        made.add_sample(name, labels, value)
-    return made
 
 
 def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:

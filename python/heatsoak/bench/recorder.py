@@ -160,7 +160,7 @@ class Recorder:
         self._limits_c = _critical_limits(side.sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
-        sensors = [sensor_meta(sensor) for sensor in side.sensors]
+        sensors = [*map(sensor_meta, side.sensors), *target.sensors()]
         if resumes is None:
             meta = RecordingMeta(
                 protocol=side.protocol,

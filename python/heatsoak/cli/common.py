@@ -136,11 +136,11 @@ def console() -> Console:
 
 
 @contextmanager
-def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]]:
+def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float | None, str], None]]:
     """Show progress on standard error: a bar in a terminal, otherwise a line every 10 s.
 
-    Yields a function that takes the completed share, 0 to 1, and a description. A bar with
-    `stays` false disappears when it is done.
+    Yields a function that takes the completed share, 0 to 1, or None where nothing tells it, and a
+    description. A bar with `stays` false disappears when it is done.
     """
     errors = Console(stderr=True)
     if not errors.is_terminal or errors.is_dumb_terminal:
@@ -154,19 +154,31 @@ def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float, str], None]
     columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=not stays) as bar:
         task = bar.add_task("preparing", total=1.0)
-        yield lambda done, text: bar.update(task, completed=done, description=text)
+
+        def show(done: float | None, text: str) -> None:
+            bar.tasks[0].total = None if done is None else 1.0  # without one it only moves
+            bar.update(task, completed=done, description=text)
+
+        yield show
 
 
-def _plain_progress() -> Callable[[float, str], None]:
-    started_at = printed_at = time.monotonic()
+def _plain_progress() -> Callable[[float | None, str], None]:
+    printed_at = time.monotonic()
+    first: tuple[float, float] | None = None
 
-    def say(done: float, text: str) -> None:
-        nonlocal printed_at
+    def say(done: float | None, text: str) -> None:
+        nonlocal printed_at, first
         now = time.monotonic()
-        if done > 0 and now - printed_at >= _LINE_INTERVAL_S:
-            left_s = (now - started_at) * (1 - done) / done
-            print_err(f"{text}, {done:.0%}; {format_duration(left_s)} left")
-            printed_at = now
+        if done is not None:
+            # what was done before this followed it says nothing of the pace
+            first = first or (now, done)
+        if done == 0 or now - printed_at < _LINE_INTERVAL_S:
+            return
+        printed_at = now
+        if done is not None and first is not None and done > first[1]:
+            left_s = (now - first[0]) * (1 - done) / (done - first[1])
+            text = f"{text}, {done:.0%}; {format_duration(left_s)} left"
+        print_err(text)
 
     return say
 

@@ -12,7 +12,7 @@ from heatsoak import system
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
-from heatsoak.cli import completion, rack_report
+from heatsoak.cli import rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
@@ -25,15 +25,13 @@ from heatsoak.cli.common import (
     print_json,
     progress_bar,
 )
-from heatsoak.cli.rack_host import host_app
+from heatsoak.cli.rack_host import ProtocolArgument, host_app
 from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
-from heatsoak.rack.host import HostDrive
+from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
-from heatsoak.rack.listed import as_toml
 from heatsoak.rack.metrics import RackMetrics
-from heatsoak.rack.perform import perform
 from heatsoak.rack.running import (
     Asked,
     drives_of_hosts,
@@ -42,7 +40,7 @@ from heatsoak.rack.running import (
     run_rack,
     stop_rack,
 )
-from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together
+from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report.lists import print_drives, print_preview
@@ -106,13 +104,7 @@ def drives_command(
 
 @rack_app.command("run")
 def run_command(
-    protocol: Annotated[
-        str,
-        typer.Argument(
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
-        ),
-    ],
+    protocol: ProtocolArgument,
     scheduler: SchedulerOption,
     drives: Annotated[
         Path | None,
@@ -147,6 +139,10 @@ def run_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Test drives again that another run tested in the same way."),
+    ] = False,
     wait: Annotated[
         str,
         typer.Option(metavar="TIME", help="Wait so long at the start for hosts that are missing."),
@@ -175,7 +171,8 @@ def run_command(
             listed=drives,
             directory=directory,
             together=together,
-            again=resume,
+            resume=resume,
+            again=again,
             wait_s=_wait_s(wait),
             waiting=announce,
             tell=tell,

@@ -6,6 +6,7 @@ print JSON.
 
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack import host
 from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
-from heatsoak.rack.listed import ListedDrive, name_of, plain
+from heatsoak.rack.state import ListedDrive, name_of, plain
 from heatsoak.recording.files import making
 from heatsoak.recording.meta import META
 
@@ -27,6 +28,13 @@ host_app = typer.Typer(
     help="Start, follow and collect tests of this host from a scheduler of your own.",
     invoke_without_command=True,
 )
+ProtocolArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A bundled protocol's name, a TOML file, or a fio job file.",
+        autocompletion=completion.protocols,
+    ),
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A name for the run, the same on all hosts.")
 ]
@@ -41,13 +49,7 @@ def host_group(context: typer.Context) -> None:
 @host_app.command("start")
 def start_command(
     run: RunArgument,
-    protocol: Annotated[
-        str,
-        typer.Argument(
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
-        ),
-    ],
+    protocol: ProtocolArgument,
     on: Annotated[str, typer.Option("--on", help="A drive's serial, or a target as for `run`.")],
     erase: Annotated[
         str | None, typer.Option("--erase", metavar="ID", help="As for `run`: lose its data.")
@@ -82,10 +84,12 @@ def start_command(
     before = kept.status(attempt)
     if resume and before.has_ended and before.state != "finished":
         attempt += 1
-    status = host.start(test, attempt)
+    # a run that has a name of its own is asked for
+    start = partial(host.start, test, attempt, again=True)
+    status = start()
     while wait and not status.has_ended:
         time.sleep(_POLL_S)
-        status = host.start(test, attempt)  # also where its process was killed before it began
+        status = start()  # also where its process was killed before it began
     print_json(_row(kept, status).model_dump(mode="json"))
     return _exit_code(status)
 

@@ -67,10 +67,9 @@ def rack_report_command(
 ) -> int:
     """Say which drives of a rack pass, which are unlike their model, and what the place does."""
     # these take a while to load, and every command loads this module's neighbours
-    from heatsoak.rack.results.files import check, write
     from heatsoak.rack.results.reading import read_results
     from heatsoak.rack.results.report import report
-    from heatsoak.rack.results.text import print_rack
+    from heatsoak.rack.results.shown import check, print_rack, write
 
     if output is not None:
         check(output, force=force)

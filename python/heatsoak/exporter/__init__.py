@@ -5,6 +5,6 @@ for Prometheus.
 """
 
 from heatsoak.exporter.export import Written, export
-from heatsoak.exporter.formats import ExportFormat
+from heatsoak.exporter.names import ExportFormat
 
 __all__ = ["ExportFormat", "Written", "export"]

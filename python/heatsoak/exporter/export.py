@@ -4,14 +4,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import polars as pl
+from typing import IO, Literal
 
 from heatsoak.errors import UsageError
 from heatsoak.exporter.fioplot import fio_files
-from heatsoak.exporter.formats import STANDARD_OUTPUT, SUFFIXES, ExportFormat, is_directory, kind_of
-from heatsoak.exporter.names import recording_names
+from heatsoak.exporter.names import (
+    STANDARD_OUTPUT,
+    SUFFIXES,
+    ExportFormat,
+    is_directory,
+    kind_of,
+    recording_names,
+)
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
 from heatsoak.exporter.table import (
     count_rows,
@@ -87,26 +91,30 @@ def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> W
     with replacing(path) as partial:
         # opened here, since polars could take a path for a URL
         with partial.open("wb") as file:
-            if kind is ExportFormat.OPENMETRICS:
-                rows = write_openmetrics(named, file, truth=truth)
-            else:
-                write_table(_table(named, truth=truth), file, kind, parquet_metadata(named))
-                rows = count_rows(list(named.values()))
+            rows = _write(named, file, kind, truth=truth)
         return Written(str(path), _only(named), rows, partial.stat().st_size)
 
 
 def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Written:
+    if kind not in (ExportFormat.CSV, ExportFormat.OPENMETRICS):
+        raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
     out = sys.stdout.buffer
     with reporting_write_errors("standard output"):
-        if kind is ExportFormat.CSV:
-            write_table(_table(named, truth=truth), out, kind, {})
-            rows = count_rows(list(named.values()))
-        elif kind is ExportFormat.OPENMETRICS:
-            rows = write_openmetrics(named, out, truth=truth)
-        else:
-            raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
+        rows = _write(named, out, kind, truth=truth)
         out.flush()
     return Written(STANDARD_OUTPUT, _only(named), rows, 0)
+
+
+def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> int:
+    if kind is ExportFormat.OPENMETRICS:
+        return write_openmetrics(named, to, truth=truth)
+    if len(named) == 1:
+        (recording,) = named.values()
+        frame = samples_of(recording, sample_columns(recording, truth=truth))
+    else:
+        frame = long_table(named, truth=truth)
+    write_table(frame, to, kind, parquet_metadata(named))
+    return count_rows(list(named.values()))
 
 
 def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
@@ -128,13 +136,6 @@ def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
                 size = partial.stat().st_size
             written.append(Written(str(path), name, file.rows, size, file.notes))
     return written
-
-
-def _table(named: _Named, *, truth: bool) -> pl.LazyFrame:
-    if len(named) == 1:
-        (recording,) = named.values()
-        return samples_of(recording, sample_columns(recording, truth=truth))
-    return long_table(named, truth=truth)
 
 
 def _only(named: _Named) -> str | None:

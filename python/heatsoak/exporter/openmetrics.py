@@ -1,22 +1,30 @@
 """OpenMetrics text for Prometheus, which promtool can backfill.
 
 A series is one quantity of one step of one recording. Base units: bytes, seconds, celsius, watts,
-ratios.
+ratios. What watches and racks serve is made here too (:func:`metric`). prometheus-client writes
+all of it but an export's values, of which a day has millions: those polars writes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import IO
+from collections.abc import Iterable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
-from heatsoak.errors import UsageError
+from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.names import unused
-from heatsoak.exporter.table import label_text, sample_columns
+from heatsoak.exporter.table import sample_columns, utf8_label
 from heatsoak.output import printable
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import FAMILIES, FIXED, Column, OpenMetricsFamily, column_of
 
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+MISSING = "metrics need prometheus-client: pip install prometheus-client"
+#: A value with its labels.
+Sample = tuple[Mapping[str, str], float]
 _ROWS_AT_ONCE = 50_000
 _LABEL_NAME = re.compile(r"[^a-zA-Z0-9_]")
 _OWN_LABELS = (
@@ -52,31 +60,54 @@ def labels_of(column: str) -> dict[str, str]:
     return {key: value or column.partition(".")[2]}
 
 
+def metric(family: OpenMetricsFamily, samples: Iterable[Sample]) -> "Metric":
+    """Return a family with its samples; raises ToolError without prometheus-client."""
+    try:
+        from prometheus_client.core import Metric
+    except ImportError as error:
+        raise ToolError(MISSING) from error
+    made = Metric(family.name, family.help, family.type, family.unit)
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    for labels, value in samples:
+        made.add_sample(name, {key: printable(text) for key, text in labels.items()}, value)
+    return made
+
+
+def _written(family: OpenMetricsFamily, labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return what comes before a family's first value, and a series' name with its labels."""
+    made = metric(family, [(labels, 0.0)])
+    from prometheus_client.openmetrics.exposition import generate_latest
+
+    text = generate_latest(SimpleNamespace(collect=lambda: [made])).decode()
+    head, _, value = text.removesuffix("\n# EOF\n").rpartition("\n")
+    return f"{head}\n", value.rpartition(" ")[0]
+
+
 def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, truth: bool) -> int:
     """Write all quantities of `recordings` (name -> recording), and return the number of values.
 
     Control characters in labels are escaped, since somebody may look at it in a terminal.
 
-    Raises UsageError for a recording without a wall clock.
+    Raises UsageError for a recording without a wall clock, ToolError without prometheus-client.
     """
     check_clocks(recordings)
     shared = {name: _shared_labels(name, recording) for name, recording in recordings.items()}
     values = 0
-    for metric, members in _metrics().values():
-        head: bytes | None = _head(metric)
+    for family, members in _metrics().values():
+        has_head = False
         for name, recording in recordings.items():
             for column in sample_columns(recording, truth=truth):
                 if column_of(column) not in members:
                     continue
-                for step, rows in _by_step(recording, column, metric):
+                for step, rows in _by_step(recording, column, family):
                     labels = {**shared[name], **labels_of(column)}
                     if step is not None:
                         labels["step"] = step
-                    labels = {key: printable(value) for key, value in labels.items()}
-                    if head is not None:
-                        file.write(head)
-                        head = None
-                    _write_series(rows, metric, labels, file)
+                    head, series = _written(family, labels)
+                    if not has_head:
+                        file.write(head.encode())
+                        has_head = True
+                    _write_values(rows, series, file)
                     values += rows.height
     file.write(b"# EOF\n")
     return values
@@ -92,12 +123,6 @@ def check_clocks(recordings: Mapping[str, Recording]) -> None:
                 f"{recording.path}: OpenMetrics needs dates, but this recording has {has}: "
                 "export it as csv or parquet"
             )
-
-
-def _head(metric: OpenMetricsFamily) -> bytes:
-    lines = [f"# TYPE {metric.name} {metric.type}"]
-    lines += [f"# UNIT {metric.name} {metric.unit}"] if metric.unit else []
-    return "\n".join([*lines, f"# HELP {metric.name} {_escaped(metric.help)}", ""]).encode()
 
 
 def _by_step(
@@ -122,14 +147,10 @@ def _by_step(
         yield part["step"][0], part.unique("unix_ms", keep="last", maintain_order=True)
 
 
-def _write_series(
-    rows: pl.DataFrame, metric: OpenMetricsFamily, labels: Mapping[str, str], file: IO[bytes]
-) -> None:
-    name = metric.name + ("_total" if metric.type == "counter" else "")
-    inner = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
+def _write_values(rows: pl.DataFrame, series: str, file: IO[bytes]) -> None:
     line = pl.format(
         "{} {} {}.{}",
-        pl.lit(f"{name}{{{inner}}}"),
+        pl.lit(series),
         pl.col("value").cast(pl.String),
         pl.col("unix_ms") // 1000,
         (pl.col("unix_ms") % 1000).cast(pl.String).str.zfill(3),
@@ -144,7 +165,7 @@ def _shared_labels(name: str, recording: Recording) -> dict[str, str]:
         if recording.meta.drive.get(key):
             labels[key] = str(recording.meta.drive[key])
     for key, value in recording.meta.conditions.items():
-        labels[_label_name(key, labels)] = label_text(value)
+        labels[_label_name(key, labels)] = utf8_label(value)
     return labels
 
 
@@ -154,7 +175,3 @@ def _label_name(condition: str, taken: Mapping[str, str]) -> str:
     if name in _OWN_LABELS or name[:1].isdigit() or name.startswith("__") or not name.strip("_"):
         name = f"condition_{name.strip('_')}"
     return unused(name, taken, "_")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

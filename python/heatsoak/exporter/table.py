@@ -7,10 +7,9 @@ from typing import IO, Any
 
 import polars as pl
 
-from heatsoak.exporter.formats import ExportFormat
-from heatsoak.exporter.names import condition_names
+from heatsoak.exporter.names import ExportFormat, condition_names
 from heatsoak.output import printable, spreadsheet_text
-from heatsoak.protocol import Label
+from heatsoak.protocol import Label, label_text
 from heatsoak.recording import Recording, schema_of
 
 #: The column with the recording's name in a table of several.
@@ -93,10 +92,9 @@ def _facts(recording: Recording) -> dict[str, Any]:
     }
 
 
-def label_text(value: Label) -> str:
-    """Return a condition's value as text, with ``true`` and ``false`` in lower case."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text.encode(errors="replace").decode()  # a lone surrogate cannot be encoded
+def utf8_label(value: Label) -> str:
+    """Return a condition's value as text; a lone surrogate cannot be encoded."""
+    return label_text(value).encode(errors="replace").decode()
 
 
 def _dtype(values: Iterable[Label | None]) -> type[pl.DataType]:
@@ -112,7 +110,7 @@ def _dtype(values: Iterable[Label | None]) -> type[pl.DataType]:
 
 
 def _as(value: Label | None, dtype: type[pl.DataType]) -> Label | None:
-    return label_text(value) if dtype == pl.String and value is not None else value
+    return utf8_label(value) if dtype == pl.String and value is not None else value
 
 
 def count_rows(recordings: Sequence[Recording]) -> int:

@@ -1,14 +1,13 @@
 """Years of recordings as summaries in a Parquet file, and whether their drives became slower.
 
-`summaries` makes the rows of a recording, `index` keeps them, `queries` asks DuckDB for the days of
-each drive, `trend` tells ageing from firmware and place, `verdicts` what is beyond chance,
-`sentences` says it, and `drives` puts it together.
+`index` keeps a row of each judged step, `queries` asks DuckDB for the days of each drive, `trend`
+tells ageing from firmware and place, `verdicts` what is beyond chance, and says it.
 """
 
-from heatsoak.history.drives import history
 from heatsoak.history.findings import History, Series
 from heatsoak.history.index import NAME, Updated, read_index, require_index, update
 from heatsoak.history.queries import require_duckdb
+from heatsoak.history.verdicts import history
 
 __all__ = [
     "NAME",

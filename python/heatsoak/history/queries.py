@@ -243,9 +243,7 @@ _MOST_NAMED = 8
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    shown = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
-    return f"{'is' if len(names) == 1 else 'are'} {listed(shown)}"
+    return f"{'is' if len(names) == 1 else 'are'} {listed(names, _MOST_NAMED)}"
 
 
 def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:

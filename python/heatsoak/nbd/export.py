@@ -8,6 +8,7 @@ from pathlib import Path
 from heatsoak.catalog import Drive, Enclosure
 from heatsoak.errors import UsageError
 from heatsoak.recording.files import made, reporting_write_errors
+from heatsoak.target.simulated import stated_limits_c
 from heatsoak.units import MB, format_bytes
 
 #: A slower drive would be scaled down to a few blocks of flash, or none.
@@ -126,11 +127,12 @@ def _write(sys: Path, export: Export) -> dict[str, Path]:
 
 
 def _limits(export: Export) -> dict[str, str]:
-    """Limits of the temperatures; the critical one is where the drive shuts down, if it does."""
+    """The limits that the drive states, as the kernel shows them."""
     limits = {"temp1_min": _ZERO_MILLI_C, "temp1_max": _UNSET_MILLI_C, "temp1_alarm": 0}
-    shutdown_c = export.drive.governor.shutdown_c
-    if shutdown_c is not None:
-        limits["temp1_crit"] = round(shutdown_c.value + 273.15) * 1000 + _ZERO_MILLI_C
+    stated_c = stated_limits_c(export.drive)
+    for name, limit in (("temp1_max", "warning_c"), ("temp1_crit", "critical_c")):
+        if limit in stated_c:
+            limits[name] = round(stated_c[limit] + 273.15) * 1000 + _ZERO_MILLI_C
     for number in range(2, len(export.sensors) + 1):
         limits |= {f"temp{number}_min": _ZERO_MILLI_C, f"temp{number}_max": _UNSET_MILLI_C}
     return {name: str(milli) for name, milli in limits.items()}

@@ -11,6 +11,7 @@ from heatsoak.protocol.conditions import (
     cools_better,
     differing,
     kind_of_condition,
+    label_text,
 )
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, ScoreRule
@@ -77,6 +78,7 @@ __all__ = [
     "differing",
     "halves_of",
     "kind_of_condition",
+    "label_text",
     "largest_copy",
     "load",
     "of_side",

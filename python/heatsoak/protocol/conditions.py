@@ -14,6 +14,12 @@ from pydantic import FiniteFloat
 Label = str | int | FiniteFloat | bool
 Conditions = dict[str, Label]
 
+
+def label_text(value: object) -> str:
+    """Return a label's value as it is written behind ``--set KEY=``: ``true``, ``2``, ``none``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 #: ``cooling``: slot, heatsink, air, and what warms the drive. ``load``: what was asked of the
 #: drive. ``identity``: which drive or host it was. ``repeat``: anything else, which only tells
 #: repetitions apart.

@@ -95,8 +95,10 @@ def cards(value: Label) -> str:
     return f"{said(value)} card{'' if str(value) == '1' else 's'}"
 
 
-def listed(texts: Sequence[str]) -> str:
-    """Return ``a, b and c``."""
+def listed(texts: Sequence[str], most: int | None = None) -> str:
+    """Return ``a, b and c``, or of more than `most` those and ``4 more``."""
+    if most is not None and len(texts) > most:
+        texts = [*texts[:most], f"{len(texts) - most} more"]
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else "".join(texts)
 
 

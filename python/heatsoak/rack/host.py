@@ -1,7 +1,7 @@
-"""What a host of a rack does when it is asked to; see :mod:`heatsoak.rack.kept`.
+"""What a host of a rack does when it is asked to, and the process of a test (:func:`perform`).
 
 Each function may be called again at any time, and answers as it did before: a caller that lost the
-answer asks once more.
+answer asks once more. What is kept on disk is in :mod:`heatsoak.rack.kept`.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,16 +27,30 @@ import heatsoak
 from heatsoak import system
 from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow, planned_row
-from heatsoak.errors import ToolError, UsageError
-from heatsoak.rack.kept import Asked, Ended, Kept, RackTest, Status, directory_of, home, write
-from heatsoak.rack.perform import Go, planned
+from heatsoak.bench.session import DriveOptions, Session, plan_session
+from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
+from heatsoak.output import announce, print_err
+from heatsoak.rack.kept import (
+    Asked,
+    Ended,
+    Kept,
+    RackTest,
+    Started,
+    Status,
+    directory_of,
+    home,
+    write,
+)
 from heatsoak.recording import Recording, SensorMeta
 from heatsoak.recording.columns import Owner, column_of
 from heatsoak.recording.meta import JOURNAL
+from heatsoak.target import parse_place
 from heatsoak.target.device import DriveRow
 from heatsoak.target.inventory import inventory
 from heatsoak.tools import find_tool
 
+#: States of a test whose drive need not be tested again: it is, or was to the end.
+_TESTED = ("starting", "ready", "running", "finished")
 #: There where systemd is the first process.
 _SYSTEMD = Path("/run/systemd/system")
 _BLOCK = 1 << 20
@@ -111,9 +126,14 @@ def preview(test: RackTest) -> list[PlannedRow]:
     return [planned_row(session.protocol, one) for one in session.preview()]
 
 
-def start(test: RackTest, attempt: int) -> Status:
-    """Start a test's process unless that attempt was started before; return where it stands."""
+def start(test: RackTest, attempt: int, again: bool = False) -> Status:
+    """Start a test's process unless that attempt was started before; return where it stands.
+
+    Raises RefusedError for a drive that another run has tested alike, or does, unless `again`.
+    """
     kept = Kept(directory_of(test.run, test.name))
+    if not again and not any(kept.directory.glob("started-*.json")):
+        _refuse_tested(test)
     kept.keep(test)
     with kept.alone():
         status = kept.status(attempt)
@@ -129,6 +149,17 @@ def start(test: RackTest, attempt: int) -> Status:
             why = f"{unit}: cannot be started, see {_output_of(kept, attempt)}"
             kept.end(attempt, Ended(exit_code=ToolError.exit_code, why=why))
     return kept.status(attempt)
+
+
+def _refuse_tested(test: RackTest) -> None:
+    for path in sorted(home().glob(f"*/{test.name}/test.json")):
+        kept = Kept(path.parent)
+        other, state = kept.test(), kept.status(kept.newest_attempt()).state
+        if other.run != test.run and other.protocol == test.protocol and state in _TESTED:
+            raise RefusedError(
+                f"{test.on}: {state} in run {other.run} with the same protocol and labels: name "
+                "that run's directory with -o, or add --again to test it again"
+            )
 
 
 def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
@@ -304,3 +335,78 @@ def transient_unit(unit: str, output: Path) -> list[str]:
         f"--property=StandardOutput=append:{output}",
         f"--property=StandardError=append:{output}",
     ]
+
+
+#: A test that waits longer for the others gives its drive free.
+_WAITS_S = 3600.0
+_LOOK_S = 0.05
+
+
+class Go(BaseModel):
+    """When a test begins, by its host's clock of this boot, in s."""
+
+    at_s: float
+
+
+def perform(directory: Path, attempt: int) -> int:
+    """Run an attempt of the test in `directory` unless that was started before.
+
+    Returns the exit code. How the test ended is written to the directory before this returns.
+    """
+    kept = Kept(directory)
+    with kept.locked() as is_ours:
+        if not is_ours or kept.was_started(attempt):
+            return 0  # another process has done it, or does
+        for what in ("asked", "ready", "go"):  # the last two of one that was killed while it waited
+            kept.path(what, attempt).unlink(missing_ok=True)
+        try:
+            with kept.room_for_the_end():
+                ended = _run(kept, attempt)
+        except HeatsoakError as error:
+            ended = Ended(exit_code=error.exit_code, why=str(error))
+        write(kept.path("ended", attempt), ended)
+    if ended.why is not None:
+        announce(ended.why)
+    return ended.exit_code
+
+
+def _run(kept: Kept, attempt: int) -> Ended:
+    try:
+        test = kept.test()
+        session = planned(test)
+        planned_s = sum(one.plan.duration_s for one in session.preview())
+        session.record(
+            kept.recording,
+            resume=attempt > 1,
+            when_held=lambda: _begin(kept, attempt, test.waits, planned_s),
+        )
+    except HeatsoakError as error:
+        return Ended(exit_code=error.exit_code, why=str(error))
+    except KeyboardInterrupt:
+        return Ended(exit_code=RunInterrupted.exit_code, why="stopped before it began")
+    except Exception as error:
+        for line in traceback.format_exception(error):
+            print_err(line.rstrip())
+        return Ended(exit_code=3, why=f"internal error: {type(error).__name__}: {error}")
+    return Ended(exit_code=0)
+
+
+def planned(test: RackTest) -> Session:
+    """Plan a test's session on this host; raises what :func:`plan_session` does."""
+    options = DriveOptions(sensors=None if test.sensors is None else Path(test.sensors))
+    place = parse_place(test.on)
+    return plan_session(place, lambda: test.protocol, erase_id=test.erase_id, options=options)
+
+
+def _begin(kept: Kept, attempt: int, waits: bool, planned_s: float) -> None:
+    """Wait for the others, then write that the test begins."""
+    if waits:
+        write(kept.path("ready", attempt), Go(at_s=time.monotonic()))
+        give_up_s = time.monotonic() + _WAITS_S
+        while (go := kept.read(Go, "go", attempt)) is None:
+            if time.monotonic() > give_up_s:
+                raise RunInterrupted("was never told to begin")
+            time.sleep(_LOOK_S)
+        time.sleep(max(go.at_s - time.monotonic(), 0.0))
+    started = Started(at_unix_s=time.time(), planned_s=planned_s)
+    write(kept.path("started", attempt), started)

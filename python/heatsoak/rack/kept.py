@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -293,8 +293,4 @@ def _read(model: type[_Model], path: Path) -> _Model | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ToolError(f"{path}: cannot be read: {_first_line(error)}") from error
-
-
-def _first_line(error: Any) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+        raise ToolError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error

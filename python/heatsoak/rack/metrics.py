@@ -8,10 +8,10 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.metrics import Metrics, Samples, Seen, metric
+from heatsoak.bench.metrics import Metrics, Seen
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
-from heatsoak.output import printable
+from heatsoak.exporter.openmetrics import Sample, metric
 from heatsoak.rack.host import Reading
 from heatsoak.rack.kept import State
 from heatsoak.rack.state import Rack, Row
@@ -69,8 +69,8 @@ class RackMetrics:
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics, each family once."""
         rows = [] if self.rack is None else self.rack.tests
-        states: Samples = []
-        progress: Samples = []
+        states: list[Sample] = []
+        progress: list[Sample] = []
         for row in rows:
             labels = _labels(row)
             states += [({**labels, "state": one}, float(one == row.state)) for one in _STATES]
@@ -101,4 +101,4 @@ _STATES = get_args(State)
 
 
 def _labels(row: Row) -> dict[str, str]:
-    return {"host": printable(row.host), "device": printable(row.on)}
+    return {"host": row.host, "device": row.on}

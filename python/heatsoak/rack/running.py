@@ -16,21 +16,25 @@ from uuid import uuid4
 
 from heatsoak import system
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
-from heatsoak.protocol import Protocol, apply_settings
-from heatsoak.protocol.conditions import Label
+from heatsoak.protocol import Protocol, apply_settings, label_text
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import LATE, RackTest, Status, write
-from heatsoak.rack.listed import (
+from heatsoak.rack.kept import RackTest, Status, write
+from heatsoak.rack.state import (
+    NAME,
     ListedDrive,
     NotThereError,
+    PlannedTest,
+    Rack,
+    Row,
+    Together,
     load_listed,
+    load_rack,
     name_of,
     placed,
     plain,
     require_hosts,
 )
-from heatsoak.rack.state import NAME, PlannedTest, Rack, Row, Together, load_rack
 from heatsoak.recording import require_new
 from heatsoak.recording.files import made, require_creatable, require_writable
 from heatsoak.recording.meta import META, PARTIAL
@@ -65,7 +69,8 @@ class Asked:
 
     Attributes:
         listed: the file of the drives; None for all that can be read.
-        again: whether tests that were cut are to be resumed.
+        resume: whether tests that were cut are to be resumed.
+        again: whether drives are tested that another run tests alike, or has.
         wait_s: how long to wait at the start for hosts that do not answer.
         waiting: gets what to say while they are waited for.
         tell: gets the rack each time something has changed, and what to say of it.
@@ -77,6 +82,7 @@ class Asked:
     listed: Path | None
     directory: Path
     together: Together
+    resume: bool
     again: bool
     wait_s: float
     waiting: Callable[[str], None]
@@ -106,7 +112,7 @@ async def _follow(asked: Asked, hosts: Hosts) -> Rack:
         rack = _new(asked, await _tests_asked_for(hosts, asked))
     else:
         await _patiently(asked, hosts.find)  # hosts that do not answer may come back
-    if asked.again:
+    if asked.resume or asked.again:
         for row in rack.tests:
             if row.state != "finished" and Status(state=row.state).has_ended:
                 row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
@@ -225,7 +231,7 @@ def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
 def _continued(asked: Asked) -> Rack | None:
     """The run in the output directory, which has to be this one."""
     if not (asked.directory / NAME).exists():
-        if asked.again:
+        if asked.resume:
             raise UsageError(
                 f"--resume: {asked.directory} holds no run of a rack: name one's with -o"
             )
@@ -258,7 +264,7 @@ def _keep(rack: Rack, directory: Path) -> None:
 def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
     """Return what a host is asked to run."""
     labels = [f"conditions.host={row.host}"]
-    labels += [f"{key}={_text(value)}" for key, value in row.labels.items()]
+    labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
     return RackTest(
         run=rack.run,
         name=row.name,
@@ -268,10 +274,6 @@ def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
         waits=rack.together != "none",
         sensors=row.sensors,
     )
-
-
-def _text(value: Label) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Following:
@@ -312,7 +314,8 @@ class _Following:
             if row.state == "absent":
                 test = test_of(self._rack, row, self._asked.protocol)
                 try:
-                    row.take(await self._hosts.call(host_id, host.start, test, row.attempt))
+                    words = (test, row.attempt, self._asked.again)
+                    row.take(await self._hosts.call(host_id, host.start, *words))
                 except NoAnswerError:
                     raise
                 except HeatsoakError as error:
@@ -387,9 +390,8 @@ class _Following:
         done = sum(row.is_collected for row in self._rack.tests)
         lost = sorted({row.host for row in self._rack.tests if row.host_id in self._lost})
         words = f"{done} of {len(self._rack.tests)} tests done, {running} running"
-        late = sum(row.state == "running" and row.progress >= LATE for row in self._rack.tests)
-        if late:
-            words += f", {late} of them longer than planned"
+        if self._rack.late:
+            words += f", {self._rack.late} of them longer than planned"
         if lost:
             words += f"; no answer from {', '.join(lost)}, where tests go on"
         self._asked.tell(self._rack, words)

@@ -14,11 +14,14 @@ array what its drives moved beyond it; `link_mb_s` is the maximum throughput of 
 trained now.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 import polars as pl
+
+from heatsoak.units import is_possible_temp
 
 
 class Average(StrEnum):
@@ -337,6 +340,8 @@ _OF_HEAT = ("warning", "critical")
 _OF_NVME = "tmt"
 
 TEMPERATURES = "temp_c."
+#: A drive's limits, which sensors state in C.
+_LIMITS = ("warning", "critical", "tmt1", "tmt2")
 _COMPOSITE = "temp_c.composite"
 #: Prefixes of the names of the room's sensors, and of those of the rest of the host.
 _SURROUNDINGS = ("ambient", "chamber")
@@ -407,6 +412,26 @@ def is_of_drive(column: str) -> bool:
 def is_of_surroundings(column: str) -> bool:
     """Whether a temperature is the room's, which may legitimately be constant."""
     return column.removeprefix(TEMPERATURES).startswith(_SURROUNDINGS)
+
+
+class _Sensor(Protocol):
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def thresholds(self) -> Mapping[str, float]: ...
+
+
+def limits_c(sensors: Iterable[_Sensor]) -> dict[str, float]:
+    """Return the drive's own limits, by name; of several sensors' the lowest."""
+    found: dict[str, float] = {}
+    for sensor in sensors:
+        temps = [name for name in sensor.columns if name.startswith(TEMPERATURES)]
+        # tmt_min_c and tmt_max_c only bound what TMT1 and TMT2 may be set to
+        for name in _LIMITS if any(map(is_of_drive, temps)) else ():
+            limit_c = sensor.thresholds.get(f"{name}_c")
+            if limit_c is not None and limit_c > 0 and is_possible_temp(limit_c):
+                found[name] = min(limit_c, found.get(name, limit_c))
+    return found
 
 
 def drive_temperatures(columns: Iterable[str]) -> list[str]:

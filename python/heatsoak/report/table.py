@@ -7,6 +7,7 @@ import polars as pl
 
 from heatsoak.analysis import Episode, Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import Names
+from heatsoak.protocol import label_text
 
 _STEP: dict[str, type[pl.DataType]] = {
     "step": pl.String,
@@ -91,6 +92,4 @@ def _of_episode(episode: Episode) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return None if value is None else label_text(value)

@@ -17,8 +17,7 @@ import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
-from heatsoak.sweep.grid import Change
-from heatsoak.sweep.plan import Group
+from heatsoak.sweep.plan import Change, Group
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import Asked as Load
 from heatsoak.twin.asked import Slowed, behind, held_back

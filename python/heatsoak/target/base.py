@@ -13,6 +13,7 @@ import polars as pl
 
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
+from heatsoak.recording import SensorMeta
 from heatsoak.units import Size, format_bytes, format_number
 
 #: Upper bounds of latency bins in us, ascending, and the I/Os in each; a bin starts where the
@@ -131,6 +132,9 @@ class Target(Protocol):
 
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself, including `t_s`."""
+
+    def sensors(self) -> list[SensorMeta]:
+        """Return what the recording says of the sensors whose columns it fills itself."""
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made (tool, version, engine), for the recording."""

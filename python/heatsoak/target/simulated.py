@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
+from heatsoak.catalog.specs import Figure
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
+from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target.base import (
@@ -31,8 +33,8 @@ from heatsoak.target.hctm import Thresholds
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
 
-#: Throughput is sampled this often; the simulator reports temperatures once per second.
-SAMPLE_S = 0.1
+#: How often throughput is sampled, and how often the simulator reports temperatures.
+SAMPLE_S, SENSOR_S = 0.1, 1.0
 #: Simulated time per frame under load, and in a pause, which a temperature may end early.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0
@@ -49,56 +51,68 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
 
     Raises UsageError for a governor without levels, and for thresholds that do not rise.
     """
-    spec = drive.model_dump(exclude_none=True)
-    law = spec["governor"]["law"]
-    if law["kind"] != "steps":
+    law = drive.governor.law
+    if law.kind != "steps":
         raise UsageError(
             f"{drive.id}: takes no TMT1 and TMT2: its governor has no levels, such as "
             "pcie4-tlc-1tb has"
         )
     asked = (wanted.tmt1_c, wanted.tmt2_c)
     levels = []
-    for level, wanted_c in zip_longest(law["levels"], asked[: len(law["levels"])]):
+    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
         if wanted_c is None:
             levels.append(level)
         elif wanted_c != 0:
-            by_k = wanted_c - level["enter_c"]["value"]
-            back_c = level["leave_c"]["value"] + by_k
-            set_now = {"assumed": "set by the host"}
-            levels.append(
-                {
-                    **level,
-                    "enter_c": {"value": wanted_c, **set_now},
-                    "leave_c": {"value": back_c, **set_now},
-                }
-            )
+            back_c = wanted_c - level.enter_c.value + level.leave_c.value
+            moved = {
+                name: Figure(value=value, assumed="set by the host")
+                for name, value in (("enter_c", wanted_c), ("leave_c", back_c))
+            }
+            levels.append(level.model_copy(update=moved))
     if not levels:
         raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
-    begins_c = [level["enter_c"]["value"] for level in levels]
+    begins_c = [level.enter_c.value for level in levels]
     if begins_c != sorted(set(begins_c)):
         shown = " and ".join(f"{value:g} C" for value in begins_c)
         raise UsageError(
             f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
             "off)"
         )
-    spec["governor"]["law"] = {**law, "levels": levels}
-    return Drive.model_validate(spec)
+    law = law.model_copy(update={"levels": tuple(levels)})
+    governor = drive.governor.model_copy(update={"law": law})
+    return drive.model_copy(update={"governor": governor})
 
 
-def _tmt_range(drive: Drive) -> dict[str, float]:
-    """The thresholds that a host may set, as a drive states them; none without levels."""
-    law = drive.governor.law
-    if law.kind != "steps":
-        return {}
-    return {"tmt_min_c": 0.0, "tmt_max_c": law.levels[-1].enter_c.value}
+def stated_limits_c(drive: Drive) -> dict[str, float]:
+    """Return a drive's limits by the names that sensors of real drives state theirs under.
+
+    Where it is not known what it states, its critical limit is where it shuts down.
+    """
+    limits, law = drive.limits, drive.governor.law
+    figures = {
+        "warning_c": limits and limits.wctemp_c,
+        "critical_c": (limits and limits.cctemp_c) or drive.governor.shutdown_c,
+    }
+    stated = {name: figure.value for name, figure in figures.items() if figure}
+    if law.kind == "steps":  # the range that a host may set TMT1 and TMT2 in
+        stated |= {"tmt_min_c": 0.0, "tmt_max_c": law.levels[-1].enter_c.value}
+    return stated
+
+
+def _levels_c(drive: Drive) -> dict[str, float]:
+    """Where the levels of a governor that has some begin, by the names of NVMe's thresholds."""
+    assert drive.governor.law.kind == "steps"
+    begins_c = [level.enter_c.value for level in drive.governor.law.levels][:2]
+    return {f"tmt{number}_c": value for number, value in enumerate(begins_c, 1)}
 
 
 def thresholds_note(drive: Drive) -> Note:
     """Return what a recording has to say of thresholds that were set."""
-    assert drive.governor.law.kind == "steps"
-    begins_c = [level.enter_c.value for level in drive.governor.law.levels][:2]
-    words = ", ".join(f"TMT{i} {value:g} C" for i, value in enumerate(begins_c, 1))
-    kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c]
+    begins_c = _levels_c(drive)
+    words = ", ".join(
+        f"{name.removesuffix('_c').upper()} {value:g} C" for name, value in begins_c.items()
+    )
+    kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c.values()]
     return Note("info", f"{drive.id}: set for this run: {words}", {"tmt_k": kelvins})
 
 
@@ -133,8 +147,10 @@ class SimulatedTarget:
         Raises UsageError for unknown ids, impossible numbers, and thresholds that it cannot have.
         """
         self._drive = load_drive(drive) if isinstance(drive, str) else drive
+        self._limits_c = stated_limits_c(self._drive)
         if thresholds is not None and thresholds.is_asked:
             self._drive = with_thresholds(self._drive, thresholds)
+            self._limits_c |= _levels_c(self._drive)
         place = self._drive.enclosure if enclosure is None else enclosure
         self._enclosure = load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed
@@ -152,7 +168,6 @@ class SimulatedTarget:
                 "drive": self._drive.id,
                 "enclosure": self._enclosure.id,
                 "place": self._enclosure.description,
-                **_tmt_range(self._drive),
             },
         )
 
@@ -164,6 +179,19 @@ class SimulatedTarget:
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself."""
         return self._core.columns()
+
+    def sensors(self) -> list[SensorMeta]:
+        """Return what a real drive's health log would be, with the limits that it states."""
+        own = ("temp_c.", "throttle_")
+        return [
+            SensorMeta(
+                name="simulated",
+                source="the simulated drive's own report",
+                columns=[name for name in self.columns() if name.startswith(own)],
+                interval_s=SENSOR_S,
+                thresholds=self._limits_c,
+            )
+        ]
 
     def describe(self) -> dict[str, Any]:
         """Return the complete specification of the drive and its enclosure."""

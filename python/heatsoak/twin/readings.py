@@ -405,8 +405,8 @@ def _tmt1_c(recording: Recording) -> float | None:
 
 def _takes_tmt1_c(recording: Recording) -> tuple[float, float] | None:
     """The range of thresholds that a drive takes from a host, by what it said of itself."""
-    said = recording.meta.drive.get("details", {})
-    for limits in (said, *(sensor.thresholds for sensor in recording.meta.sensors)):
+    for sensor in recording.meta.sensors:
+        limits = sensor.thresholds
         if "tmt_min_c" in limits and "tmt_max_c" in limits:
             return limits["tmt_min_c"], limits["tmt_max_c"]
     return None

@@ -2,7 +2,7 @@
 `pairing` finds those that differ in nothing else, and leaves out what was not run alike.
 `measures` takes the metrics of each step and `bootstrap` says how far they are to be trusted within
 a run, `spread` between runs and conditions; `linear` is what racks and histories are compared by as
-well. `rows` puts the results together; `headline` says them in a sentence or two, `overall` in one.
+well. `rows` puts the results together; `headline` says them in a sentence or two, `compare` in one.
 """
 
 from heatsoak.analysis.comparison.compare import compare

@@ -1,23 +1,40 @@
 """From recordings to what a condition changes: steps first, then scores."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from heatsoak.analysis.comparison.headline import headlines
+import numpy as np
+
+from heatsoak.analysis.comparison.headline import (
+    SAME_POINTS,
+    change_of,
+    digits,
+    headlines,
+    main_rows,
+    where,
+)
 from heatsoak.analysis.comparison.model import (
     METRICS,
     Comparison,
+    ComparisonHeadline,
     ComparisonRow,
+    ComparisonSummary,
     NotAlikeError,
     Ranked,
+    Tone,
 )
-from heatsoak.analysis.comparison.overall import summarize
-from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum, find_sections, pair
+from heatsoak.analysis.comparison.pairing import (
+    ComparisonSection,
+    Stratum,
+    find_sections,
+    pair,
+    score_sections,
+)
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
     DRIVE,
+    KEYS,
     MODEL,
-    PROTOCOL,
     GroupedRun,
     choose_baseline,
     drive_label,
@@ -26,98 +43,9 @@ from heatsoak.analysis.comparison.runs import (
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Label, Protocol, ScoreRule
+from heatsoak.protocol import Label
+from heatsoak.protocol.phrases import listed, plain, short
 from heatsoak.recording import Recording
-
-
-def score_sections(
-    sections: Sequence[ComparisonSection],
-    strata: Sequence[Stratum],
-    by: str,
-    baseline: Label,
-    *,
-    anyway: bool = False,
-) -> tuple[list[ComparisonSection], list[str]]:
-    """Return the scores that can be compared, and a note for each that a run lacks.
-
-    `sections` are those of the steps. Rounds are alike if they and all steps before them are,
-    however many rounds were run.
-    """
-    found: dict[tuple[str, str, str], ComparisonSection] = {}
-    notes: list[str] = []
-    for number, stratum in enumerate(strata):
-        reference = stratum.runs[baseline][0]
-        protocol = reference.recording.meta.protocol
-        if not isinstance(protocol, Protocol):
-            continue
-        for score in protocol.scores:
-            name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
-            key = (name if by != PROTOCOL else "", stratum.model, score.name)
-            section = found.setdefault(
-                key, ComparisonSection(name, stratum.model, score.name, "", score=score)
-            )
-            for group, runs in stratum.runs.items():
-                for run in runs:
-                    if _has_rounds(score, protocol) and not anyway:
-                        why = _unlike_rounds(protocol, run)
-                        if why is not None:
-                            notes.append(f"{reference.name} and {run.name}: {why}")
-                            continue
-                    if not _is_alike(run, score, protocol, sections, number, key[0]):
-                        continue
-                    if score.name in run.scores:
-                        section.cells.setdefault(number, {}).setdefault(group, []).append(run)
-                    else:
-                        why = run.found_scores[score.name].why
-                        notes.append(f"{run.name} has no score '{score.name}': {why}")
-    for section in found.values():
-        section.cells = {
-            number: groups
-            for number, groups in section.cells.items()
-            if baseline in groups and len(groups) > 1
-        }
-    return [section for section in found.values() if section.cells], notes
-
-
-def _steps_of_rounds(protocol: Protocol) -> set[str]:
-    return {step.name for rounds in protocol.rounds for step in rounds.steps}
-
-
-def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
-    return not _steps_of_rounds(protocol).isdisjoint(score.steps)
-
-
-def _unlike_rounds(protocol: Protocol, run: GroupedRun) -> str | None:
-    """How a run differs from one of `protocol`, if rounds are compared."""
-    other = run.recording.meta.protocol
-    if not isinstance(other, Protocol) or protocol.steps != other.steps:
-        return "their rounds have different steps, or different steps before them"
-    if protocol.scale != other.scale:
-        return f"one is at {protocol.scale:g} and one at {other.scale:g} of the sizes and times"
-    return None
-
-
-def _is_alike(
-    run: GroupedRun,
-    score: ScoreRule,
-    protocol: Protocol,
-    sections: Sequence[ComparisonSection],
-    number: int,
-    of_protocol: str,
-) -> bool:
-    """Whether a run has the score, and all of its steps outside of rounds are compared."""
-    if score not in run.recording.meta.protocol.scores:
-        return False
-    for name in set(score.steps) - _steps_of_rounds(protocol):
-        taken = [
-            each
-            for section in sections
-            if section.step == name and of_protocol in ("", section.protocol)
-            for each in section.cells.get(number, {}).get(run.group, [])
-        ]
-        if not any(each is run for each in taken):
-            return False
-    return True
 
 
 def compare(
@@ -267,3 +195,146 @@ def _why_nothing(runs: Sequence[GroupedRun]) -> str:
     if silent:
         return f"{silent[0]}: {NO_THROUGHPUT}, so there is nothing to compare"
     return "no step was run in two groups"
+
+
+#: More groups are counted instead of named.
+_MAX_NAMES = 4
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """How much better a group is than the baseline, on average, where that is shown."""
+
+    pct: float
+    is_tested: bool
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What is said of rates, or of scores."""
+
+    best: str
+    worst: str
+    above: str
+    below: str
+
+
+_RATES = _Words("fastest", "slowest", "above", "below")
+_SCORES = _Words("best", "worst", "better than", "worse than")
+
+
+def summarize(
+    by: str,
+    groups: Sequence[Label],
+    rows: Sequence[ComparisonRow],
+    headlines: Sequence[ComparisonHeadline],
+    throttling: Mapping[Label, Throttles],
+) -> ComparisonSummary:
+    """Return what the comparison shows in one sentence.
+
+    Of two groups that is the headline; of more, the range of the groups' rates, or scores, and
+    which of them `throttling` says heat slows. The baseline comes first in `groups`.
+    """
+    if len(headlines) == 1:
+        return ComparisonSummary(text=headlines[0].text, tone=headlines[0].tone)
+    baseline, *others = groups
+    main = {group: main_rows([row for row in rows if row.group == group]) for group in others}
+    gains = {group: _gain(of_group) for group, of_group in main.items()}
+    better = any(gain.pct > 0 for gain in gains.values())
+    worse = any(gain.pct < 0 for gain in gains.values())
+    counted = _counted(by, groups)
+    slowed = [group for group in groups if throttling.get(group) == "yes"]
+    open_ones = [group for group in groups if throttling.get(group) == "cannot-tell"]
+    heat = [f"heat slows {_slowed(by, slowed, groups)}"] if slowed else []
+    if slowed and open_ones:
+        heat.append(f"whether it slows {_slowed(by, open_ones, groups)} is open")
+    if not better and not worse:
+        text = f"Between {'; '.join([f'{counted} no difference is shown', *heat])}."
+        return ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
+    text = f"Of {counted}, {'; '.join([*_clauses(by, baseline, gains, main), *heat])}."
+    tone: Tone = "better" if better else "worse"
+    if (better and worse) or slowed:
+        tone = "mixed"
+    return ComparisonSummary(text=text, tone=tone)
+
+
+def _gain(main: Sequence[ComparisonRow]) -> _Gain:
+    shown = [row for row in main if change_of(row) is not None]
+    if not shown:
+        return _Gain(0.0, is_tested=True)
+    changes = [row.delta_pct if row.definition is None else row.better_by_pct for row in main]
+    known = [pct for pct in changes if pct is not None]
+    is_tested = all(row.verdict != "not tested" for row in shown)
+    return _Gain(float(np.mean(known)) if known else 0.0, is_tested)
+
+
+def _clauses(
+    by: str,
+    baseline: Label,
+    gains: Mapping[Label, _Gain],
+    main: Mapping[Label, Sequence[ComparisonRow]],
+) -> list[str]:
+    words = _SCORES if any(row.definition for rows in main.values() for row in rows) else _RATES
+    than = _name(by, baseline)
+    if any(len(rows) > 1 for rows in main.values()):
+        than += " on average"
+    better = {group: gain for group, gain in gains.items() if gain.pct > 0}
+    worse = {group: gain for group, gain in gains.items() if gain.pct < 0}
+    alike = [group for group, gain in gains.items() if gain.pct == 0]
+    most = max((gain.pct for gain in better.values()), default=0.0)
+    least = min((gain.pct for gain in worse.values()), default=0.0)
+    first = [group for group, gain in better.items() if most - gain.pct < SAME_POINTS]
+    last = [group for group, gain in worse.items() if gain.pct - least < SAME_POINTS]
+    clauses = []
+    if first:
+        share = _share([gains[group] for group in first], words.above)
+        clauses.append(f"{_are(by, first)} {words.best}, {share} {than}")
+    else:
+        clauses.append(f"{_are(by, [baseline, *alike])} {words.best}")
+    if last:
+        share = _share([gains[group] for group in last], words.below)
+        clauses.append(f"{_are(by, last)} {words.worst}, {share} {than}")
+    between = [group for group in (*better, *worse) if group not in (*first, *last)]
+    if between:
+        clauses.append(f"{_named(by, between)} {'lie' if between[1:] else 'lies'} between")
+    if first and alike:
+        clauses.append(f"no difference is shown for {_named(by, alike)}")
+    return clauses
+
+
+def _share(gains: Sequence[_Gain], than: str) -> str:
+    shares = sorted(abs(gain.pct) for gain in gains)
+    low, high = digits(shares[0]), digits(shares[-1])
+    text = f"{low} %" if low == high else f"{low} to {high} %"
+    is_tested = all(gain.is_tested for gain in gains)
+    return f"{text} {than}" if is_tested else f"{text} (not tested) {than}"
+
+
+def _counted(by: str, groups: Sequence[Label]) -> str:
+    key = plain(by)
+    is_noun = not key.endswith("s") and any(isinstance(group, str) for group in groups)
+    return f"{len(groups)} {key}s" if is_noun else f"{len(groups)} values of {key}"
+
+
+def _name(by: str, group: Label) -> str:
+    """The bare value where that is enough: ``A``, but ``no heatsink`` and ``2 cards``."""
+    text = short(by, group)
+    return text.removeprefix(f"{plain(by)} ") if isinstance(group, str) else text
+
+
+def _named(by: str, groups: Sequence[Label]) -> str:
+    names = [_name(by, group) for group in groups]
+    return listed(names, None if len(names) == _MAX_NAMES else _MAX_NAMES - 1)
+
+
+def _slowed(by: str, slowed: Sequence[Label], groups: Sequence[Label]) -> str:
+    """What heat slows: drives of these names, or the drive in these conditions."""
+    if len(slowed) == len(groups):
+        return "all of them" if by in KEYS else "the drive in all of them"
+    if by in KEYS:
+        return _named(by, slowed)
+    return f"the drive {listed([where(by, group) for group in slowed])}"
+
+
+def _are(by: str, groups: Sequence[Label]) -> str:
+    return f"{_named(by, groups)} {'are' if groups[1:] else 'is'}"

@@ -3,10 +3,8 @@
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise
 from heatsoak.analysis.consistency import WINDOW_S, consistency
@@ -16,13 +14,6 @@ from heatsoak.analysis.findings import ScoreFindings
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
-from heatsoak.recording import Recording
-
-#: The columns of a recording that are read here.
-COLUMNS = [
-    "t_s", "step", "interval_s", "read_iops", "write_iops", "iops", "read_lat_us", "write_lat_us",
-    "lat_us", "read_lat_p99_us", "write_lat_p99_us", "power_w",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,53 +29,36 @@ class Weighted:
         return float(np.average(self.series.values, weights=self.weights))
 
 
-class StepSamples:
-    """One step's samples of `COLUMNS`, with times counted from the start of its load."""
+def _mean_latency(view: StepView) -> Weighted | None:
+    """The mean latency of reads and writes, in us, weighted by their number."""
+    weight, total = np.zeros(len(view.samples)), np.zeros(len(view.samples))
+    for direction in ("read_", "write_", ""):
+        latency, count = view.column(f"{direction}lat_us"), view.column(f"{direction}iops")
+        known = np.isfinite(latency) & np.isfinite(count)
+        weight[known] += count[known]
+        total[known] += (latency * count)[known]
+    means = np.full_like(total, np.nan)
+    np.divide(total, weight, out=means, where=weight > 0)
+    return _weighted(view, means, weight)
 
-    def __init__(self, samples: pl.DataFrame) -> None:
-        self._columns = {
-            name: samples[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-            for name in COLUMNS
-            if name != "step"
-        }
-        timed = np.flatnonzero(np.isfinite(self._columns["interval_s"]))
-        first = int(timed[0]) if len(timed) else 0
-        start_s = self._columns["t_s"][first]
-        if len(timed):
-            start_s -= self._columns["interval_s"][first]
-        self._t_s = self._columns["t_s"] - start_s
 
-    def power(self) -> Weighted | None:
-        """Return the power in watts; None if it was not logged."""
-        return self._weighted(self._columns["power_w"], np.ones_like(self._t_s))
+def _by_time(view: StepView, column: str) -> Weighted | None:
+    """A column, weighted by time; None if it was not logged.
 
-    def mean_latency(self) -> Weighted | None:
-        """Return the mean latency of reads and writes, in us, weighted by their number."""
-        weight, total = np.zeros_like(self._t_s), np.zeros_like(self._t_s)
-        for direction in ("read_", "write_", ""):
-            latency = self._columns[f"{direction}lat_us"]
-            count = self._columns[f"{direction}iops"]
-            known = np.isfinite(latency) & np.isfinite(count)
-            weight[known] += count[known]
-            total[known] += (latency * count)[known]
-        means = np.full_like(total, np.nan)
-        np.divide(total, weight, out=means, where=weight > 0)
-        return self._weighted(means, weight)
+    The mean of the intervals' 99th percentiles of latency is not one of the step: percentiles do
+    not combine to that.
+    """
+    return _weighted(view, view.column(column), np.ones(len(view.samples)))
 
-    def tail_latency(self, direction: Literal["read", "write"]) -> Weighted | None:
-        """Return the 99th percentile of each interval's latency, in us, weighted by time.
 
-        Their mean is not a percentile of the step: percentiles of intervals do not combine to that.
-        """
-        return self._weighted(self._columns[f"{direction}_lat_p99_us"], np.ones_like(self._t_s))
-
-    def _weighted(self, values: Array, weights: Array) -> Weighted | None:
-        known = np.isfinite(values) & (self._t_s > 0)
-        t_s = self._t_s[known]
-        if len(t_s) == 0:
-            return None
-        interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
-        return Weighted(Series(t_s, interval_s, values[known], "iops"), weights[known] * interval_s)
+def _weighted(view: StepView, values: Array, weights: Array) -> Weighted | None:
+    t_s = view.column("t_s") - view.start_s
+    known = np.isfinite(values) & (t_s > 0)
+    t_s = t_s[known]
+    if len(t_s) == 0:
+        return None
+    interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
+    return Weighted(Series(t_s, interval_s, values[known], "iops"), weights[known] * interval_s)
 
 
 _SEED = 2016
@@ -112,27 +86,15 @@ class Measure:
         return known
 
 
-def measure(
-    recording: Recording, views: Mapping[str, StepView], seed: int
-) -> dict[str, dict[str, Measure]]:
+def measure(views: Mapping[str, StepView], seed: int) -> dict[str, dict[str, Measure]]:
     """Return the measures of each step, by step name and metric name.
 
     Draws are the same for the same samples and `seed`, which no two recordings should share.
     """
-    samples = recording.samples(COLUMNS)
-    return {
-        name: dict(
-            _of_step(
-                view,
-                StepSamples(samples.filter(pl.col("step") == view.step.name)),
-                f"{seed}/{name}",
-            )
-        )
-        for name, view in views.items()
-    }
+    return {name: dict(_of_step(view, f"{seed}/{name}")) for name, view in views.items()}
 
 
-def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[str, Measure]]:
+def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
     rates = _rates(view)
@@ -149,9 +111,9 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
         mean = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
         yield from _of_replay(view, mean)
     for name, found in (
-        ("service_us" if is_replay else "latency_mean_us", samples.mean_latency()),
-        ("read_latency_p99_us", samples.tail_latency("read")),
-        ("write_latency_p99_us", samples.tail_latency("write")),
+        ("service_us" if is_replay else "latency_mean_us", _mean_latency(view)),
+        ("read_latency_p99_us", _by_time(view, "read_lat_p99_us")),
+        ("write_latency_p99_us", _by_time(view, "write_lat_p99_us")),
     ):
         if found is not None:
             yield name, _overall(found, view, next(seeds))
@@ -160,7 +122,7 @@ def _of_step(view: StepView, samples: StepSamples, salt: str) -> Iterator[tuple[
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))
         yield "temp_max_c", Measure(float(np.max(view.temp.values)))
-    drawn = samples.power()
+    drawn = _by_time(view, "power_w")
     if drawn is not None:
         watts = _overall(drawn, view, next(seeds))
         yield "power_mean_w", watts

@@ -1,6 +1,6 @@
 """Which runs are compared with which: the same step in the same other conditions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -15,7 +15,7 @@ from heatsoak.analysis.comparison.runs import (
     GroupedRun,
 )
 from heatsoak.analysis.likeness import differences
-from heatsoak.protocol import Label, ScoreRule, kind_of_condition
+from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
 #: elsewhere.
@@ -235,14 +235,19 @@ def find_sections(
                     if name in run.views and (anyway or not texts):
                         cell.setdefault(group, []).append(run)
         _name_missing(stratum, names, reference_runs[0], unlike)
-    for section in sections.values():
+    lines = [entry.sentence() for entry in unlike.values()]
+    return _with_others(sections.values(), baseline), lines
+
+
+def _with_others(sections: Iterable[ComparisonSection], baseline: Label) -> list[ComparisonSection]:
+    """The sections in which something is compared with the baseline, and only that of each."""
+    for section in sections:
         section.cells = {
             number: groups
             for number, groups in section.cells.items()
             if baseline in groups and len(groups) > 1
         }
-    lines = [entry.sentence() for entry in unlike.values()]
-    return [section for section in sections.values() if section.cells], lines
+    return [section for section in sections if section.cells]
 
 
 def _against(reference: GroupedRun, run: GroupedRun, name: str, by: str) -> list[str]:
@@ -343,3 +348,87 @@ def _name_missing(
 
 def _quoted(names: list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
+
+
+def score_sections(
+    sections: Sequence[ComparisonSection],
+    strata: Sequence[Stratum],
+    by: str,
+    baseline: Label,
+    *,
+    anyway: bool = False,
+) -> tuple[list[ComparisonSection], list[str]]:
+    """Return the scores that can be compared, and a note for each that a run lacks.
+
+    `sections` are those of the steps. Rounds are alike if they and all steps before them are,
+    however many rounds were run.
+    """
+    found: dict[tuple[str, str, str], ComparisonSection] = {}
+    notes: list[str] = []
+    for number, stratum in enumerate(strata):
+        reference = stratum.runs[baseline][0]
+        protocol = reference.recording.meta.protocol
+        if not isinstance(protocol, Protocol):
+            continue
+        for score in protocol.scores:
+            name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
+            key = (name if by != PROTOCOL else "", stratum.model, score.name)
+            section = found.setdefault(
+                key, ComparisonSection(name, stratum.model, score.name, "", score=score)
+            )
+            for group, runs in stratum.runs.items():
+                for run in runs:
+                    if _has_rounds(score, protocol) and not anyway:
+                        why = _unlike_rounds(protocol, run)
+                        if why is not None:
+                            notes.append(f"{reference.name} and {run.name}: {why}")
+                            continue
+                    if not _is_alike(run, score, protocol, sections, number, key[0]):
+                        continue
+                    if score.name in run.scores:
+                        section.cells.setdefault(number, {}).setdefault(group, []).append(run)
+                    else:
+                        why = run.found_scores[score.name].why
+                        notes.append(f"{run.name} has no score '{score.name}': {why}")
+    return _with_others(found.values(), baseline), notes
+
+
+def _steps_of_rounds(protocol: Protocol) -> set[str]:
+    return {step.name for rounds in protocol.rounds for step in rounds.steps}
+
+
+def _has_rounds(score: ScoreRule, protocol: Protocol) -> bool:
+    return not _steps_of_rounds(protocol).isdisjoint(score.steps)
+
+
+def _unlike_rounds(protocol: Protocol, run: GroupedRun) -> str | None:
+    """How a run differs from one of `protocol`, if rounds are compared."""
+    other = run.recording.meta.protocol
+    if not isinstance(other, Protocol) or protocol.steps != other.steps:
+        return "their rounds have different steps, or different steps before them"
+    if protocol.scale != other.scale:
+        return f"one is at {protocol.scale:g} and one at {other.scale:g} of the sizes and times"
+    return None
+
+
+def _is_alike(
+    run: GroupedRun,
+    score: ScoreRule,
+    protocol: Protocol,
+    sections: Sequence[ComparisonSection],
+    number: int,
+    of_protocol: str,
+) -> bool:
+    """Whether a run has the score, and all of its steps outside of rounds are compared."""
+    if score not in run.recording.meta.protocol.scores:
+        return False
+    for name in set(score.steps) - _steps_of_rounds(protocol):
+        taken = [
+            each
+            for section in sections
+            if section.step == name and of_protocol in ("", section.protocol)
+            for each in section.cells.get(number, {}).get(run.group, [])
+        ]
+        if not any(each is run for each in taken):
+            return False
+    return True

@@ -12,6 +12,7 @@ from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
+from heatsoak.protocol.phrases import listed
 from heatsoak.recording import Recording
 
 #: What recordings can be grouped by, besides their conditions.
@@ -78,7 +79,7 @@ class GroupedRun:
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
         """The measures of each step, by step and metric name."""
-        return measure(self.recording, self.views, self.number)
+        return measure(self.views, self.number)
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
@@ -113,8 +114,7 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRu
         )
     left_out = [recording.path_text for recording in given if recording not in known]
     if left_out:
-        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-        notes.append(f"left out, without a condition '{by}': {', '.join(left_out[:3])}{more}")
+        notes.append(f"left out, without a condition '{by}': {listed(left_out, 3)}")
     others = [_others(recording, by) for recording in known]
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.protocol.phrases import listed, plain
-from heatsoak.rack.results.effects import Effect, Fit, intervals
+from heatsoak.rack.results.effects import Effect, Fit, Observations, intervals
 from heatsoak.rack.results.findings import (
     DriveEffect,
     PlaceDifferences,
@@ -17,9 +17,7 @@ from heatsoak.rack.results.findings import (
     RackMeasure,
 )
 from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
-from heatsoak.rack.results.observations import Observations
-from heatsoak.rack.results.places import columns_of
-from heatsoak.rack.results.reading import Tested
+from heatsoak.rack.results.reading import Tested, columns_of
 from heatsoak.units import format_number
 
 UNKNOWN_MODEL = "unknown model"
@@ -170,12 +168,9 @@ def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDif
 
 def natural(text: str) -> list[tuple[bool, float, str]]:
     """Return a key by which ``slot 10`` comes after ``slot 9``."""
-    parts = [part for part in re.split(r"([0-9]+)", text) if part]
-    return [(one[0] not in "0123456789", _digits(one), one) for one in parts]
-
-
-def _digits(text: str) -> float:
-    return float(text) if text[0] in "0123456789" else 0.0
+    # of what a pattern in parentheses splits, every second part is a match
+    parts = enumerate(re.split(r"([0-9]+)", text))
+    return [(i % 2 == 0, float(one) if i % 2 else 0.0, one) for i, one in parts if one]
 
 
 def _why_unknown(one: Compared, label: str) -> str:

@@ -1,4 +1,7 @@
-"""Reads what a rack's tests left: recordings, and in `rack.json` the tests that left none."""
+"""Reads what a rack's tests left: recordings, and in `rack.json` the tests that left none.
+
+It also says which labels of a test are its place.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,20 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
-from pydantic import BaseModel, ValidationError
 
 from heatsoak.analysis import RecordingFindings, analyze
-from heatsoak.errors import UsageError
-from heatsoak.history.index import recordings_below
-from heatsoak.history.summaries import summaries_of
+from heatsoak.analysis.names import ENCLOSURE
+from heatsoak.errors import UsageError, suggestion
+from heatsoak.history.index import recordings_below, summaries_of
 from heatsoak.importer import divided
 from heatsoak.output import Progress, printable
-from heatsoak.protocol import REPETITIONS, Label, kind_of_condition
+from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
+from heatsoak.protocol.phrases import listed, plain
+from heatsoak.rack import state
 from heatsoak.rack.results.measures import Row, rows_of
 from heatsoak.recording import Recording
 
-#: What ``heatsoak rack run`` says of its tests.
-RACK = "rack.json"
 HOST = "host"
 _FINISHED = "finished"
 #: As wide as a line is drawn.
@@ -41,12 +43,12 @@ class Tested:
     host: str | None
     drive: str
     serial: str | None
-    model: str | None
-    firmware: str | None
     labels: Mapping[str, str]
-    recording: str | None
     state: str
     why: str | None
+    model: str | None = None
+    firmware: str | None = None
+    recording: str | None = None
     protocol: str | None = None
     findings: RecordingFindings | None = None
     rows: Sequence[Row] = ()
@@ -56,22 +58,6 @@ class Tested:
     def is_finished(self) -> bool:
         """Whether it ran to its end, and left a recording that can be judged."""
         return self.state == _FINISHED and self.findings is not None
-
-
-class _Test(BaseModel):
-    host: str | None = None
-    on: str | None = None
-    serial: str | None = None
-    labels: dict[str, Label] = {}
-    state: str = "unknown"
-    why: str | None = None
-    directory: str | None = None
-
-
-class _Rack(BaseModel):
-    run: str | None = None
-    protocol: str | None = None
-    tests: list[_Test] = []
 
 
 @dataclass
@@ -101,7 +87,7 @@ def read_results(
         for name, path in recordings_below(directory)
         if not any(part.startswith(".") for part in Path(name).parts)  # not collected as a whole
     ]
-    rack = Results(run=next((one.run for one in listed.values() if one and one.run), None))
+    rack = Results(run=next((one.run for one in listed.values() if one), None))
     known: set[tuple[Path, str]] = set()
     for number, (directory, name, path) in enumerate(found):
         progress(number / len(found), f"judging {name}")
@@ -110,37 +96,28 @@ def read_results(
             rack.tests.append(_tested(path, told))
         except UsageError as error:
             on_damaged(error)
-            rack.tests.append(_without(told or _Test(on=name), "damaged", str(error)))
+            host, on, labels = (told.host, told.on, told.labels) if told else (None, name, {})
+            rack.tests.append(_without(host, on, labels, "damaged", str(error)))
         if told is not None:
             known.add((directory, told.directory or ""))
     for directory, rack_file in listed.items():
         for test in rack_file.tests if rack_file else []:
             if test.directory is None or (directory, test.directory) not in known:
-                rack.tests.append(_without(test, test.state, test.why))
+                rack.tests.append(_without(test.host, test.on, test.labels, test.state, test.why))
     if not rack.tests:
         raise UsageError(
-            f"{directories[0]}: has no recording in it, nor a {RACK} of heatsoak rack run"
+            f"{directories[0]}: has no recording in it, nor a {state.NAME} of heatsoak rack run"
         )
     return rack
 
 
-def _listed(directory: Path) -> _Rack | None:
-    path = directory / RACK
-    try:
-        return _Rack.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except NotADirectoryError as error:
-        raise UsageError(f"{directory}: is not a directory of recordings") from error
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: is damaged: {where or 'it'}: {first['msg']}") from error
+def _listed(directory: Path) -> state.Rack | None:
+    if directory.is_file():
+        raise UsageError(f"{directory}: is not a directory of recordings")
+    return state.load_rack(directory) if (directory / state.NAME).exists() else None
 
 
-def _told_of(name: str, rack: _Rack | None) -> _Test | None:
+def _told_of(name: str, rack: state.Rack | None) -> state.Row | None:
     """What the rack's file says of a recording: its directory is the test's, or below it."""
     for test in rack.tests if rack else []:
         place = Path(test.directory).as_posix() if test.directory is not None else None
@@ -149,33 +126,26 @@ def _told_of(name: str, rack: _Rack | None) -> _Test | None:
     return None
 
 
-def _without(test: _Test, state: str, why: str | None) -> Tested:
-    """A test that left nothing that could be judged."""
-    if state == _FINISHED:
-        state, why = "lost", why or "its recording is not there"
-    labels = _labels(test.labels, test.host)
-    serial = printable(test.serial or _id_in(test.on) or "") or None
-    host = labels.get(HOST)
-    where = ", ".join(printable(one) for one in (test.on, host) if one)
+def _without(
+    host: str | None, on: str, given: Mapping[str, Label], became: str, why: str | None
+) -> Tested:
+    """A test that left nothing that could be judged, and what `became` of it."""
+    if became == _FINISHED:
+        became, why = "lost", why or "its recording is not there"
+    labels = _labels(given, host)
+    # asked for by a serial or another id, and not by a path
+    serial = None if "/" in on or ":" in on else printable(on)
     return Tested(
-        host=host,
-        drive=serial or where or "unnamed drive",
+        host=labels.get(HOST),
+        drive=serial or ", ".join(filter(None, (printable(on), labels.get(HOST)))),
         serial=serial,
-        model=None,
-        firmware=None,
         labels=labels,
-        recording=None,
-        state=printable(state),
+        state=became,
         why=printable(why) if why else None,
     )
 
 
-def _id_in(on: str | None) -> str | None:
-    """A drive's serial or other id, where the test was asked for by that and not by a path."""
-    return None if on is None or "/" in on or ":" in on else on
-
-
-def _tested(path: Path, test: _Test | None) -> Tested:
+def _tested(path: Path, test: state.Row | None) -> Tested:
     recording = Recording.open(path)
     recording.require_loadable()
     recording = divided(recording)
@@ -184,14 +154,13 @@ def _tested(path: Path, test: _Test | None) -> Tested:
     summaries = summaries_of(recording, judged)
     first = summaries[0]
     labels = _labels(meta.conditions, test.host if test else None)
-    told = (first["serial"], test.serial if test else None, labels.get("serial"))
-    serial = next((printable(one) for one in told if one), None)
+    serial = next((printable(one) for one in (first["serial"], labels.get("serial")) if one), None)
     host = labels.get(HOST)
-    state, why = str(meta.status), meta.reason
+    became, why = str(meta.status), meta.reason
     if meta.status == "running":
-        state, why = "interrupted", "the recording was cut short, or is still running"
+        became, why = "interrupted", "the recording was cut short, or is still running"
     if test is not None and test.state != _FINISHED:
-        state, why = test.state, test.why or why
+        became, why = test.state, test.why or why
     rows = rows_of(summaries)
     return Tested(
         host=host,
@@ -201,7 +170,7 @@ def _tested(path: Path, test: _Test | None) -> Tested:
         firmware=first["firmware"],
         labels=labels,
         recording=recording.path_text,
-        state=printable(state),
+        state=became,
         why=printable(why) if why else None,
         protocol=printable(meta.protocol.name),
         findings=judged,
@@ -238,7 +207,7 @@ def _nameless(drive: str, labels: Mapping[str, str]) -> str:
 def _labels(conditions: Mapping[str, Label], host: str | None) -> dict[str, str]:
     told = {HOST: host, **conditions} if host else dict(conditions)
     return {
-        printable(name): printable(str(value).lower() if isinstance(value, bool) else str(value))
+        printable(name): printable(label_text(value))
         for name, value in told.items()
         if name not in REPETITIONS
     }
@@ -247,3 +216,64 @@ def _labels(conditions: Mapping[str, Label], host: str | None) -> dict[str, str]
 def is_place(label: str) -> bool:
     """Whether a label says where a drive ran: in which host, or how it was cooled."""
     return label == HOST or kind_of_condition(label) == "cooling"
+
+
+#: Where a test lacks a label that others have.
+_NOT_TOLD = "not told"
+
+
+def place_labels(tests: Sequence[Tested], wanted: Sequence[str] = ()) -> list[str]:
+    """Return the labels that are the place: those wanted, else host and cooling where they vary.
+
+    Raises UsageError for a label that no test has.
+    """
+    known = list(dict.fromkeys(label for one in tests for label in one.labels))
+    for label in wanted:
+        if label not in known:
+            there = f"there is {listed(known)}" if known else "there is none"
+            raise UsageError(
+                f"--by-place {label}: no recording has such a label"
+                f"{suggestion(label, known)}: {there}"
+            )
+    if wanted:
+        return list(dict.fromkeys(wanted))
+    varying = [one for one in known if is_place(one) and len({_of(t, one) for t in tests}) > 1]
+    # a simulated place is known by what it stands for
+    return sorted([one for one in varying if one != ENCLOSURE] or varying, key=_host_first)
+
+
+def _host_first(label: str) -> tuple[bool, str]:
+    return label != "host", label
+
+
+def _of(test: Tested, label: str) -> str:
+    return test.labels.get(label, _NOT_TOLD)
+
+
+def columns_of(tests: Sequence[Tested], labels: Sequence[str]) -> dict[str, list[str]]:
+    """Return the place of each test by label; labels that always change together are one."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        column = [_of(one, label) for one in tests]
+        same = next((name for name, other in found.items() if _is_same(column, other)), None)
+        if same is None:
+            found[label] = column
+        else:
+            both = [", ".join(pair) for pair in zip(found[same], column, strict=True)]
+            found = {(f"{k} and {label}" if k == same else k): v for k, v in found.items()}
+            found[f"{same} and {label}"] = both
+    return {name: column for name, column in found.items() if len(set(column)) > 1}
+
+
+def _is_same(a: Sequence[str], b: Sequence[str]) -> bool:
+    return len(set(a)) == len(set(b)) == len(set(zip(a, b, strict=True)))
+
+
+def where(tests: Sequence[Tested], labels: Sequence[str]) -> str:
+    """Return where a drive ran: ``host b2, slot 3``, or ``4 places``."""
+    places = {_in_words(one.labels, labels) for one in tests}
+    return places.pop() if len(places) == 1 else f"{len(places)} places"
+
+
+def _in_words(of: Mapping[str, str], labels: Sequence[str]) -> str:
+    return ", ".join(f"{plain(label)} {of[label]}" for label in labels if label in of)

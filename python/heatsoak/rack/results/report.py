@@ -24,8 +24,7 @@ from heatsoak.rack.results.outliers import (
     sentence,
     set_aside,
 )
-from heatsoak.rack.results.places import place_labels, where
-from heatsoak.rack.results.reading import Results, Tested
+from heatsoak.rack.results.reading import Results, Tested, place_labels, where
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -262,8 +261,7 @@ def _which(
     if common:
         return f" ({', '.join(common)})"
     names = [named(one) for one in drives if one.drive in those]
-    more = len(names) - _MOST_NAMED
-    return f": {listed([*names[:_MOST_NAMED], *([f'{more} more'] if more > 0 else [])])}"
+    return f": {listed(names, _MOST_NAMED)}"
 
 
 def named(drive: RackDrive) -> str:

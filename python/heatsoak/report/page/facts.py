@@ -11,7 +11,7 @@ import tomlkit
 from heatsoak.analysis import RecordingFindings, SensorTrust
 from heatsoak.analysis.names import Named
 from heatsoak.catalog import enclosure_ids, load_enclosure
-from heatsoak.protocol import Label, Observation, Protocol, bundled, load, scaled
+from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
 from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report import words
@@ -55,7 +55,7 @@ def command(meta: RecordingMeta) -> str | None:
     for key, value in meta.conditions.items():
         if implied.get(key) == value:
             continue
-        words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+        words += ["--set", f"{key}={label_text(value)}"]
     if meta.drive.get("kind") == "block" and protocol.writes:
         words += ["--erase", str(meta.drive.get("serial") or "ID")]
     return shlex.join(words)

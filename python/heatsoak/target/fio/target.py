@@ -22,6 +22,7 @@ from heatsoak.protocol import (
     WorkloadStep,
     halves_of,
 )
+from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
     BEAT_S,
@@ -208,6 +209,10 @@ class FioTarget(ABC):
     def columns(self) -> list[str]:
         """Return the sample columns that it fills."""
         return list(COLUMNS)
+
+    def sensors(self) -> list[SensorMeta]:
+        """Return none: fio reads no sensors."""
+        return []
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made; the command line of each step comes as a note."""

@@ -110,11 +110,7 @@ def stated_limit(case: Case) -> Finding | None:
 
 def stated_limits_c(case: Case) -> dict[str, float]:
     """Return the limits that the drive states below its critical temperature."""
-    return {
-        name.removesuffix("_c"): limit
-        for name, limit in case.view.limits_c.items()
-        if name.startswith(("tmt", "warning")) and limit > 0
-    }
+    return {name: limit for name, limit in case.view.limits_c.items() if name != "critical"}
 
 
 def beside_limits(

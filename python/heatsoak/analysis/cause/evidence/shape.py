@@ -5,7 +5,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
-from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
+from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, AS_HOT_K, is_as_hot
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 from heatsoak.units import MB, format_number
@@ -150,8 +150,6 @@ def power(case: Case) -> Finding | None:
 FAR_DEEPER = 0.25
 #: The kernel joins the writes of one stream to 128 KiB and more; tests of random ones use 4 to 16.
 SMALL_KIB, LARGE_KIB = 20.0, 100.0
-#: A read step this close to the temperature at onset that kept its speed was not throttled there.
-AS_HOT_K = 2.0
 
 
 def load(case: Case) -> Finding | None:

@@ -1,0 +1,298 @@
+"""A rack's results as people see them: in a terminal, on the page, as a table, or as JUnit XML."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+from rich.table import Table
+
+import heatsoak
+from heatsoak.errors import UsageError
+from heatsoak.exporter.table import write_spreadsheet
+from heatsoak.output import Console, Text, lines
+from heatsoak.protocol.phrases import listed, plain
+from heatsoak.rack.results.compared import natural
+from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
+from heatsoak.rack.results.measures import MEASURES
+from heatsoak.rack.results.reading import HOST, Results
+from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.report import words
+from heatsoak.report.files import kind_of
+from heatsoak.report.junit import add_child
+from heatsoak.report.page.contract import (
+    Headline,
+    Page,
+    RackDriveLine,
+    RackGroup,
+    RackMetric,
+    RackPoint,
+    RackSection,
+    RackTile,
+)
+from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.page.packing import Packer
+from heatsoak.report.steps import printable_lines
+
+_KINDS = ("page", "csv", "junit")
+
+
+def check(path: Path, *, force: bool) -> None:
+    """Raise, before any work, UsageError if the results cannot be written there, and ToolError if
+    a page is asked for but its program was not built."""
+    kind = kind_of(path)
+    if kind not in _KINDS:
+        raise UsageError(f"{path}: a rack has no picture of its own: use .html, .csv or .xml")
+    check_free([path], force=force)
+    if kind == "page":
+        Bundle.load()
+
+
+def write(found: RackReport, rack: Results, path: Path) -> int:
+    """Write the results, and return how many bytes; raises ToolError if that fails."""
+    kind = kind_of(path)
+    with replacing(path) as partial:
+        if kind == "page":
+            partial.write_text(render(rack_page(found, rack), Bundle.load()), "utf-8", newline="\n")
+        elif kind == "csv":
+            _write_table(found, partial)
+        else:
+            _write_junit(found, partial)
+        return partial.stat().st_size
+
+
+def _write_table(found: RackReport, partial: Path) -> None:
+    """A row for each step of each test, and for each test without one."""
+    keys = list(dict.fromkeys(label for test in found.tests for label in test.labels))
+    schema: dict[str, type[pl.DataType]] = {
+        **dict.fromkeys(("drive", "serial", "model", "firmware"), pl.String),
+        **{f"condition.{key}": pl.String for key in keys},
+        **dict.fromkeys(("recording", "state", "step"), pl.String),
+        **{measure.id: pl.Float64 for measure in MEASURES},
+        "passes": pl.Boolean,
+        "why": pl.String,
+    }
+    rows = [{key: row.get(key) for key in schema} for row in _rows(found)]
+    write_spreadsheet(pl.DataFrame(rows, schema=schema), partial)
+
+
+def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
+    drives = {one.drive: one for one in found.drives}
+    for test in found.tests:
+        drive = drives[test.drive]
+        names = {"drive", "serial", "model", "firmware", "recording", "state"}
+        row = test.model_dump(include=names)
+        row |= {f"condition.{key}": value for key, value in test.labels.items()}
+        row |= {"passes": drive.passes, "why": "; ".join(drive.why) or None}
+        if not test.values:
+            yield row
+        for step, values in test.values.items():
+            yield row | {"step": step} | values
+
+
+#: What JUnit calls why a drive does not pass.
+_WHY_NOT = {"fails": "does-not-pass", "throttles": "throttles", "open": "unknown"}
+
+
+def _write_junit(found: RackReport, path: Path) -> None:
+    """A case for each drive: a failure if a limit does not hold or it is worse than others of its
+    model, an error if a test of it came to nothing."""
+    root = ElementTree.Element("testsuites", name="heatsoak rack")
+    protocols = printable_lines(", ".join(found.protocols))
+    suite = ElementTree.SubElement(root, "testsuite", name=protocols)
+    unfinished = {one.drive for one in found.tests if one.state != "finished"}
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for drive in found.drives:
+        names = {"classname": drive.where or "rack", "name": drive.drive}
+        shown = {key: printable_lines(name) for key, name in names.items()}
+        case = ElementTree.SubElement(suite, "testcase", shown)
+        counts["tests"] += 1
+        if not drive.passes:
+            is_error = drive.drive in unfinished
+            tag = "error" if is_error else "skipped" if drive.verdict == "open" else "failure"
+            kind = "unfinished" if is_error else _WHY_NOT[drive.verdict]
+            add_child(case, tag, kind, drive.why[0], "\n".join(drive.why))
+            counts["skipped" if tag == "skipped" else f"{tag}s"] += 1
+    for key, value in counts.items():
+        suite.set(key, str(value))
+        root.set(key, str(value))
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)
+
+
+_UNITS = {"mean_iops": "IOPS", "depth_pct": "%", "max_temp_c": "C", "onset_s": "s"}
+_DIGITS = 4
+
+
+def rack_page(found: RackReport, rack: Results) -> Page:
+    """Return the page of what a rack's recordings show."""
+    count = words.counted(len(found.drives), "drive")
+    hosts = {one.host for one in found.tests if one.host}
+    where = f" in {words.counted(len(hosts), 'host')}" if hosts else ""
+    what = f": {listed([plain(one) for one in found.protocols])}" if found.protocols else ""
+    return Page(
+        title=f"Rack of {count}{where}{what}",
+        made_by=f"heatsoak {heatsoak.__version__}",
+        made_unix_s=time.time(),
+        headline=Headline(
+            text=found.sentence,
+            tone="good" if found.passed == len(found.drives) else "bad",
+            more=[],
+            counts={},
+        ),
+        recordings=[],
+        workloads=[],
+        matrix=None,
+        bars=[],
+        curves=[],
+        comparisons=[],
+        rack=_section(found, rack),
+        notes=[f"{one[:1].upper()}{one[1:]}." for one in found.not_compared],
+        data=Packer().data(),
+    )
+
+
+def _section(found: RackReport, rack: Results) -> RackSection:
+    row_key = HOST if any(one.host for one in found.tests) else next(iter(found.place_labels), "")
+    column_keys = [label for label in found.place_labels if label != row_key]
+    in_places = [(_place(one, [row_key]), _place(one, column_keys)) for one in found.tests]
+    rows = sorted({row for row, _ in in_places}, key=natural)
+    columns = sorted({column for _, column in in_places}, key=natural)
+    drives = [one.drive for one in found.drives]
+    tiles: dict[tuple[int, int, int], list[RackTestResult]] = {}
+    for test, (row, column) in zip(found.tests, in_places, strict=True):
+        tile = rows.index(row), columns.index(column), drives.index(test.drive)
+        tiles.setdefault(tile, []).append(test)
+    unlike = {one.drive for one in found.outliers}
+    lines = {one.drive: list(one.line) for one in reversed(rack.tests)}
+    return RackSection(
+        row_label=plain(row_key),
+        column_label=", ".join(map(plain, column_keys)),
+        rows=rows,
+        columns=columns,
+        metrics=[_metric(one) for one in found.measures],
+        drives=[
+            RackDriveLine(
+                drive=one.drive,
+                model=one.model or "",
+                firmware=one.firmware or "",
+                where=one.where,
+                verdict=one.verdict,
+                is_unlike=one.drive in unlike,
+                why=one.told,
+                line=lines[one.drive],
+            )
+            for one in found.drives
+        ],
+        tiles=[
+            RackTile(
+                row=row,
+                column=column,
+                drive=drive,
+                values=[_mean(tests, measure) for measure in found.measures],
+            )
+            for (row, column, drive), tests in sorted(tiles.items())
+        ],
+    )
+
+
+def _place(test: RackTestResult, keys: Sequence[str]) -> str:
+    return ", ".join(test.labels.get(key, "") for key in keys)
+
+
+def _mean(tests: Sequence[RackTestResult], measure: RackMeasure) -> float | None:
+    values = [one.values.get(measure.step, {}).get(measure.measure) for one in tests]
+    known = [value for value in values if value is not None]
+    return _short(float(np.mean(known))) if known else None
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _tenths(effect: float) -> float:
+    return round(effect, 1) + 0.0  # never -0.0
+
+
+def _metric(one: RackMeasure) -> RackMetric:
+    models = list(dict.fromkeys(drive.model for drive in one.drives))
+    return RackMetric(
+        label=one.name,
+        unit=_UNITS.get(one.measure, "MB/s"),
+        worse=one.worse,
+        effect_unit=one.unit,
+        sentence=one.sentence,
+        places=[
+            RackGroup(
+                title=plain(place.label),
+                points=[_point(each.place, each.effect, one) for each in place.places],
+                why_unknown=place.why_unknown,
+            )
+            for place in one.places
+        ],
+        drives=[
+            RackGroup(
+                title=model,
+                points=[
+                    _point(drive.drive, drive.own or drive.measured, one)
+                    for drive in one.drives
+                    if drive.model == model
+                ],
+            )
+            for model in models
+        ],
+    )
+
+
+def _point(name: str, effect: RackEffect | float, measure: RackMeasure) -> RackPoint:
+    if isinstance(effect, float):
+        return RackPoint(name=name, at=_tenths(effect), low=None, high=None, verdict="same")
+    is_low = effect.high < 0
+    verdict = "worse" if is_low == (measure.worse == "low") else "better"
+    return RackPoint(
+        name=name,
+        at=_tenths(effect.value),
+        low=_tenths(effect.low),
+        high=_tenths(effect.high),
+        verdict=verdict if is_low or effect.low > 0 else "same",
+    )
+
+
+#: By a drive's verdict: a word, and its style.
+_PASSES = {
+    "passes": ("yes", "green"),
+    "open": ("open", "yellow"),
+    "throttles": ("throttles", "bold red"),
+    "fails": ("no", "bold red"),
+}
+
+
+def print_rack(found: RackReport, console: Console) -> None:
+    """Print the answer, what differs between places and drives, and a row for each drive."""
+    console.print(Text(found.sentence, style="bold"), soft_wrap=True)
+    for sentence in found.told:
+        console.print(Text(sentence), soft_wrap=True)
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Drive", "Model", "Where", "Passes?"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("Why not", overflow="fold", ratio=1)
+    for one in found.drives:
+        passes = Text(*_PASSES[one.verdict])
+        table.add_row(
+            Text(one.drive),
+            Text(one.model or ""),
+            Text(one.where),
+            passes,
+            lines(one.told),
+        )
+    console.print(table)
+    better = [one for one in found.outliers if not one.is_worse]
+    for outlier in better:
+        said = f"unlike the others, but not worse: {outlier.drive}: {outlier.sentence}"
+        console.print(Text(said), soft_wrap=True)
+    for sentence in found.not_compared:
+        console.print(Text(sentence, style="dim"), soft_wrap=True)
