@@ -29,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made.write(made.roots.proc / "self", status=ROOT)
     (made.roots.proc / "2" / "ns").mkdir(parents=True)
     (made.roots.proc / "2" / "ns" / "pid").symlink_to(EVERYTHING)
-    monkeypatch.setattr("heatsoak.cli.doctor.Roots", lambda: made.roots)
+    monkeypatch.setattr("heatsoak.cli.overview.Roots", lambda: made.roots)
     return made
 
 
@@ -124,7 +124,7 @@ def test_a_machine_without_sys_is_examined_too(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roots = replace(machine.roots, sys=tmp_path / "none", proc=tmp_path / "none")
-    monkeypatch.setattr("heatsoak.cli.doctor.Roots", lambda: roots)
+    monkeypatch.setattr("heatsoak.cli.overview.Roots", lambda: roots)
     found = fact(checkup(tmp_path), "drives")
     assert found["state"] == "missing"
     assert "is it mounted" in found["found"]

@@ -14,7 +14,7 @@ import typer
 import heatsoak
 from heatsoak.cli.commands import Commands
 from heatsoak.cli.completion import whole_words_in_bash
-from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error
+from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error, without_prefix
 from heatsoak.output import announce, print_err, print_out
 from heatsoak.system import is_console
 
@@ -102,20 +102,22 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
-#: What the parser says of a word that is no number, without the word.
-_NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to .*")
+#: What the parser says of a number, without the word that was given.
+_WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*))")
 
 
 def _said_of(error: typer.exceptions.TyperException) -> str:
     """Return what the parser says, with the word that it could not read."""
     said: str = getattr(error, "format_message", error.__str__)()
     options = getattr(getattr(error, "param", None), "opts", ())
+    wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
         option, equals, value = word.partition("=")
-        if option in options:
-            is_no = f"'{value if equals else after}' is not a number"
-            said = _NO_NUMBER.sub(is_no, said)
-    return said.replace(": Value error, ", ": ")
+        if option in options and wrong is not None:
+            right = {"number": "is not a number", "integer": "is not a whole number"}
+            why = right.get(wrong[1], f"is not {wrong[2]}")
+            said = f"{said[: wrong.start()]}'{value if equals else after}' {why}"
+    return without_prefix(said)
 
 
 def _internal_error(error: BaseException) -> str:

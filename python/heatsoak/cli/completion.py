@@ -44,19 +44,25 @@ def enclosures() -> list[str]:
     return enclosure_ids()
 
 
-def targets(incomplete: str) -> list[str]:
-    """Return simulated drives, and behind an ``@`` the enclosures; files are the shell's."""
-    if not "sim:".startswith(incomplete[:4]):
-        return []
+def simulated(incomplete: str) -> list[str]:
+    """Return simulated drives, with a ``sim:`` if that was typed; behind an ``@``, enclosures."""
     drive, at, _ = incomplete.partition("@")
     if at:
         return [f"{drive}@{name}" for name in enclosures()]
-    return [f"sim:{name}" for name in drives()]
+    prefix = "sim:" if incomplete.startswith("sim:") else ""
+    return [f"{prefix}{name}" for name in drives()]
 
 
-def export_drives(incomplete: str) -> list[str]:
-    """Return the simulated drives as ``heatsoak nbd`` takes them."""
-    return targets(incomplete) if incomplete.startswith("sim:") else drives()
+def targets(incomplete: str) -> list[str]:
+    """Return simulated drives as ``--on`` has them; files are the shell's."""
+    return simulated(incomplete or "sim:") if incomplete != "sim" else simulated("sim:")
+
+
+def workloads() -> list[str]:
+    """Return the loads that ``--workload`` knows by a word."""
+    from heatsoak.twin.named import WORDS
+
+    return [*WORDS, *protocols()]
 
 
 def devices() -> list[str]:
@@ -101,7 +107,11 @@ def labels() -> list[str]:
 
 def compared_by(ctx: typer.Context) -> list[str]:
     """Return what the recordings that were typed can be compared by."""
-    return [*_conditions_of(ctx), "drive", "model", "protocol", "file"]
+    from heatsoak.analysis.comparison.runs import KEYS
+
+    is_named = bool(ctx.params.get("paths") or ctx.args)
+    usual = [] if is_named else [label.partition("=")[0] for label in labels()]
+    return list(dict.fromkeys([*_conditions_of(ctx), *usual, *KEYS]))
 
 
 def baselines(ctx: typer.Context) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,25 +10,28 @@ import typer
 from rich.table import Table
 
 from heatsoak import system
-from heatsoak.analysis import Findings, analyze
+from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
-from heatsoak.cli import completion, rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
+    ForceOption,
     FormatOption,
     MetricsOption,
     OutputFormat,
-    console,
+    ProtocolArgument,
+    ScaleOption,
+    SettingsOption,
     exit_code,
     print_help_alone,
-    print_json,
     progress_bar,
+    show,
 )
 from heatsoak.cli.rack_host import host_app
-from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Text, announce, print_err, print_out
+from heatsoak.cli.rack_report import rack_report_command
+from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
+from heatsoak.output import Console, Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.host import HostDrive
 from heatsoak.rack.kept import HOME_VARIABLE
@@ -58,16 +62,7 @@ SchedulerOption = Annotated[
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
-rack_app = typer.Typer(
-    help="Run a protocol on the drives of many hosts, and compare the drives.",
-    invoke_without_command=True,
-)
-
-
-@rack_app.callback()
-def rack_group(context: typer.Context) -> None:
-    """Run a protocol on the drives of many hosts, and compare the drives."""
-    print_help_alone(context)
+rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 
 @rack_app.command("drives")
@@ -79,7 +74,7 @@ def drives_command(
             "--output", "-o", metavar="FILE", help="Write those that may be written to this file."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
@@ -94,10 +89,7 @@ def drives_command(
         for id_, drives in found.drives.items()
         for row in drives
     ]
-    if output_format is OutputFormat.JSON:
-        print_json(rows)
-    else:
-        print_drives(rows, console())
+    show(rows, output_format, print_drives)
     if found.silent:
         announce(f"{no_answer_from(found.silent)}, so that its drives are missing here")
         return ToolError.exit_code
@@ -106,13 +98,7 @@ def drives_command(
 
 @rack_app.command("run")
 def run_command(
-    protocol: Annotated[
-        str,
-        typer.Argument(
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
-        ),
-    ],
+    protocol: ProtocolArgument,
     scheduler: SchedulerOption,
     drives: Annotated[
         Path | None,
@@ -122,13 +108,8 @@ def run_command(
             help="The drives to test, and to erase, as `rack drives -o` lists them.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As for `run`, on all drives."),
-    ] = None,
-    scale: Annotated[
-        float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
-    ] = 1.0,
+    settings: SettingsOption = None,
+    scale: ScaleOption = 1.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -147,10 +128,15 @@ def run_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
     ] = False,
-    wait: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Wait so long at the start for hosts that are missing."),
-    ] = "60s",
+    wait_s: Annotated[
+        float,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            parser=parse_seconds,
+            help="Wait so long at the start for hosts that are missing.",
+        ),
+    ] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -176,7 +162,7 @@ def run_command(
             directory=directory,
             together=together,
             again=resume,
-            wait_s=_wait_s(wait),
+            wait_s=wait_s,
             waiting=announce,
             tell=tell,
             read=None if metrics is None else shown.readings.update,
@@ -192,16 +178,12 @@ def run_command(
             ) from None
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
-    if output_format is OutputFormat.JSON:
-        judged = [] if findings is None else findings.recordings
-        document = RackFindings(**dict(rack), recordings=judged)
-        print_json(document.model_dump(mode="json"))
-    else:
-        _print_tests(rack, findings, directory)
+    document = RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
+    show(document, output_format, partial(_print_tests, directory=directory))
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
         return 0 if findings is None else exit_code(findings, fail_on, fail_below)
-    return 4 if states == {"refused"} else HeatsoakError.exit_code
+    return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
 
 
 @rack_app.command("stop")
@@ -228,13 +210,6 @@ def perform_command(
     return perform(directory, attempt)
 
 
-def _wait_s(text: str) -> float:
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--wait {text}: {error}") from None
-
-
 @contextmanager
 def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
     """Serve metrics, if that is asked for."""
@@ -259,25 +234,23 @@ def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:
                 row.why = f"{row.why}; {error}" if row.why else str(error)
 
 
-def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None:
+def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
-    judged = [] if findings is None else findings.recordings
-    answers = {one.path: one.answer.sentence for one in judged}
+    answers = {one.path: one.answer.sentence for one in rack.recordings}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("Host", "Drive", "Test", ""):
         table.add_column(heading, overflow="fold")
     for row in rack.tests:
         said = answers.get(str(directory / row.directory), "") if row.directory else ""
         table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))
-    console().print(table)
+    console.print(table)
 
 
 def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     found = previews(asked)
-    if output_format is OutputFormat.JSON:
-        print_json([test.model_dump(mode="json") for test in found])
-    else:
+
+    def table(_: object, out: Console) -> None:
         alike: dict[str, list[PlannedTest]] = {}
         for test in found:
             key = "".join(run.model_copy(update=_APART).model_dump_json() for run in test.runs)
@@ -285,14 +258,11 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
         for tests in alike.values():
             names = ", ".join(f"{test.on} of {test.host}" for test in tests)
             print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
-            print_preview([run.model_dump(mode="json") for run in tests[0].runs], console())
+            print_preview([run.model_dump(mode="json") for run in tests[0].runs], out)
+
+    show([test.model_dump(mode="json") for test in found], output_format, table)
     return max((test.exit_code for test in found), default=0)
 
 
-rack_report.add_to(rack_app)
+rack_app.command("report")(rack_report_command)
 rack_app.add_typer(host_app, name="host")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(rack_app, name="rack")

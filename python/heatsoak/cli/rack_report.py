@@ -8,12 +8,14 @@ import typer
 
 from heatsoak.cli.common import (
     FailBelowOption,
+    ForceOption,
     FormatOption,
     Opened,
     OutputFormat,
     console,
-    print_json,
+    limit_code,
     progress_bar,
+    show,
 )
 from heatsoak.output import Text
 from heatsoak.units import format_bytes
@@ -52,7 +54,7 @@ def rack_report_command(
             help="The labels that are the place; default: host and cooling, where they vary.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: Annotated[
         FailOnRack | None,
@@ -85,16 +87,7 @@ def rack_report_command(
         fail_below_mb_s=fail_below,
     )
     written = None if output is None else write(found, rack, output)
-    if output_format is OutputFormat.JSON:
-        print_json(found.model_dump(mode="json"))
-    else:
-        print_rack(found, console())
-        if written is not None:
-            said = f"{output}: {format_bytes(written)}"
-            console().print(Text(said), soft_wrap=True)
-    return opened.exit_code(int(not found.limits_hold))
-
-
-def add_to(rack_app: typer.Typer) -> None:
-    """Add the command."""
-    rack_app.command("report")(rack_report_command)
+    show(found, output_format, print_rack)
+    if written is not None and output_format is OutputFormat.TEXT:
+        console().print(Text(f"{output}: {format_bytes(written)}"), soft_wrap=True)
+    return opened.exit_code(limit_code(holds=found.limits_hold))

@@ -7,9 +7,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import override
 
-from heatsoak.cli.common import FormatOption, OutputFormat, print_json
+from heatsoak.cli.common import FormatOption, OutputFormat
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import print_out
+from heatsoak.output import print_json, print_out
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -130,10 +130,6 @@ def schema_command(
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Print the JSON Schema of what a command prints with --format json.
-
-    A schema is JSON whatever --format says. docs/json.md says what may change.
-    """
     if name is not None:
         print_json(_schema_of(name))
     elif output_format is OutputFormat.JSON:
@@ -142,8 +138,3 @@ def schema_command(
         width = max(map(len, NAMES))
         for key, of in NAMES.items():
             print_out(f"{key:{width}}  heatsoak {of}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("schema")(schema_command)

@@ -21,9 +21,11 @@ from heatsoak.cli.common import (
     MetricsOption,
     OutputFormat,
     OutputOption,
+    PowerSensorOption,
     exit_code,
+    seconds_between,
+    show_findings,
 )
-from heatsoak.cli.judged import print_judged
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, print_err
 from heatsoak.output import lines as stacked
@@ -33,7 +35,7 @@ from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device
-from heatsoak.units import format_duration, parse_seconds
+from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
     from heatsoak.bench.watch import DriveWatch
@@ -51,24 +53,25 @@ def watch_command(
             autocompletion=completion.devices,
         ),
     ],
-    duration: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help="Stop automatically after 90s, 30m, 8h..."),
+    duration_s: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            parser=seconds_between(0.1),
+            help="Stop automatically after 90s, 30m, 8h...",
+        ),
     ] = None,
     interval_s: Annotated[
         float,
         typer.Option(
             "--interval",
-            metavar="SECONDS",
-            min=0.01,
-            max=60,
-            help="How often the counters are read.",
+            metavar="TIME",
+            parser=seconds_between(0.01, 60),
+            help="How often the counters are read: 100ms.",
         ),
     ] = 0.1,
-    power_sensor: Annotated[
-        str | None,
-        typer.Option("--power-sensor", metavar="NODE", help="As for run."),
-    ] = None,
+    power_sensor: PowerSensorOption = None,
     metrics: MetricsOption = None,
     labels: LabelOption = None,
     output: OutputOption = None,
@@ -76,16 +79,11 @@ def watch_command(
     fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
 ) -> int:
-    """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
-
-    The drive is neither loaded nor opened for writing.
-    """
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
     from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
-    duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
     require_new(directory)
     watch = DriveWatch(
@@ -99,7 +97,7 @@ def watch_command(
     with _served(watch, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
-    print_judged(findings, [recording], output_format, evidence=evidence, paths=[directory])
+    show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return exit_code(findings, fail_on, None)
 
 
@@ -114,16 +112,6 @@ def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
     with served(Metrics(lambda: [seen_of(watch)]), Address.parse(metrics)) as url:
         print_err(f"metrics: {url}")
         yield
-
-
-def _duration_s(text: str) -> float:
-    try:
-        duration_s = parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--for {text}: {error}") from None
-    if duration_s <= 0:
-        raise UsageError(f"--for {text}: must be more than 0, such as 30m")
-    return duration_s
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:
@@ -193,8 +181,3 @@ class _View:
         last = found.steps[-1]
         words = sentence(last)
         return [f"{last.step}: {last.verdict}{f', {words}' if words else ''}"]
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("watch")(watch_command)

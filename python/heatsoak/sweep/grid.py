@@ -13,8 +13,8 @@ from heatsoak.errors import UsageError
 from heatsoak.toml import toml_file, validated
 from heatsoak.twin import Cooling
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
-from heatsoak.twin.named import heatsink_of, rate_of
-from heatsoak.units import parse_seconds
+from heatsoak.twin.named import heatsink_of
+from heatsoak.units import parse_rate_mb_s, parse_seconds
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -100,12 +100,7 @@ def _heatsink(value: Any) -> str | float | None:
 
 
 def _rate(value: Any) -> float | None:
-    if value == NONE:
-        return None
-    try:
-        return rate_of(_text(value))
-    except ValueError as error:
-        raise ValueError(f"{value}: {error}") from None
+    return None if value == NONE else parse_rate_mb_s(_text(value))
 
 
 def _length_s(value: Any) -> float:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import print_out
+from heatsoak.output import print_json, print_out
 
 from heatsoak_dev.calibration.tables import print_calibration, print_leave_one_out
 
@@ -104,8 +104,3 @@ def calibrate_command(
     else:
         for one in found:
             print_calibration(one.as_dict(), console())
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibrate", hidden=True)(calibrate_command)
