@@ -225,8 +225,9 @@ def test_a_drive_is_named_as_for_a_run(tmp_path: Path) -> None:
     assert as_run == predicted("wd-sn570-1tb", "--enclosure", "laptop", *words, cwd=tmp_path)
     done = heatsoak_here("predict", "sim:wd-sn570-1tb@moon", cwd=tmp_path)
     assert "no simulated enclosure 'moon'" in complaint(done, 2)
-    done = heatsoak_here("run", "quick", "--on", "wd-sn570-1tb@laptop", cwd=tmp_path)
-    assert complaint(done, 2).endswith("is a simulated drive: write sim:wd-sn570-1tb@laptop")
+    plan = ("run", "quick", "--dry-run", "--format", "json", "--on")
+    (run,) = json.loads(heatsoak_here(*plan, "wd-sn570-1tb@laptop", cwd=tmp_path).stdout)
+    assert run["target"] == "sim:wd-sn570-1tb@laptop"
 
 
 def test_what_is_unlikely_or_measured_by_nobody_is_not_said_firmly(tmp_path: Path) -> None:

@@ -395,8 +395,8 @@ class _Conductor:
                 temp_c = recorder.latest.drive_temp_c()
                 if temp_c is not None and part is not None:
                     self.latest.update({f"temp_c.{part.role}": temp_c})
-            written = self.recorders[-1].latest.value("write_bw_mb_s")
-            self.latest.update({"write_bw_mb_s": written or 0.0})
+            written = [each.latest.value("write_bw_mb_s") or 0.0 for each in self.recorders]
+            self.latest.update({"write_bw_mb_s": sum(written)})
         self.observer.on_progress(self._now_s(), self.latest)
 
     def _now_s(self) -> float:

@@ -1,5 +1,6 @@
 """How far runs have come against their plans: what watches a run, and what a view of it knows."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -55,9 +56,21 @@ class Observer:
         """Something worth a line was seen."""
 
 
-def _expected_s(steps: Sequence[StepPlan]) -> float:
-    """How long steps take as planned, if no probe among them is needed."""
-    return sum(step.duration_s for step in steps if not step.step.is_probe)
+def _expected_s(steps: Sequence[StepPlan], slowness: float = 1.0) -> float:
+    """How long steps take, if no probe among them is needed.
+
+    `slowness` is how many times as long as planned loads take that move a number of bytes.
+    """
+    return sum(
+        step.duration_s * (slowness if _is_of_bytes(step) else 1)
+        for step in steps
+        if not step.step.is_probe
+    )
+
+
+def _is_of_bytes(planned: StepPlan) -> bool:
+    """Whether loads end with their bytes: how long that takes shows only when they run."""
+    return not planned.is_bound and planned.min_share == 1 and 0 < planned.moved_bytes < math.inf
 
 
 class RunView(Observer):
@@ -81,8 +94,8 @@ class RunView(Observer):
         self.because = ""
         #: How the case is warmed, before the first step.
         self.warming_up = ""
-        #: The time that the plan has for steps that were skipped, and for probes that are taken.
-        self.skipped_s = self.probed_s = 0.0
+        #: What the step has moved so far, and how many times as long as planned that took.
+        self.moved_mb, self.slowness = 0.0, 1.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
         self.history: deque[float] = deque(maxlen=60)
@@ -100,13 +113,11 @@ class RunView(Observer):
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self._leave_rounds()
+        self.inner = None
         self.started, self.step, self.step_start_s = index + 1, step, t_s
-        self.t_s, self.because = t_s, ""
+        self.t_s, self.because, self.moved_mb = t_s, "", 0.0
         if self.first_t_s is None:
             self.first_t_s = t_s
-        if step.is_probe:
-            self.probed_s += self.plan.steps[index].duration_s
         self.view.on_step(self)
 
     @override
@@ -130,15 +141,14 @@ class RunView(Observer):
 
     @override
     def on_kept(self, index: int, step: Step) -> None:
-        self._leave_rounds()
+        self.inner = None
         self.started, self.step, self.because = index + 1, None, ""
-        if not step.is_probe:
-            self.skipped_s += self.plan.steps[index].duration_s
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
-        self.t_s, self.latest = t_s, latest
         throughput = latest.throughput_mb_s()
+        self.moved_mb += (throughput or 0.0) * (t_s - self.t_s)
+        self.t_s, self.latest = t_s, latest
         if throughput is not None and t_s - self._history_t_s >= 1:
             self.history.append(throughput)
             self._history_t_s = t_s
@@ -149,28 +159,29 @@ class RunView(Observer):
         if level != "info":
             self.view.show_line(f"{level}: {text}", "yellow")
 
-    def _leave_rounds(self) -> None:
-        """Rounds that were not needed are time that was skipped."""
-        if self.inner is not None and self.step is not None:
-            left = 1 - self.inner[1] / self.step.max_rounds
-            self.skipped_s += left * self.plan.steps[self.started - 1].duration_s
-        self.inner = None
-
     @property
     def passed_s(self) -> float:
         """How long it has taken so far, in the target's time."""
         return 0.0 if self.first_t_s is None else self.t_s - self.first_t_s
 
     def remaining_s(self) -> float:
-        """Return how long it still takes as planned, in the target's time."""
+        """Return how long it still takes, in the target's time.
+
+        That is as planned; loads that move a number of bytes are as slow as they are found to be.
+        """
         if self.is_over:
             return 0.0
-        later_s = _expected_s(self.plan.steps[self.started :])
-        if self.step is None:
-            warming_s = 0.0 if self.started else self.plan.warm_up_s - self.t_s
-            return later_s + max(0.0, warming_s)
-        here_s = self.plan.steps[self.started - 1].duration_s
-        return max(0.0, here_s - (self.t_s - self.step_start_s)) + later_s
+        here_s = 0.0
+        if self.step is None and not self.started:
+            here_s = self.plan.warm_up_s - self.t_s
+        elif self.step is not None:
+            planned = self.plan.steps[self.started - 1]
+            here_s, passed_s = planned.duration_s, self.t_s - self.step_start_s
+            if _is_of_bytes(planned) and self.moved_mb > 0:
+                self.slowness = passed_s * planned.moved_bytes / (1e6 * self.moved_mb * here_s)
+                here_s *= self.slowness
+            here_s -= passed_s
+        return max(0.0, here_s) + _expected_s(self.plan.steps[self.started :], self.slowness)
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
@@ -257,14 +268,6 @@ class View:
     ) -> None:
         self.end()
 
-    def planned_s(self) -> float:
-        """Return how long all runs take as planned, in the targets' time.
-
-        Probes count once they begin: mostly none is needed.
-        """
-        more_s = sum(run.probed_s - run.skipped_s for run in list(self.runs))
-        return sum(_expected_s(plan.steps) for plan in self.plans) + more_s
-
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
         started = list(self.runs)
@@ -283,12 +286,13 @@ class View:
         return remaining_s / speed if speed > 2 else remaining_s
 
     def share_done(self) -> float:
-        """Return the share of the planned time that is over, 0 to 1.
+        """Return the share of the time that is over, 0 to 1.
 
         It never goes back: where a probe adds to the time, it waits.
         """
-        total = self.planned_s()
-        share = 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+        passed_s = sum(run.passed_s for run in list(self.runs))
+        total_s = passed_s + self.remaining_s()
+        share = passed_s / total_s if total_s > 0 else 1.0
         self._share_done = max(self._share_done, share)
         return self._share_done
 

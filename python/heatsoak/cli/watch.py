@@ -34,7 +34,7 @@ from heatsoak.recording import require_new
 from heatsoak.report.findings import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
-from heatsoak.target.device import describe_device
+from heatsoak.target.device import describe_device, list_devices
 from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def watch_command(
         str,
         typer.Argument(
             metavar="DEVICE",
-            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, /home.",
+            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, a serial, /home.",
             autocompletion=completion.devices,
         ),
     ],
@@ -115,7 +115,10 @@ def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:
-    """The whole disk of a name or node, or that a directory is on."""
+    """The whole disk of a name, node or serial, or that a directory is on."""
+    named = [one for one in list_devices(roots) if text in one.erase_ids]
+    if len(named) == 1:
+        return named[0]
     path = Path(text)
     if path.is_dir():
         name = device_behind(path, roots)
