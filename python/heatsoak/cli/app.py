@@ -54,7 +54,8 @@ def main() -> None:
     """Run the command line, and exit."""
     output = _take_standard_streams()
     try:
-        code = whole_words_in_bash(_run)
+        run = whole_words_in_bash(_run)
+        code = run()
         _flush()
         if output is not None and output.error is not None and output.error.errno != errno.EPIPE:
             announce(f"standard output: cannot be written: {output.error.strerror}")

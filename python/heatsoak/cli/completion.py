@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -136,15 +137,19 @@ def _conditions_of(ctx: typer.Context) -> dict[str, list[str]]:
     return {key: list(dict.fromkeys(values)) for key, values in found.items()}
 
 
-def whole_words_in_bash(run: Callable[[], int]) -> int:
-    """Run the command line; where bash asks for completions, let it see words as they were typed.
+def whole_words_in_bash(run: Callable[[], int]) -> Callable[[], int]:
+    """Return what runs the command line, with words as they were typed where bash asks for some.
 
     Bash divides ``sim:x@y`` and ``slot=top`` into several words, and replaces only the last of
     them: words are put together before, and what bash does not replace is cut off after.
     """
     typed = os.environ.get("COMP_WORDS", "")
     if os.environ.get(_VARIABLE) != "complete_bash" or not _BREAKS.search(typed):
-        return run()
+        return run
+    return partial(_run_joined, run, typed)
+
+
+def _run_joined(run: Callable[[], int], typed: str) -> int:
     words = typed.split("\n") if "\n" in typed else typed.split(" ")
     joined, kept = _put_together(words[: int(os.environ.get("COMP_CWORD", "0")) + 1])
     os.environ["COMP_WORDS"] = "\n".join(joined)

@@ -45,7 +45,9 @@ def check_free(
         require_creatable(path)
         _require_regular(path)
         if not (makes_directories or path.parent.is_dir()):
-            raise UsageError(f"{path}: there is no directory {path.parent}: make it, or name another")
+            raise UsageError(
+                f"{path}: there is no directory {path.parent}: make it, or name another"
+            )
         with reporting_write_errors(path):
             real = Path(os.path.realpath(path))
             if _is_of_a_recording(real):
