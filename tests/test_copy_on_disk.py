@@ -180,19 +180,26 @@ def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: 
 def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
     filled(short / "film.mkv", 32 * MIB)
     places = ("--on", "film.mkv", "--to", "destination dir")
-    done = heatsoak_here("run", "short.toml", *places, cwd=short)
-    assert "film.mkv holds 33.6 MB, and 'copy' copies 101 MB: --set copy.size=32MiB" in complaint(
-        done, 2
-    )
-    places = ("--on", "source dir", "--to", "destination dir")
-    huge = ("--set", f"size={os.statvfs(short).f_blocks * os.statvfs(short).f_frsize}")
-    for words in (huge, (*huge, "--dry-run")):
-        said = complaint(heatsoak_here("run", "short.toml", *places, *words, cwd=short), 2)
-        assert "on one file system, have room for two test files of " in said
-        assert "10 % of the file system is kept free: --set copy.size=" in said
-    places = ("--on", "film.mkv", "--to", "destination dir")
-    said = complaint(heatsoak_here("run", "short.toml", *places, *huge, cwd=short), 2)
-    assert "film.mkv holds" in said
+    said = complaint(heatsoak_here("run", "short.toml", *places, cwd=short), 2)
+    assert "film.mkv and destination dir: there is room to copy 33.6 MB, and 'copy' needs" in said
+
+
+def test_a_copy_that_does_not_fit_is_smaller_with_its_rest_and_says_so(short: Path) -> None:
+    places = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
+    whole = os.statvfs(short).f_blocks * os.statvfs(short).f_frsize
+    words = ("run", "copy", *places, "--set", f"size={whole}")
+    done = heatsoak_here(*words, cwd=short)
+    assert "that is what there is room for" in done.stderr
+    for row in json.loads(done.stdout):
+        steps = {step["step"]: step for step in row["steps"]}
+        assert 2 * row["written_bytes"] < whole
+        assert steps["pause"]["duration_s"] < 150
+
+
+def test_a_copy_too_short_to_be_judged_is_said_before_it_is_waited_for(short: Path) -> None:
+    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
+    done = heatsoak_here("run", "copy", *places, "--set", "size=100MB", cwd=short)
+    assert "too short to be judged" in done.stderr
 
 
 @pytest.mark.slow

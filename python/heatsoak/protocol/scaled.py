@@ -11,8 +11,8 @@ from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size
 
-#: No load gets shorter than this, or its rates would be those of its start.
-MIN_RUNTIME_S = 3.0
+#: No load gets shorter than this: the judge needs 4 s of samples (`analysis.falls`).
+MIN_RUNTIME_S = 4.5
 #: Rounds have many steps, and only their means are wanted.
 MIN_ROUND_RUNTIME_S = 1.0
 #: No pause gets shorter than this, unless it was.

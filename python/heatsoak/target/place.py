@@ -157,8 +157,8 @@ class Place:
         finally:
             target.close()
 
-    def size_bytes(self, protocol: Protocol, roots: Roots) -> int:
-        """Return the size of the target for `protocol`."""
+    def size_bytes(self, protocol: Protocol | None, roots: Roots) -> int:
+        """Return the size of the target for `protocol`, None for the largest that it can have."""
         rated = self.rated
         if rated is not None:
             return rated.user_bytes
