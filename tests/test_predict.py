@@ -155,7 +155,7 @@ def test_a_twin_foretells_the_drive_that_it_is_of(tmp_path: Path) -> None:
         (("samsung-950-pro-512", "--heatsink", "0"), "'0' is no resistance in K/W"),
         (("samsung-950-pro-512", "--heatsink", "nan"), "'nan' is no resistance in K/W"),
         (("samsung-950-pro-512", "--holds", "fast"), "'fast' is not a rate such as 500MB/s"),
-        (("samsung-950-pro-512", "--for", "3d"), "--for 3d: "),
+        (("samsung-950-pro-512", "--for", "3d"), "--for 72 h 00 min: must be between 1s and 6h"),
         (("samsung-950-pro-512", "--ambient", "nan"), "'--ambient': 'nan' is not a number in C"),
         (("samsung-950-pro-512", "--ambient", "400"), "'400' is not between -40 and 150 C"),
         (("samsung-950-pro-512", "--warmer", "nan"), "'--warmer': 'nan' is not a number in K"),

@@ -6,14 +6,21 @@ from typing import Annotated
 import typer
 
 from heatsoak.cli import completion
-from heatsoak.cli.common import FormatOption, OutputFormat, limit_code, progress_bar, show
+from heatsoak.cli.common import (
+    FormatOption,
+    OutputFormat,
+    limit_code,
+    progress_bar,
+    seconds_between,
+    show,
+)
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.report import print_advice, print_prediction
 from heatsoak.twin import Cooling, Demand, advise, length_s, predict, subject_of, workload_of
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
-from heatsoak.units import parse_number, parse_rate_mb_s, parse_seconds, parse_share
+from heatsoak.units import format_duration, parse_number, parse_rate_mb_s, parse_share
 
 SubjectArgument = Annotated[
     str,
@@ -67,11 +74,16 @@ AirflowOption = Annotated[
     ),
 ]
 LengthOption = Annotated[
-    str | None,
+    float | None,
     typer.Option(
-        "--for", metavar="TIME", help="How long; default: the step's or recorded time, or 10m."
+        "--for",
+        metavar="TIME",
+        parser=seconds_between(1),
+        help="How long; default: the step's or recorded time, or 10m.",
     ),
 ]
+#: A load that nobody recorded is followed no longer than this.
+_LONGEST_S = 6 * 3600.0
 
 
 def predict_command(
@@ -91,7 +103,7 @@ def predict_command(
             autocompletion=completion.enclosures,
         ),
     ] = None,
-    duration: LengthOption = None,
+    duration_s: LengthOption = None,
     holds_mb_s: Annotated[
         float | None,
         typer.Option(
@@ -118,7 +130,7 @@ def predict_command(
         found = predict(
             subject_of(subject),
             load,
-            _duration_s(duration, load),
+            _length_s(duration_s, load),
             before=before,
             enclosure=enclosure,
             cooling=Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
@@ -136,7 +148,7 @@ def advise_command(
     ambient_c: AmbientOption = None,
     warmer_k: WarmerOption = 0.0,
     airflow_m_s: AirflowOption = None,
-    duration: LengthOption = None,
+    duration_s: LengthOption = None,
     prices: Annotated[
         list[str] | None,
         typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
@@ -149,7 +161,7 @@ def advise_command(
         found = advise(
             subject_of(subject),
             load,
-            _duration_s(duration, load),
+            _length_s(duration_s, load),
             before=before,
             enclosure=enclosure,
             cooling=Cooling(ambient_c, airflow_m_s, None, warmer_k),
@@ -160,19 +172,10 @@ def advise_command(
     return 0
 
 
-def _duration_s(text: str | None, workload: WorkloadStep | Demand) -> float:
-    """How long a load runs; raises UsageError for what is no time."""
-    if text is None:
-        return length_s(workload)
-    try:
-        found_s = parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--for {text}: {error}") from None
-    if found_s >= 1 and isinstance(workload, Demand):
-        return found_s
-    if not 1 <= found_s <= 6 * 3600:
-        raise UsageError(f"--for {text}: must be between 1s and 6h, such as 10m")
-    return found_s
+def _length_s(wanted_s: float | None, workload: WorkloadStep | Demand) -> float:
+    if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(workload, WorkloadStep):
+        raise UsageError(f"--for {format_duration(wanted_s)}: must be between 1s and 6h")
+    return wanted_s or length_s(workload)
 
 
 def _price(text: str) -> tuple[str, float]:
