@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from command import heatsoak
 from heatsoak.analysis import analyze
-from heatsoak.bench import Latest, Observer, conduct, probes, typical_plan
-from heatsoak.bench.live import LiveView, PlainView
+from heatsoak.bench import probes
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.plan import typical_plan
+from heatsoak.bench.progress import LiveView, Observer, PlainView
+from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console

@@ -17,7 +17,7 @@ from heatsoak.protocol import (
     load,
     scaled,
 )
-from heatsoak.protocol.scaled import MIN_BLOCKS, MIN_ROUND_RUNTIME_S, MIN_RUNTIME_S
+from heatsoak.protocol.source import MIN_BLOCKS, MIN_ROUND_RUNTIME_S, MIN_RUNTIME_S
 from heatsoak.units import GB, GIB
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, turns_of_copy
-from heatsoak.protocol.scaled import MIN_RUNTIME_S
+from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import format_bytes

@@ -35,10 +35,9 @@ from heatsoak.bench.drive_settings import (
 )
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
-from heatsoak.bench.live import make_view
 from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
-from heatsoak.bench.progress import Observer, View
+from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,17 +20,19 @@ from heatsoak.cli.common import (
     ForceOption,
     FormatOption,
     MetricsOption,
+    Opened,
     OutputFormat,
     ProtocolArgument,
     ScaleOption,
     SettingsOption,
+    console,
     exit_code,
+    limit_code,
     print_help_alone,
     progress_bar,
     show,
 )
 from heatsoak.cli.rack_host import host_app
-from heatsoak.cli.rack_report import rack_report_command
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Console, Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
@@ -50,7 +53,7 @@ from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report import print_drives, print_preview
-from heatsoak.units import parse_seconds
+from heatsoak.units import format_bytes, parse_seconds
 
 SchedulerOption = Annotated[
     str,
@@ -264,5 +267,77 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     return max((test.exit_code for test in found), default=0)
 
 
-rack_app.command("report")(rack_report_command)
+class FailOnRack(StrEnum):
+    """What ``--fail-on`` takes here."""
+
+    THROTTLE = "throttle"
+    UNKNOWN = "unknown"
+    OUTLIER = "outlier"
+    ANY = "any"
+
+
+@rack_app.command("report")
+def report_command(
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Take all recordings below, and the rack.json of a rack run."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write this file: .html page, .csv table, JUnit .xml.",
+        ),
+    ] = None,
+    by_place: Annotated[
+        str | None,
+        typer.Option(
+            "--by-place",
+            metavar="KEY,...",
+            help="The labels that are the place; default: host and cooling, where they vary.",
+        ),
+    ] = None,
+    force: ForceOption = False,
+    output_format: FormatOption = OutputFormat.TEXT,
+    fail_on: Annotated[
+        FailOnRack | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
+            "does (unknown), if a drive is worse than others of its model (outlier), or for all "
+            "of these and any fall of throughput (any).",
+        ),
+    ] = None,
+    fail_below: FailBelowOption = None,
+) -> int:
+    """Say which drives of a rack pass, which are unlike their model, and what the place does."""
+    # these take a while to load, and every command loads this module's neighbours
+    from heatsoak.rack.results.files import check, write
+    from heatsoak.rack.results.reading import read_results
+    from heatsoak.rack.results.report import report
+    from heatsoak.rack.results.text import print_rack
+
+    if output is not None:
+        check(output, force=force)
+    opened = Opened()
+    with progress_bar(stays=False) as progress:
+        rack = read_results(directories, progress, opened.leave_out)
+    keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
+    found = report(
+        rack,
+        by_place=keys,
+        forbidden=None if fail_on is None else fail_on.value,
+        fail_below_mb_s=fail_below,
+    )
+    written = None if output is None else write(found, rack, output)
+    show(found, output_format, print_rack)
+    if written is not None and output_format is OutputFormat.TEXT:
+        console().print(Text(f"{output}: {format_bytes(written)}"), soft_wrap=True)
+    return opened.exit_code(limit_code(holds=found.limits_hold))
+
+
 rack_app.add_typer(host_app, name="host")
