@@ -14,7 +14,7 @@ from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
-from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Latest, Recorder, Side
+from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.bench.resume import Past, TakenStep
 from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.protocol import (
@@ -323,7 +323,7 @@ class Conductor:
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
         for recorder in self.recorders:
-            recorder.poller.slow(IDLE_POLL_INTERVAL_S)
+            recorder.poller.slow()
         try:
             self._consume(self.drives.idle(duration_s), until=until)
         finally:

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from heatsoak.bench.plan import Plan, StepPlan
 from heatsoak.bench.recorder import Latest
-from heatsoak.output import Console, Text, TextColumn, print_err
+from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.units import format_duration
 
@@ -309,7 +309,6 @@ class View:
 
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
-_LINE_INTERVAL_S = 10.0
 
 
 class LiveView(View):
@@ -382,7 +381,7 @@ class PlainView(View):
 
     @override
     def on_progress(self, run: RunView) -> None:
-        if time.monotonic() - self._shown_at < _LINE_INTERVAL_S:
+        if time.monotonic() - self._shown_at < LINE_INTERVAL_S:
             return
         if self.is_single:
             doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"

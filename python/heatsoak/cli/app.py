@@ -14,7 +14,14 @@ import typer
 import heatsoak
 from heatsoak.cli.commands import Commands
 from heatsoak.cli.completion import whole_words_in_bash
-from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error, without_prefix
+from heatsoak.errors import (
+    HeatsoakError,
+    RunInterrupted,
+    ToolError,
+    UsageError,
+    of_os_error,
+    without_prefix,
+)
 from heatsoak.output import announce, print_err, print_out
 from heatsoak.system import is_console
 
@@ -61,7 +68,7 @@ def main() -> None:
             announce(f"standard output: cannot be written: {output.error.strerror}")
             code = ToolError.exit_code
     except KeyboardInterrupt:
-        code = 130  # Ctrl-C again, while the first was being reported
+        code = RunInterrupted.exit_code  # Ctrl-C again, while the first was being reported
     # everything is saved: another Ctrl-C must not change the exit code
     for name in _STOP_SIGNALS:
         if hasattr(signal, name):
@@ -87,7 +94,7 @@ def _run() -> int:
         code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         announce("interrupted")
-        code = 130
+        code = RunInterrupted.exit_code
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise

@@ -20,7 +20,16 @@ import typer
 
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import Console, Text, announce, json_text, print_err, print_json, print_out
+from heatsoak.output import (
+    LINE_INTERVAL_S,
+    Console,
+    Text,
+    announce,
+    json_text,
+    print_err,
+    print_json,
+    print_out,
+)
 from heatsoak.units import format_duration, parse_rate_mb_s, parse_seconds, parse_share
 
 if TYPE_CHECKING:
@@ -28,7 +37,6 @@ if TYPE_CHECKING:
     from heatsoak.analysis.limits import Forbidden
     from heatsoak.recording import Recording
 
-_LINE_INTERVAL_S = 10.0
 _Document = TypeVar("_Document")
 
 
@@ -168,14 +176,13 @@ ScaleOption = Annotated[
         help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
     ),
 ]
-ByOption = Annotated[
+BaselineOption = Annotated[
     str | None,
     typer.Option(
-        "--by",
-        metavar="KEY",
-        autocompletion=completion.compared_by,
-        help="The condition to compare by: heatsink, slot, gpus...; or drive, model, protocol, "
-        "file. Default: the only condition that differs.",
+        "--baseline",
+        metavar="VALUE",
+        autocompletion=completion.baselines,
+        help="The group that others are compared with; default: 'none', else the first.",
     ),
 ]
 AnywayOption = Annotated[
@@ -291,7 +298,7 @@ def _plain_progress() -> Callable[[float, str], None]:
     def say(done: float, text: str) -> None:
         nonlocal printed_at
         now = time.monotonic()
-        if done > 0 and now - printed_at >= _LINE_INTERVAL_S:
+        if done > 0 and now - printed_at >= LINE_INTERVAL_S:
             left_s = (now - started_at) * (1 - done) / done
             print_err(f"{text}, {done:.0%}; {format_duration(left_s)} left")
             printed_at = now

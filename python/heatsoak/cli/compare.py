@@ -7,6 +7,7 @@ import typer
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     AnywayOption,
+    BaselineOption,
     DeviceOption,
     FormatOption,
     MapOption,
@@ -33,15 +34,7 @@ def compare_command(
             "file.",
         ),
     ],
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            metavar="VALUE",
-            autocompletion=completion.baselines,
-            help="The group that others are compared with; default: 'none', else the first.",
-        ),
-    ] = None,
+    baseline: BaselineOption = None,
     each: Annotated[
         bool, typer.Option("--each", help="Also show each set of other conditions separately.")
     ] = False,

@@ -13,6 +13,7 @@ from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     AnywayOption,
+    BaselineOption,
     DamagedOption,
     DeviceOption,
     FailBelowOption,
@@ -67,15 +68,7 @@ def report_command(
             help="The condition to compare by; default: the only one that differs.",
         ),
     ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            metavar="VALUE",
-            help="The group that others are compared with.",
-            autocompletion=completion.baselines,
-        ),
-    ] = None,
+    baseline: BaselineOption = None,
     anyway: AnywayOption = False,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
     twin: Annotated[

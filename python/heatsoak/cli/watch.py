@@ -27,7 +27,7 @@ from heatsoak.cli.common import (
     show_findings,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import Console, print_err
+from heatsoak.output import LINE_INTERVAL_S, Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
@@ -40,7 +40,6 @@ from heatsoak.units import format_duration
 if TYPE_CHECKING:
     from heatsoak.bench.watch import DriveWatch
 
-_LINE_INTERVAL_S = 10.0
 _DRAWN_EACH_S = 1.0
 
 
@@ -139,7 +138,7 @@ class _View:
             if self._console.is_terminal and not self._console.is_dumb_terminal
             else None
         )
-        self._drawn_at = -_LINE_INTERVAL_S
+        self._drawn_at = -LINE_INTERVAL_S
 
     def __enter__(self) -> "_View":
         if self._live is not None:
@@ -151,7 +150,7 @@ class _View:
             self._live.stop()
 
     def draw(self, _: "DriveWatch") -> None:
-        each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
+        each_s = LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
         if time.monotonic() - self._drawn_at < each_s:
             return
         self._drawn_at = time.monotonic()
