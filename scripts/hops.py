@@ -1,4 +1,4 @@
-"""Print the calls from `main` to the first sample that a simulated run writes: what a reader follows.
+"""Print the calls from `main` to the first sample of a simulated run: what a reader follows.
 
 Run it with the Python of a checkout: `.venv/bin/python scripts/hops.py`.
 """

@@ -98,3 +98,21 @@ def test_no_directory_is_made_for_a_file_whose_name_was_misspelt(
     (tmp_path / "log.csv").write_text(f"time_s,read_mb_s\n{rows}")
     assert "there is no directory no/such" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (("predict", "directory"), "heatsoak fit directory -o twin.toml"),
+        (("history", ".", "--since", "yesterday"), "'yesterday' is not a date such as"),
+        (("run", "quick", "--on", "samsng-950-pro-512"), "did you mean 'samsung-950-pro-512'?"),
+        (("run", "quick", "--on", ".", "--set", "runtime=fast"), "a number with us, ms, s"),
+    ],
+)
+def test_a_wrong_word_is_told_what_would_be_right(
+    words: tuple[str, ...], right: str, tmp_path: Path
+) -> None:
+    (tmp_path / "directory").mkdir()
+    said = complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+    assert right in said
+    assert said.count("'fast'") <= 1

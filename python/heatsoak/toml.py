@@ -68,7 +68,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     message = without_prefix(str(first["msg"]))
     message = message[:1].lower() + message[1:]
     value = first.get("input")
-    shown = f" (is {value!r})" if isinstance(value, str | int | float) else ""
+    is_shown = isinstance(value, str | int | float) and repr(value) not in message
+    shown = f" (is {value!r})" if is_shown else ""
     return f"{place}: {message}{shown}" if place else message
 
 

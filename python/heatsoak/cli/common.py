@@ -155,6 +155,7 @@ RecordingsArgument = Annotated[
 ProtocolArgument = Annotated[
     str,
     typer.Argument(
+        metavar="PROTOCOL",
         help="A bundled protocol's name, a TOML file, or a fio job file.",
         autocompletion=completion.protocols,
     ),

@@ -56,7 +56,7 @@ def simulated(incomplete: str) -> list[str]:
 
 def targets(incomplete: str) -> list[str]:
     """Return simulated drives as ``--on`` has them; files are the shell's."""
-    return simulated(incomplete or "sim:") if incomplete != "sim" else simulated("sim:")
+    return simulated("sim:" if "sim:".startswith(incomplete) else incomplete)
 
 
 def workloads() -> list[str]:

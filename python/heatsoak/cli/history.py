@@ -26,6 +26,13 @@ class FailOnTrend(StrEnum):
     ANY = "any"
 
 
+def _date(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a date such as 2025-03-01") from None
+
+
 def history_command(
     place: Annotated[
         Path,
@@ -47,11 +54,11 @@ def history_command(
         ),
     ] = None,
     since: Annotated[
-        datetime.datetime | None,
+        datetime.date | None,
         typer.Option(
             "--since",
             metavar="DATE",
-            formats=["%Y-%m-%d"],
+            parser=_date,
             help="Leave out what is older: 2025-03-01.",
         ),
     ] = None,
@@ -86,9 +93,7 @@ def history_command(
     else:
         index = place
         require_index(index)
-    found = history(
-        index, drive=drive, workload=workload, since=None if since is None else since.date()
-    )
+    found = history(index, drive=drive, workload=workload, since=since)
     show(found, output_format, print_history)
     is_hit = {
         None: False,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heatsoak import catalog, system
-from heatsoak.errors import RefusedError, UsageError
+from heatsoak.errors import RefusedError, UsageError, suggestion
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.base import MonotonicClock, Target
@@ -209,7 +209,8 @@ def _drive_called(text: str, roots: Roots) -> Place:
     if len(named) > 1:
         raise UsageError(f"{text}: {len(named)} drives of this host are called that")
     if not named:
-        raise UsageError(f"{text}: there is no such target: {_FORMS}")
+        near = suggestion(text, catalog.drive_ids(), likeness=0.8)
+        raise UsageError(f"{text}: there is no such target{near}: {_FORMS}")
     return Place(str(named[0].path), "block")
 
 

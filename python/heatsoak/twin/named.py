@@ -24,6 +24,8 @@ def subject_of(text: str) -> Twin | Drive:
     path = Path(text)
     if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
         return Twin.load(path)
+    if path.is_dir():
+        raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
     if not text.startswith("sim:"):
         return load_drive(text)
     name, at, place = text.removeprefix("sim:").partition("@")
