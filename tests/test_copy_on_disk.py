@@ -27,6 +27,8 @@ NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
+ROOT = Path(__file__).parents[1]
+
 
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
@@ -181,14 +183,22 @@ def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
     filled(short / "film.mkv", 32 * MIB)
     places = ("--on", "film.mkv", "--to", "destination dir")
     said = complaint(heatsoak_here("run", "short.toml", *places, cwd=short), 2)
-    assert "film.mkv and destination dir: there is room to copy 33.6 MB, and 'copy' needs" in said
+    assert "film.mkv and destination dir: there is room to copy 33.6 MB" in said
+    assert "'copy' copies 101 MB: --set copy.size=32MiB would fit" in said
+    places = ("--on", "source dir", "--to", "destination dir")
+    huge = ("--set", f"size={os.statvfs(short).f_blocks * os.statvfs(short).f_frsize}")
+    for words in (huge, (*huge, "--dry-run")):
+        said = complaint(heatsoak_here("run", "copy", *places, *words, cwd=short), 2)
+        assert "10 % of a file system is kept free" in said
 
 
-def test_a_copy_that_does_not_fit_is_smaller_with_its_rest_and_says_so(short: Path) -> None:
-    places = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
+def test_a_copy_of_at_most_so_much_is_smaller_where_that_does_not_fit(short: Path) -> None:
     whole = os.statvfs(short).f_blocks * os.statvfs(short).f_frsize
-    words = ("run", "copy", *places, "--set", f"size={whole}")
-    done = heatsoak_here(*words, cwd=short)
+    text = (ROOT / "python/heatsoak/protocol/bundled/copy.toml").read_text("utf-8")
+    assert 'at_most = "200GB"' in text
+    (short / "huge.toml").write_text(text.replace('"200GB"', str(whole)))
+    words = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
+    done = heatsoak_here("run", "huge.toml", *words, cwd=short)
     assert "that is what there is room for" in done.stderr
     for row in json.loads(done.stdout):
         steps = {step["step"]: step for step in row["steps"]}

@@ -13,7 +13,7 @@ from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, tur
 from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import format_bytes
+from heatsoak.units import GB, format_bytes
 
 
 def plan_copy(
@@ -165,7 +165,8 @@ def _shared_disk(source: Place, destination: Place, roots: Roots) -> str | None:
 def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots) -> Protocol:
     """Return a protocol that copies no more than both places can hold.
 
-    Rests shrink with what is copied. Raises UsageError where next to nothing would be left.
+    Where it says at most how much is copied, that shrinks, and rests with it. Raises UsageError
+    where it says how much, or next to nothing would be left.
     """
     places = (source, destination)
     room = [place.size_bytes(None, roots) for place in places]
@@ -177,11 +178,12 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     if min(room) >= largest.amount_bytes:
         return protocol
     fitting = scaled(protocol, min(room) / largest.amount_bytes)
-    if min(room) >= largest_copy(fitting).amount_bytes:
+    if largest.size_bytes is None and min(room) >= largest_copy(fitting).amount_bytes:
         return fitting
     where = " and ".join(dict.fromkeys(place.text for place in places))
+    fits = f"{min(room) // GB}GB" if min(room) >= GB else f"{min(room) // (1 << 20)}MiB"
     raise UsageError(
-        f"{where}: there is room to copy {format_bytes(min(room))}, and '{largest.name}' needs "
-        f"{format_bytes(largest_copy(fitting).amount_bytes)} at least: free some, of which 10 % of "
-        "a file system is not used, or name other places with --on and --to"
+        f"{where}: there is room to copy {format_bytes(min(room))} (10 % of a file system is kept "
+        f"free), and '{largest.name}' copies {format_bytes(largest.amount_bytes)}: "
+        f"--set {largest.name}.size={fits} would fit"
     )

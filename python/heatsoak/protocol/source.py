@@ -133,7 +133,9 @@ def _step(step: Step, scale: float, min_s: float, min_bytes: int) -> dict[str, A
         case Replay():
             fields["scale"] = step.scale * scale
         case Copy():
-            fields["size_bytes"] = _size(Size(bytes=step.size_bytes), scale, min_bytes).bytes
+            for key in ("size_bytes", "at_most_bytes"):
+                if fields[key] is not None:
+                    fields[key] = _size(Size(bytes=fields[key]), scale, min_bytes).bytes
         case Pause():
             min_pause_s = min(step.duration_s, MIN_PAUSE_S)
             fields["duration_s"] = max(step.duration_s * scale, min_pause_s)
