@@ -1,5 +1,6 @@
 """Plans a copy: what it needs of its two places, and what it would take of them."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -177,7 +178,10 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     largest = largest_copy(protocol)
     if min(room) >= largest.amount_bytes:
         return protocol
-    fitting = scaled(protocol, min(room) / largest.amount_bytes)
+    # to one digit: --resume finds the same copy although a little of the room has gone meanwhile
+    share = max(min(room), 1) / largest.amount_bytes
+    digit = 10.0 ** math.floor(math.log10(share))
+    fitting = scaled(protocol, math.floor(share / digit) * digit)
     if largest.size_bytes is None and min(room) >= largest_copy(fitting).amount_bytes:
         return fitting
     where = " and ".join(dict.fromkeys(place.text for place in places))

@@ -56,7 +56,7 @@ def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float
 
 def _signed_seconds(text: str) -> float:
     sign = -1 if text.startswith("-") else 1
-    return sign * parse_seconds(text.lstrip("+-"))
+    return sign * parse_seconds(text.removeprefix("-"))
 
 
 def drive_id(text: str) -> str:
