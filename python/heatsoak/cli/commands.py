@@ -39,7 +39,8 @@ _QUESTIONS = (
     "heatsoak --help lists all commands, heatsoak COMMAND --help what one takes.",
 )
 
-#: Each command's module and help, whose first sentence is its line in `heatsoak --help`.
+#: Each command's module and help, whose first sentence is its line in `heatsoak --help`. In the
+#: module it is the function NAME_command, or NAME_app for a group of commands.
 COMMANDS = {
     "demo": (
         "run",
