@@ -85,22 +85,6 @@ def test_a_limit_of_another_commands_kind_is_refused(
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("report", "log.csv", "-o", "no/such/page.html"),
-        ("trace", "make", "light", "-o", "no/such/trace.log"),
-    ],
-)
-def test_no_directory_is_made_for_a_file_whose_name_was_misspelt(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
-    rows = "".join(f"{second},1500\n" for second in range(60))
-    (tmp_path / "log.csv").write_text(f"time_s,read_mb_s\n{rows}")
-    assert "there is no directory no/such" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
-    assert not (tmp_path / "no").exists()
-
-
-@pytest.mark.parametrize(
     ("words", "right"),
     [
         (("predict", "directory"), "heatsoak fit directory -o twin.toml"),

@@ -14,7 +14,10 @@ from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, tur
 from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import GB, format_bytes
+from heatsoak.units import GB, format_bytes, format_duration
+
+#: Nobody should wait longer than this for a copy that says nothing.
+_LONG_REST_S = 60.0
 
 
 def plan_copy(
@@ -69,10 +72,12 @@ def plan_copy(
     )
     planned = plan_of_both(protocol, run, roots).steps
     copy_s = max(one.duration_s for one in planned if one.step.needs_two_drives)
-    if copy_s < MIN_RUNTIME_S and copy.amount_bytes == wanted:
+    rest_s = sum(one.duration_s for one in planned if not one.step.loads)
+    if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
             f"'{copy.name}' copies {format_bytes(wanted)}, which may take no more than "
-            f"{copy_s:.1f} s: too short to be judged; --set {copy.name}.size=100GB copies more"
+            f"{copy_s:.1f} s after a rest of {format_duration(rest_s)}: too short to be judged; "
+            f"--set {copy.name}.size=100GB copies more"
         )
     return protocol, run
 
