@@ -137,6 +137,7 @@ def run_command(
             "--wait",
             metavar="TIME",
             parser=parse_seconds,
+            show_default="60s",
             help="Wait so long at the start for hosts that are missing.",
         ),
     ] = 60.0,

@@ -59,9 +59,14 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="R
 IdleLimitOption = Annotated[
     float,
     typer.Option(
-        "--idle-limit", metavar="TIME", parser=parse_seconds, help="Truncate idle times to this."
+        "--idle-limit",
+        metavar="TIME",
+        parser=parse_seconds,
+        show_default="25ms",
+        help="Truncate idle times to this.",
     ),
-]  #: What the published statistics of traces truncate idle times to.
+]
+#: As in the replays of the articles that published statistics of traces.
 _IDLE_LIMIT_S = 0.025
 
 trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
