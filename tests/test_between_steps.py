@@ -22,7 +22,7 @@ from documented import table
 from drive_contents import CONTENTS
 from exports import file_export
 from guarded import Drive, another_process, needs_loop
-from heatsoak.bench.conductor import _Conductor
+from heatsoak.bench.conductor import Conductor
 from heatsoak.target.fio import DirectoryTarget
 from janitor import undone_by
 from loop_drive import attached, losetup
@@ -242,9 +242,9 @@ def steps(scene: Scene) -> list[str]:
 def happening(scene: Scene, event: Event, before_step: int) -> AbstractContextManager[object]:
     """Return a patch that lets it happen right before a step, or at the start of a pause."""
     numbers = count()
-    do = _Conductor._do
+    do = Conductor._do
 
-    def do_after_it(self: _Conductor, turn: Any) -> tuple[bool, str]:
+    def do_after_it(self: Conductor, turn: Any) -> tuple[bool, str]:
         if next(numbers) == before_step:
             loaded = self.drives.targets[-1]
             if isinstance(loaded, DirectoryTarget) and scene.kind == "a directory":
@@ -253,7 +253,7 @@ def happening(scene: Scene, event: Event, before_step: int) -> AbstractContextMa
             scene.suffer(event)
         return do(self, turn)
 
-    return patch.object(_Conductor, "_do", do_after_it)
+    return patch.object(Conductor, "_do", do_after_it)
 
 
 @pytest.mark.parametrize("case", rest_soak(range(200), first=8))

@@ -49,7 +49,7 @@ def test_the_version_and_the_commands_are_shown(tmp_path: Path) -> None:
 def test_help_says_of_each_command_what_its_own_help_says() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, (_, what) in COMMANDS.items():
-        assert commands[name].get_short_help_str(1000) == what
+        assert what.startswith(commands[name].get_short_help_str(1000))
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
         (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
         (("watch", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
-        (("run", "quick", "--on", ".", "--scale", "half"), "'half' is not a number"),
-        (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a number"),
+        (("run", "quick", "--on", ".", "--scale", "half"), "'half' is not a share such as"),
+        (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a share such as"),
         (("run", "quick"), "Missing option '--on'"),
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (("rnu",), "No such command 'rnu'"),

@@ -54,6 +54,21 @@ def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:
     assert asked("heatsoak analyze r --fail-on u", "fish", tmp_path) == ["unknown"]
 
 
+def test_a_drive_a_place_and_a_load_are_offered_alike_wherever_they_are_named(
+    tmp_path: Path,
+) -> None:
+    for start in ("run quick --on", "predict", "advise", "nbd", "fit x --base"):
+        drives = asked(f"heatsoak {start} samsung-950-pro-5", "fish", tmp_path)
+        assert drives == ["samsung-950-pro-512"]
+        drives = asked(f"heatsoak {start} sim:samsung-950-pro-5", "fish", tmp_path)
+        assert drives == ["sim:samsung-950-pro-512"]
+    for option in ("--enclosure", "--heatsink"):
+        assert asked(f"heatsoak predict x {option} lap", "fish", tmp_path) == ["laptop"]
+    loads = asked("heatsoak predict x --workload rand", "fish", tmp_path)
+    assert loads == ["randread", "randwrite"]
+    assert "heatsink" in asked("heatsoak compare --by h", "fish", tmp_path)
+
+
 def test_the_figures_of_a_set_are_offered(tmp_path: Path) -> None:
     assert "puget.peak_read_mb_s" in asked("heatsoak reproduce --only puget.p", "fish", tmp_path)
     modern = asked("heatsoak reproduce --set modern --only ", "fish", tmp_path)

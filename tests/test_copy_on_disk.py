@@ -27,6 +27,8 @@ NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
+ROOT = Path(__file__).parents[1]
+
 
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
@@ -180,19 +182,34 @@ def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: 
 def test_too_little_room_on_either_side_is_one_line(short: Path) -> None:
     filled(short / "film.mkv", 32 * MIB)
     places = ("--on", "film.mkv", "--to", "destination dir")
-    done = heatsoak_here("run", "short.toml", *places, cwd=short)
-    assert "film.mkv holds 33.6 MB, and 'copy' copies 101 MB: --set copy.size=32MiB" in complaint(
-        done, 2
-    )
+    said = complaint(heatsoak_here("run", "short.toml", *places, cwd=short), 2)
+    assert "film.mkv and destination dir: there is room to copy 33.6 MB" in said
+    assert "'copy' copies 101 MB: --set copy.size=32MiB would fit" in said
     places = ("--on", "source dir", "--to", "destination dir")
     huge = ("--set", f"size={os.statvfs(short).f_blocks * os.statvfs(short).f_frsize}")
     for words in (huge, (*huge, "--dry-run")):
-        said = complaint(heatsoak_here("run", "short.toml", *places, *words, cwd=short), 2)
-        assert "on one file system, have room for two test files of " in said
-        assert "10 % of the file system is kept free: --set copy.size=" in said
-    places = ("--on", "film.mkv", "--to", "destination dir")
-    said = complaint(heatsoak_here("run", "short.toml", *places, *huge, cwd=short), 2)
-    assert "film.mkv holds" in said
+        said = complaint(heatsoak_here("run", "copy", *places, *words, cwd=short), 2)
+        assert "10 % of a file system is kept free" in said
+
+
+def test_a_copy_of_at_most_so_much_is_smaller_where_that_does_not_fit(short: Path) -> None:
+    whole = os.statvfs(short).f_blocks * os.statvfs(short).f_frsize
+    text = (ROOT / "python/heatsoak/protocol/bundled/copy.toml").read_text("utf-8")
+    assert 'at_most = "200GB"' in text
+    (short / "huge.toml").write_text(text.replace('"200GB"', str(whole)))
+    words = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
+    done = heatsoak_here("run", "huge.toml", *words, cwd=short)
+    assert "that is what there is room for" in done.stderr
+    for row in json.loads(done.stdout):
+        steps = {step["step"]: step for step in row["steps"]}
+        assert 2 * row["written_bytes"] < whole
+        assert steps["pause"]["duration_s"] < 150
+
+
+def test_a_copy_too_short_to_be_judged_is_said_before_it_is_waited_for(short: Path) -> None:
+    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
+    done = heatsoak_here("run", "copy", *places, "--set", "size=100MB", cwd=short)
+    assert "too short to be judged" in done.stderr
 
 
 @pytest.mark.slow

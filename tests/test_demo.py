@@ -50,8 +50,8 @@ def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(made: Pat
     held = re.search(r"(\d+) of 14 onsets and (\d+) of 14 depths", done.stdout)
     assert held is not None
     assert min(int(count) for count in held.groups()) >= 10
-    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    shown = [line.rstrip() for line in readme.splitlines() if line.startswith(tuple("┏┃┡│├└"))]
+    page = (Path(__file__).parents[1] / "docs/which-slot.md").read_text("utf-8")
+    shown = [line.rstrip() for line in page.splitlines() if line.startswith(tuple("┏┃┡│├└"))]
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert shown
     assert set(shown) <= set(printed)

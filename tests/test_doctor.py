@@ -29,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made.write(made.roots.proc / "self", status=ROOT)
     (made.roots.proc / "2" / "ns").mkdir(parents=True)
     (made.roots.proc / "2" / "ns" / "pid").symlink_to(EVERYTHING)
-    monkeypatch.setattr("heatsoak.cli.doctor.Roots", lambda: made.roots)
+    monkeypatch.setattr("heatsoak.cli.overview.Roots", lambda: made.roots)
     return made
 
 
@@ -106,6 +106,21 @@ def test_with_a_drive_that_can_be_opened_drives_can_be_tested(
     )
 
 
+@as_root
+def test_a_container_is_to_be_given_a_spare_drive_never_one_in_use(
+    tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("container", "docker")
+    machine.write(machine.roots.proc / "2", mountinfo="")
+    machine.write(machine.roots.proc, swaps="Filename Type Size Used Priority")
+    _, disk = machine.nvme(0, "0000:01:00.0", "S1")
+    machine.write(disk / f"{disk.name}p1", partition="1")
+    assert "--device" not in json.dumps(checkup(tmp_path))
+    machine.nvme(1, "0000:02:00.0", "S2")
+    node = machine.roots.dev / "nvme1n1"
+    assert f"docker run --device {node} IMAGE" in checkup(tmp_path)["get_all"]
+
+
 def test_what_is_of_no_use_here_is_not_called_missing(tmp_path: Path, machine: Machine) -> None:
     names = ("drivetemp", "NVMe health log", "graphics cards", "gpu-burn")
     assert {fact(checkup(tmp_path), name)["state"] for name in names} <= {"unneeded", "ok"}
@@ -124,7 +139,7 @@ def test_a_machine_without_sys_is_examined_too(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roots = replace(machine.roots, sys=tmp_path / "none", proc=tmp_path / "none")
-    monkeypatch.setattr("heatsoak.cli.doctor.Roots", lambda: roots)
+    monkeypatch.setattr("heatsoak.cli.overview.Roots", lambda: roots)
     found = fact(checkup(tmp_path), "drives")
     assert found["state"] == "missing"
     assert "is it mounted" in found["found"]

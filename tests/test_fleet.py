@@ -12,8 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from heatsoak.bench import Fleet, Latest, Observer, Plan, typical_plan
-from heatsoak.bench.live import LiveView, PlainView
+from heatsoak.bench.fleet import Fleet
+from heatsoak.bench.plan import Plan, typical_plan
+from heatsoak.bench.progress import LiveView, Observer, PlainView
+from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console

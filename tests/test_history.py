@@ -261,7 +261,7 @@ def test_a_name_that_looks_like_a_pattern_is_a_name(runs: Path) -> None:
         (("runs", "--drive", "S1243"), "--drive S1243: there is no such drive (did you mean"),
         (("runs", "--workload", "writes"), "there is read (sequential read, 128k, QD32)"),
         (("runs", "--since", "2099-01-01"), "--since 2099-01-01: no recording is as new"),
-        (("runs", "--since", "March"), "does not match the formats"),
+        (("runs", "--since", "March"), "is not a date such as 2025-03-01"),
         (("text.parquet",), "text.parquet: is not an index of heatsoak history"),
         (("text.parquet", "-o", "x"), "-o x: an index is only made of a directory"),
         (("runs", "-o", "text.parquet"), "text.parquet: is not an index of heatsoak history"),

@@ -117,6 +117,16 @@ def test_what_is_there_stays(here: Path, command: str, there: Callable[[Path], o
     assert state(here) == before
 
 
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one != "export"])
+@sees("refused before anything else is done", "nothing, in a directory that is missing")
+def test_no_directory_is_made_for_a_file_whose_place_was_misspelt(here: Path, command: str) -> None:
+    before = state(here)
+    path = f"no/such/{NAMES.get(command, 'x.csv')}"
+    said = complaint(heatsoak_here(*COMMANDS[command], path, cwd=here), 2)
+    assert "there is no directory no/such" in said
+    assert state(here) == before
+
+
 @pytest.mark.parametrize("file", ["recording.json", "samples.parquet", "events.jsonl"])
 @pytest.mark.parametrize("command", OF_ANY_NAME)
 @sees("never written", "a recording's own file, below `raw/` too")

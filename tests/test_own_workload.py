@@ -266,7 +266,7 @@ def test_a_drive_can_do_what_it_was_seen_to_do_and_another_need_not() -> None:
         (("--workload", "."), "and one is a workload: name one"),
         (("--workload", "long.log", "--holds", "1GB/s"), "so none can be held"),
         (("--workload", "long.log", "--for", "5s"), "its first 5 s: has no reads or writes"),
-        (("--workload", "long.log", "--for", "0s"), "--for 0s: must be between"),
+        (("--workload", "long.log", "--for", "0s"), "'0s' is less than 1 s"),
         (("--workload", "gone.log"), "gone.log: is no load"),
     ],
 )

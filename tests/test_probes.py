@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from command import heatsoak
 from heatsoak.analysis import analyze
-from heatsoak.bench import Latest, Observer, conduct, probes, typical_plan
-from heatsoak.bench.live import LiveView, PlainView
+from heatsoak.bench import probes
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.plan import typical_plan
+from heatsoak.bench.progress import LiveView, Observer, PlainView
+from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console
@@ -411,7 +414,21 @@ def test_a_probe_that_is_left_out_was_never_in_the_time_to_go() -> None:
         shares.append(view.share_done())
     assert all(later >= sooner - 1e-12 for sooner, later in pairwise(shares))
     assert shares[-1] == pytest.approx(1)
-    assert view.planned_s() == pytest.approx(plan.without_probes().duration_s)
+
+
+def test_the_time_to_go_follows_how_fast_a_number_of_bytes_is_really_moved() -> None:
+    plan = typical_plan(load("write-once"))
+    (fill,) = [step for step in plan.steps if step.moved_bytes and not step.is_bound]
+    view = PlainView([plan], "write-once")
+    seen = view.begin_run(plan, "")
+    seen.on_step(plan.steps.index(fill), fill.step, 0.0)
+    latest = Latest()
+    # it is four times as slow as planned, and after the planned time a quarter is done
+    latest.update({"write_bw_mb_s": fill.moved_bytes / 1e6 / fill.duration_s / 4})
+    for share in (0.25, 0.5, 0.75, 1.0):
+        seen.on_progress(share * fill.duration_s, latest)
+    assert view.remaining_s() >= 3 * fill.duration_s - 1e-6
+    assert view.share_done() == pytest.approx(0.25, abs=0.05)
 
 
 def test_what_is_left_out_does_not_make_time_run_faster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from heatsoak.bench import Latest, Observer, conduct
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import Latest
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.protocol.source import parse_toml
 from heatsoak.target.fio import DirectoryTarget

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench import Latest, Observer, conduct, typical_plan
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.plan import typical_plan
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import Latest
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import (
     Protocol,

@@ -17,7 +17,7 @@ from heatsoak.protocol import (
     load,
     scaled,
 )
-from heatsoak.protocol.scaled import MIN_BLOCKS, MIN_ROUND_RUNTIME_S, MIN_RUNTIME_S
+from heatsoak.protocol.source import MIN_BLOCKS, MIN_ROUND_RUNTIME_S, MIN_RUNTIME_S
 from heatsoak.units import GB, GIB
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,7 +73,7 @@ def singles(protocol: Protocol) -> list[SingleStep]:
 def quantities(protocol: Protocol) -> list[tuple[float, float]]:
     """Every size and time with what rounding may add to it: a block of 4 KiB, or one round."""
     found: list[tuple[float, float]] = [((protocol.file_size.bytes or 0), 8192)]
-    found += [(step.size_bytes, 8192) for step in protocol.copies]
+    found += [(step.size_bytes or step.at_most_bytes or 0, 8192) for step in protocol.copies]
     for step in singles(protocol):
         if isinstance(step, WorkloadStep):
             for size in (step.span, step.offset, step.io_size):

@@ -354,10 +354,10 @@ def test_recorded_workloads_are_followed_and_rates_are_asked_for(tmp_path: Path)
         ("ambiant_c = 3", "unknown key 'ambiant_c' (did you mean 'ambient_c'?)"),
         ("airflow_m_s = true", "airflow_m_s: true: must be a number"),
         ('heatsink = "wings"', "no simulated enclosure 'wings' (did you mean 'wings-px1'?)"),
-        ("heatsink = 0", "heatsink: is no resistance in K/W"),
+        ("heatsink = 0", "heatsink: '0' is no resistance in K/W"),
         ('for = "1y"', "for: '1y' is not a time"),
         ('for = "7h"', "for: 7h: must be between 1s and 6h"),
-        ('holds = "fast"', "holds: fast: is no rate such as 1490MB/s"),
+        ('holds = "fast"', "'fast' is not a rate such as 500MB/s"),
         ('workloads = "wriet"', "wriet: is no load (did you mean 'write'?)"),
         ('enclosures = "moon"', "no simulated enclosure 'moon'"),
         (

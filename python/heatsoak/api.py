@@ -179,15 +179,16 @@ def advise(
     *,
     enclosure: str | None = None,
     ambient_c: float | None = None,
+    warmer_k: float = 0.0,
+    airflow_m_s: float | None = None,
     duration_s: float | None = None,
     prices: Mapping[str, float] | None = None,
 ) -> "Advice":
     """Return how little cooling keeps a drive at full speed under a load, and what helps.
 
-    `subject`, `load` and `duration_s` are those of :func:`predict`; `ambient_c` is the air at the
-    drive; `prices` are those of heatsinks by their names, in any currency. The advice has
-    resistances in K/W, air in m/s and C, and rates in MB/s. Raises UsageError for what is unknown,
-    or cannot be simulated.
+    `prices` are those of heatsinks by their names, in any currency; everything else is as
+    :func:`predict` has it. The advice has resistances in K/W, air in m/s and C, and rates in MB/s.
+    Raises UsageError for what is unknown, or cannot be simulated.
     """
     # it takes a while to load, and nothing else needs it
     from heatsoak import twin
@@ -200,7 +201,7 @@ def advise(
             duration_s or twin.length_s(workload),
             before=before,
             enclosure=enclosure,
-            ambient_c=ambient_c,
+            cooling=twin.Cooling(ambient_c, airflow_m_s, None, warmer_k),
             prices=prices,
         )
 

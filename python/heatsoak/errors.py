@@ -88,6 +88,11 @@ def of_os_error(error: OSError) -> HeatsoakError:
     return kind(f"{place}{error.strerror or error}")
 
 
+def without_prefix(said: str) -> str:
+    """Return what a validator of ours says, without the words that pydantic puts before it."""
+    return said.replace("Value error, ", "")
+
+
 def suggestion(word: str, known: Iterable[str], likeness: float = 0.5) -> str:
     """Return ``" (did you mean 'x'?)"`` for the closest known word, or an empty string.
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.errors import UsageError, suggestion
+from heatsoak.errors import UsageError, suggestion, without_prefix
 from heatsoak.files import require_file
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -65,10 +65,11 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown key '{key}'{where}{suggestion(key, known)}"
     if first["type"] == "missing":
         return f"{place} is missing"
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = without_prefix(str(first["msg"]))
     message = message[:1].lower() + message[1:]
     value = first.get("input")
-    shown = f" (is {value!r})" if isinstance(value, str | int | float) else ""
+    is_shown = isinstance(value, str | int | float) and repr(value) not in message
+    shown = f" (is {value!r})" if is_shown else ""
     return f"{place}: {message}{shown}" if place else message
 
 

@@ -1,4 +1,4 @@
-"""Sizes and times as fio writes them and as people read them; temperatures that are possible.
+"""Quantities as fio writes them and as people read them; temperatures that are possible.
 
 A bare suffix follows fio: ``k`` is 1024 bytes. ``KiB`` is 1024 and ``kB`` or ``KB`` is 1000,
 everywhere except in a native fio job file, where fio has it the other way round
@@ -23,6 +23,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtp]?)(i?b)?\s*$", re.IGNORECASE)
 _PERCENT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*$")
 _TIME = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|min|m|h|d)?\s*$", re.IGNORECASE)
+_WITH_UNIT = re.compile(r"^\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*(\D*?)\s*$", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST_S = 1e9
 
@@ -59,6 +60,48 @@ def parse_seconds(text: str | int | float) -> float:
     if seconds > _LONGEST_S:
         raise ValueError(f"'{str(text)[:40]}' is longer than thirty years")
     return seconds
+
+
+def parse_number(text: str | float, unit: str, low: float, high: float) -> float:
+    """Return a number that `unit` may follow: ``35``, ``"35C"``, ``"35 C"``.
+
+    Raises ValueError for anything else, and for what is not between `low` and `high`.
+    """
+    match = _WITH_UNIT.match(str(text))
+    written = "" if match is None else match.group(2).removeprefix("\N{DEGREE SIGN}")
+    try:
+        if match is None or written.lower() not in ("", unit.lower()):
+            raise ValueError
+        value = float(match.group(1))
+    except ValueError:
+        raise ValueError(f"'{text}' is not a number in {unit}") from None
+    if not low <= value <= high:
+        raise ValueError(f"'{text}' is not between {low:g} and {high:g} {unit}")
+    return value
+
+
+def parse_rate_mb_s(text: str | float) -> float:
+    """Return a rate in MB/s (``500``, ``"500MB/s"``, ``"1.5 GB/s"``); raises ValueError."""
+    size = str(text).removesuffix("/s")
+    try:
+        rate_mb_s = parse_size(size if not size.replace(".", "").isdecimal() else f"{size}MB") / MB
+    except ValueError:
+        raise ValueError(f"'{text}' is not a rate such as 500MB/s") from None
+    if rate_mb_s <= 0:
+        raise ValueError(f"'{text}' is not more than 0 MB/s")
+    return rate_mb_s
+
+
+def parse_share(text: str | float) -> float:
+    """Return a share, 0 to 1, of ``0.95`` or ``"95%"``; raises ValueError for anything else."""
+    percent = _PERCENT.match(str(text))
+    try:
+        share = float(text) if percent is None else float(percent.group(1)) / 100
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise ValueError(f"'{text}' is not a share such as 0.95 or 95%")
+    return share
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench import Latest, Observer, Plan, conduct, typical_plan
+from heatsoak.bench.conductor import conduct
 from heatsoak.bench.heating import Heating, HeatSource, warm_up_s
-from heatsoak.bench.progress import View
-from heatsoak.bench.recorder import Recorder, Side
+from heatsoak.bench.plan import Plan, typical_plan
+from heatsoak.bench.progress import Observer, View
+from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import Steadiness, heater
 from heatsoak.heat.process import ProcessHeater

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,12 @@ from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
-from heatsoak.bench.recorder import IDLE_POLL_INTERVAL_S, Latest, Recorder, Side
+from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.bench.resume import Past, TakenStep
 from heatsoak.errors import HeatsoakError, RunInterrupted
 from heatsoak.protocol import (
     Conditions,
     Copy,
-    LoadStep,
     Pause,
     Protocol,
     Purge,
@@ -49,34 +49,12 @@ def conduct(
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
 
-    Raises what :func:`conduct_drives` raises.
+    Raises what :meth:`Conductor.run` raises.
     """
     side = Side(protocol, conditions, directory, sensors, notes)
-    turns = turns_of(protocol)
-    (recording,) = conduct_drives(
-        turns, Drives(target), [side], protocol.notes, observer=observer, heat=heat
-    )
+    conductor = Conductor(turns_of(protocol), Drives(target), [side], observer)
+    (recording,) = conductor.run(protocol.notes, heat)
     return recording
-
-
-def conduct_drives(
-    turns: Sequence[Turn],
-    drives: Drives,
-    sides: Sequence[Side],
-    warnings: Sequence[str] = (),
-    *,
-    observer: Observer,
-    past: Past | None = None,
-    heat: Sequence[HeatSource] = (),
-) -> list[Recording]:
-    """Take `turns` once on `drives`, which are open, and return a recording for each of `sides`.
-
-    `warnings` are recorded first. With a `past` its recording is resumed, and the target's clock
-    continues from its time. `heat` is on from before the first step that is taken to the end.
-    Whatever ends the run, the recordings keep all that was seen; their status says how it ended.
-    Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
-    """
-    return _Conductor(turns, drives, sides, observer, past).run(warnings, heat)
 
 
 @dataclass(frozen=True)
@@ -91,8 +69,10 @@ class _End:
 _STOPS_WITHIN_S = 2.0
 
 
-class _Conductor:
-    """Takes the turns in order: those that a resumed run had taken, then rounds and single steps.
+class Conductor:
+    """Takes `turns` once on `drives`, which are open, and makes a recording for each of `sides`.
+
+    With a `past` its recording is resumed, and the target's clock continues from its time.
 
     What ends a load early, and what decides on probes and rounds, only ever looks at one drive: a
     protocol that copies has neither.
@@ -104,7 +84,7 @@ class _Conductor:
         drives: Drives,
         sides: Sequence[Side],
         observer: Observer,
-        past: Past | None,
+        past: Past | None = None,
     ) -> None:
         self.turns = turns
         self.drives = drives
@@ -122,6 +102,11 @@ class _Conductor:
         )
 
     def run(self, warnings: Sequence[str], heat: Sequence[HeatSource]) -> list[Recording]:
+        """Take all turns; record `warnings` first, and heat from before the first step to the end.
+
+        Whatever ends the run, the recordings keep all that was seen; their status says how it
+        ended. Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
+        """
         try:
             self._start(warnings)
             self.heating = Heating(heat, self.recorders[0])
@@ -319,18 +304,11 @@ class _Conductor:
                     self._use(step)
                 return not purged.has_warned, ""
             case WorkloadStep() | Replay() as step:
-                return True, self._load(step, number)
+                down_s = step.end_after_drop_s
+                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                end = self._consume(self.drives.alone(number, target.run(step)), until)
+                return True, f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
         return True, ""
-
-    def _load(self, step: LoadStep, number: int) -> str:
-        """Run a load on one drive; return why it ended early, if it did."""
-        until: Callable[[], bool] | None = None
-        down_s = step.end_after_drop_s
-        if down_s is not None:
-            until = lambda: self.prober.was_down_for(down_s)  # noqa: E731
-        load = self.drives.alone(number, self.drives.targets[number].run(step))
-        end = self._consume(load, until)
-        return f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
 
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""
@@ -345,7 +323,7 @@ class _Conductor:
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
         for recorder in self.recorders:
-            recorder.poller.slow(IDLE_POLL_INTERVAL_S)
+            recorder.poller.slow()
         try:
             self._consume(self.drives.idle(duration_s), until=until)
         finally:
@@ -366,7 +344,10 @@ class _Conductor:
                 elif isinstance(batch, Outcome):
                     recorder.outcome = batch.data
                 elif not batch.is_empty():
-                    self._record(recorder, batch)
+                    self.prober.append(batch)
+                    if self.rounds is not None:
+                        self.rounds.append(recorder.step_name, batch)
+                    recorder.record(batch)
                 for each in self.recorders:
                     each.check()
                 self.heating.check()
@@ -382,12 +363,6 @@ class _Conductor:
                 close()  # ends the load at once, not when the iterator is collected
         return _End(is_early, has_warned)
 
-    def _record(self, recorder: Recorder, samples: pl.DataFrame) -> None:
-        self.prober.append(samples)
-        if self.rounds is not None:
-            self.rounds.append(recorder.step_name, samples)
-        recorder.record(samples)
-
     def _show(self) -> None:
         if len(self.recorders) > 1:
             for recorder in self.recorders:
@@ -395,8 +370,8 @@ class _Conductor:
                 temp_c = recorder.latest.drive_temp_c()
                 if temp_c is not None and part is not None:
                     self.latest.update({f"temp_c.{part.role}": temp_c})
-            written = self.recorders[-1].latest.value("write_bw_mb_s")
-            self.latest.update({"write_bw_mb_s": written or 0.0})
+            written = [each.latest.value("write_bw_mb_s") or 0.0 for each in self.recorders]
+            self.latest.update({"write_bw_mb_s": sum(written)})
         self.observer.on_progress(self._now_s(), self.latest)
 
     def _now_s(self) -> float:

@@ -1,5 +1,6 @@
 """Plans a copy: what it needs of its two places, and what it would take of them."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -9,10 +10,14 @@ from heatsoak.bench.places import Preview, preview, speeds_of
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
-from heatsoak.protocol import Protocol, Role, largest_copy, of_side, turns_of_copy
+from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, turns_of_copy
+from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import GB, format_bytes
+from heatsoak.units import GB, format_bytes, format_duration
+
+#: Nobody should wait longer than this for a copy that says nothing.
+_LONG_REST_S = 60.0
 
 
 def plan_copy(
@@ -48,6 +53,12 @@ def plan_copy(
             f"--on {source.text} --to {destination.text}: a simulated drive and a real one "
             "have no clock in common: simulate both, or neither"
         )
+    wanted = largest_copy(protocol).amount_bytes
+    protocol = _fitting(protocol, source, destination, roots)
+    copy = largest_copy(protocol)
+    if copy.amount_bytes < wanted:
+        less, all_of_it = format_bytes(copy.amount_bytes), format_bytes(wanted)
+        warn(f"'{copy.name}' copies {less} instead of {all_of_it}: that is what there is room for")
     fills = source.kind in ("simulated", "directory")
     shared_disk = _shared_disk(source, destination, roots)
     run = PlannedRun(
@@ -59,7 +70,15 @@ def plan_copy(
         tuple(turns_of_copy(protocol, fills=fills)),
         shared_disk,
     )
-    _check_room(protocol, run.parts, roots)
+    planned = plan_of_both(protocol, run, roots).steps
+    copy_s = max(one.duration_s for one in planned if one.step.needs_two_drives)
+    rest_s = sum(one.duration_s for one in planned if not one.step.loads)
+    if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
+        warn(
+            f"'{copy.name}' copies {format_bytes(wanted)}, which may take no more than "
+            f"{copy_s:.1f} s after a rest of {format_duration(rest_s)}: too short to be judged; "
+            f"--set {copy.name}.size=100GB copies more"
+        )
     return protocol, run
 
 
@@ -149,32 +168,31 @@ def _shared_disk(source: Place, destination: Place, roots: Roots) -> str | None:
     return None
 
 
-def _check_room(protocol: Protocol, parts: tuple[DrivePart, ...], roots: Roots) -> None:
-    """Raise UsageError where either place cannot hold what is copied."""
+def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots) -> Protocol:
+    """Return a protocol that copies no more than both places can hold.
+
+    Where it says at most how much is copied, that shrinks, and rests with it. Raises UsageError
+    where it says how much, or next to nothing would be left.
+    """
+    places = (source, destination)
+    room = [place.size_bytes(None, roots) for place in places]
+    if source.kind == destination.kind == "directory" and (
+        Path(source.text).stat().st_dev == Path(destination.text).stat().st_dev
+    ):
+        room = [room[0] // 2]
     largest = largest_copy(protocol)
-    wanted = largest.amount_bytes
-    source, destination = (part.place for part in parts)
-    if source.kind == destination.kind == "directory":
-        paths = [Path(place.text) for place in (source, destination)]
-        if paths[0].stat().st_dev == paths[1].stat().st_dev:
-            has = destination.target(None, roots=roots).identity.size_bytes // 2
-            if has < wanted:
-                where = f"{source.text} and {destination.text}, on one file system,"
-                _too_large(largest.name, wanted, has, where, "directories")
-    for part in parts:
-        has = part.place.size_bytes(part.protocol, roots)
-        if has < wanted:
-            _too_large(largest.name, wanted, has, part.place.text, part.place.kind)
-
-
-def _too_large(name: str, wanted: int, has: int, where: str, kind: str) -> None:
-    what = {
-        "directory": f"has room for a test file of {format_bytes(has)}",
-        "directories": f"have room for two test files of {format_bytes(has)} each",
-    }.get(kind, f"holds {format_bytes(has)}")
-    free = "; 10 % of the file system is kept free" if kind.startswith("director") else ""
-    fits = f"{has // GB}GB" if has >= GB else f"{has // (1 << 20)}MiB"
+    if min(room) >= largest.amount_bytes:
+        return protocol
+    # to one digit: --resume finds the same copy although a little of the room has gone meanwhile
+    share = max(min(room), 1) / largest.amount_bytes
+    digit = 10.0 ** math.floor(math.log10(share))
+    fitting = scaled(protocol, math.floor(share / digit) * digit)
+    if largest.size_bytes is None and min(room) >= largest_copy(fitting).amount_bytes:
+        return fitting
+    where = " and ".join(dict.fromkeys(place.text for place in places))
+    fits = f"{min(room) // GB}GB" if min(room) >= GB else f"{min(room) // (1 << 20)}MiB"
     raise UsageError(
-        f"{where} {what}, and '{name}' copies {format_bytes(wanted)}{free}: "
-        f"--set {name}.size={fits} would fit"
+        f"{where}: there is room to copy {format_bytes(min(room))} (10 % of a file system is kept "
+        f"free), and '{largest.name}' copies {format_bytes(largest.amount_bytes)}: "
+        f"--set {largest.name}.size={fits} would fit"
     )

@@ -17,10 +17,9 @@ from heatsoak.bench.plan import (
     rated_speeds,
     traffic_on,
 )
-from heatsoak.bench.simulating import simulation_s
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, turns_of
+from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep, turns_of
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
@@ -195,3 +194,30 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
             "writing it is measured too; -o on another drive avoids that",
         )
     ]
+
+
+def simulation_s(plan: Plan, target: SimulatedTarget) -> float | None:
+    """Return how long simulating a plan takes, at most; None where its loads cannot be tried.
+
+    A new and cool drive does the most I/Os in a second, and each takes its time to simulate.
+    """
+    total_s = 0.0
+    for planned in plan.steps:
+        if not planned.step.loads or planned.step.is_probe:
+            continue
+        try:
+            costs = [target.cost_of(load) for load in _loads(planned.step)]
+        except UsageError:
+            return None
+        if not costs:
+            return None
+        total_s += planned.duration_s * sum(costs) / len(costs)
+    return total_s
+
+
+def _loads(step: Step) -> Iterator[WorkloadStep]:
+    if isinstance(step, Rounds):
+        for inner in step.steps:
+            yield from _loads(inner)
+    elif isinstance(step, WorkloadStep):
+        yield step

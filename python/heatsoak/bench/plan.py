@@ -147,6 +147,7 @@ class StepPlan:
         is_bound: whether its runtime ends it, whatever the speed.
         min_share: what share of both is needed at least: rounds may end early.
         is_known: whether they are known at all: what a trace moves is known only once it was read.
+        moved_bytes: what is read and written together; of a copy, what is written.
     """
 
     step: Step
@@ -155,6 +156,7 @@ class StepPlan:
     is_bound: bool
     min_share: float = 1.0
     is_known: bool = True
+    moved_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,7 @@ def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) 
         step.min_rounds == step.max_rounds and all(part.is_bound for part in parts),
         step.min_rounds / step.max_rounds,
         all(part.is_known for part in parts),
+        step.max_rounds * sum(part.moved_bytes for part in parts),
     )
 
 
@@ -260,12 +263,14 @@ def _part(
                 max(part[0] for part in parts),
                 sum(part[1] for part in parts),
                 all(workload.runtime_s is not None for workload in step.workloads),
+                moved_bytes=sum(part[2] for part in parts),
             )
         case Replay():
             return _replay(step, traffic_of(step), speeds)
         case Copy():
             duration_s = step.amount_bytes / MB / min(speeds.read_mb_s, speeds.write_mb_s)
-            return StepPlan(step, duration_s, step.amount_bytes, False)
+            moved = step.amount_bytes
+            return StepPlan(step, duration_s, moved, False, moved_bytes=moved)
         case Pause():
             return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
         case Purge():
@@ -281,14 +286,16 @@ def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
     ) / MB
     by_ios_s = traffic.ios / max(speeds.read_iops, speeds.write_iops)
     duration_s = traffic.idle_s + max(by_bytes_s, by_ios_s)
-    return StepPlan(step, duration_s, traffic.written_bytes, False)
+    moved_bytes = traffic.read_bytes + traffic.written_bytes
+    return StepPlan(step, duration_s, traffic.written_bytes, False, moved_bytes=moved_bytes)
 
 
-def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float]:
-    """Seconds and bytes written."""
+def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float, float]:
+    """Seconds, bytes written, and bytes moved."""
     mb_s = speeds.throughput_mb_s(workload)
     transfer = workload.transfer_bytes(target_bytes)
     duration_s = float("inf") if transfer is None else transfer / MB / mb_s
     if workload.runtime_s is not None:
         duration_s = min(duration_s, workload.runtime_s)
-    return duration_s, duration_s * mb_s * MB * (1 - workload.read_share)
+    moved_bytes = duration_s * mb_s * MB
+    return duration_s, moved_bytes * (1 - workload.read_share), moved_bytes

@@ -1,5 +1,6 @@
-"""How far runs have come against their plans: what watches a run, and what a view of it knows."""
+"""How far runs have come against their plans, and what is shown of it: live, or in plain lines."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -8,10 +9,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, Progress
 from typing_extensions import override
 
 from heatsoak.bench.plan import Plan, StepPlan
 from heatsoak.bench.recorder import Latest
+from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.units import format_duration
 
@@ -55,9 +60,21 @@ class Observer:
         """Something worth a line was seen."""
 
 
-def _expected_s(steps: Sequence[StepPlan]) -> float:
-    """How long steps take as planned, if no probe among them is needed."""
-    return sum(step.duration_s for step in steps if not step.step.is_probe)
+def _expected_s(steps: Sequence[StepPlan], slowness: float = 1.0) -> float:
+    """How long steps take, if no probe among them is needed.
+
+    `slowness` is how many times as long as planned loads take that move a number of bytes.
+    """
+    return sum(
+        step.duration_s * (slowness if _is_of_bytes(step) else 1)
+        for step in steps
+        if not step.step.is_probe
+    )
+
+
+def _is_of_bytes(planned: StepPlan) -> bool:
+    """Whether loads end with their bytes: how long that takes shows only when they run."""
+    return not planned.is_bound and planned.min_share == 1 and 0 < planned.moved_bytes < math.inf
 
 
 class RunView(Observer):
@@ -81,8 +98,8 @@ class RunView(Observer):
         self.because = ""
         #: How the case is warmed, before the first step.
         self.warming_up = ""
-        #: The time that the plan has for steps that were skipped, and for probes that are taken.
-        self.skipped_s = self.probed_s = 0.0
+        #: What the step has moved so far, and how many times as long as planned that took.
+        self.moved_mb, self.slowness = 0.0, 1.0
         self.latest: Latest | None = None
         #: Throughput of the last minute, once a second at most.
         self.history: deque[float] = deque(maxlen=60)
@@ -100,13 +117,11 @@ class RunView(Observer):
 
     @override
     def on_step(self, index: int, step: Step, t_s: float) -> None:
-        self._leave_rounds()
+        self.inner = None
         self.started, self.step, self.step_start_s = index + 1, step, t_s
-        self.t_s, self.because = t_s, ""
+        self.t_s, self.because, self.moved_mb = t_s, "", 0.0
         if self.first_t_s is None:
             self.first_t_s = t_s
-        if step.is_probe:
-            self.probed_s += self.plan.steps[index].duration_s
         self.view.on_step(self)
 
     @override
@@ -130,15 +145,14 @@ class RunView(Observer):
 
     @override
     def on_kept(self, index: int, step: Step) -> None:
-        self._leave_rounds()
+        self.inner = None
         self.started, self.step, self.because = index + 1, None, ""
-        if not step.is_probe:
-            self.skipped_s += self.plan.steps[index].duration_s
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
-        self.t_s, self.latest = t_s, latest
         throughput = latest.throughput_mb_s()
+        self.moved_mb += (throughput or 0.0) * (t_s - self.t_s)
+        self.t_s, self.latest = t_s, latest
         if throughput is not None and t_s - self._history_t_s >= 1:
             self.history.append(throughput)
             self._history_t_s = t_s
@@ -149,28 +163,29 @@ class RunView(Observer):
         if level != "info":
             self.view.show_line(f"{level}: {text}", "yellow")
 
-    def _leave_rounds(self) -> None:
-        """Rounds that were not needed are time that was skipped."""
-        if self.inner is not None and self.step is not None:
-            left = 1 - self.inner[1] / self.step.max_rounds
-            self.skipped_s += left * self.plan.steps[self.started - 1].duration_s
-        self.inner = None
-
     @property
     def passed_s(self) -> float:
         """How long it has taken so far, in the target's time."""
         return 0.0 if self.first_t_s is None else self.t_s - self.first_t_s
 
     def remaining_s(self) -> float:
-        """Return how long it still takes as planned, in the target's time."""
+        """Return how long it still takes, in the target's time.
+
+        That is as planned; loads that move a number of bytes are as slow as they are found to be.
+        """
         if self.is_over:
             return 0.0
-        later_s = _expected_s(self.plan.steps[self.started :])
-        if self.step is None:
-            warming_s = 0.0 if self.started else self.plan.warm_up_s - self.t_s
-            return later_s + max(0.0, warming_s)
-        here_s = self.plan.steps[self.started - 1].duration_s
-        return max(0.0, here_s - (self.t_s - self.step_start_s)) + later_s
+        here_s = 0.0
+        if self.step is None and not self.started:
+            here_s = self.plan.warm_up_s - self.t_s
+        elif self.step is not None:
+            planned = self.plan.steps[self.started - 1]
+            here_s, passed_s = planned.duration_s, self.t_s - self.step_start_s
+            if _is_of_bytes(planned) and self.moved_mb > 0:
+                self.slowness = passed_s * planned.moved_bytes / (1e6 * self.moved_mb * here_s)
+                here_s *= self.slowness
+            here_s -= passed_s
+        return max(0.0, here_s) + _expected_s(self.plan.steps[self.started :], self.slowness)
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""
@@ -257,14 +272,6 @@ class View:
     ) -> None:
         self.end()
 
-    def planned_s(self) -> float:
-        """Return how long all runs take as planned, in the targets' time.
-
-        Probes count once they begin: mostly none is needed.
-        """
-        more_s = sum(run.probed_s - run.skipped_s for run in list(self.runs))
-        return sum(_expected_s(plan.steps) for plan in self.plans) + more_s
-
     def remaining_s(self) -> float:
         """Return how long all that is planned still takes, in the targets' time."""
         started = list(self.runs)
@@ -283,12 +290,13 @@ class View:
         return remaining_s / speed if speed > 2 else remaining_s
 
     def share_done(self) -> float:
-        """Return the share of the planned time that is over, 0 to 1.
+        """Return the share of the time that is over, 0 to 1.
 
         It never goes back: where a probe adds to the time, it waits.
         """
-        total = self.planned_s()
-        share = 1 - min(1.0, self.remaining_s() / total) if total > 0 else 1.0
+        passed_s = sum(run.passed_s for run in list(self.runs))
+        total_s = passed_s + self.remaining_s()
+        share = passed_s / total_s if total_s > 0 else 1.0
         self._share_done = max(self._share_done, share)
         return self._share_done
 
@@ -298,3 +306,110 @@ class View:
         failed = sum(run.has_failed for run in over)
         words = f"{len(over) - failed} of {len(self.plans)} recordings done"
         return f"{words}, {failed} failed" if failed else words
+
+
+_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+
+
+class LiveView(View):
+    """A block at the bottom of the terminal that is redrawn in place."""
+
+    def __init__(self, plans: list[Plan], title: str, console: Console) -> None:
+        super().__init__(plans, title)
+        self.console = console
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[eta]}"),
+            console=console,
+            expand=True,
+        )
+        self.task = self.bar.add_task(title, total=1.0, eta="")
+        self.live = Live(
+            get_renderable=self._render, console=console, refresh_per_second=4, transient=True
+        )
+
+    @override
+    def __enter__(self) -> Self:
+        self.live.start()
+        return self
+
+    @override
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        self.live.stop()
+        yield
+        self.live.start()  # but not after an interruption, which ends the view
+
+    @override
+    def end(self) -> None:
+        self.live.stop()
+
+    @override
+    def show_line(self, line: str, style: str) -> None:
+        self.console.print(Text(line, style=style))
+
+    def _render(self) -> RenderableType:
+        title = f"{self.title}: {self.describe_count()}" if not self.is_single else self.title
+        eta = f"ETA {format_duration(self.eta_s())}" if self.runs else ""
+        self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
+        lines: list[RenderableType] = [self.bar]
+        bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
+        for run in list(self.runs):
+            if not run.is_over:
+                lines += _lines_of(run, bars)
+        return Group(*lines)
+
+
+def _lines_of(run: RunView, bars: str) -> list[Text]:
+    where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
+    lines = [where, *([run.because] if run.because else [])]
+    readings = run.describe_readings()
+    if readings:
+        lines.append(f"{readings}  {_sparkline(list(run.history), bars)}")
+    return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+
+
+class PlainView(View):
+    """A line when a step begins, when one of several runs ends, and every ten seconds."""
+
+    def __init__(self, plans: list[Plan], title: str) -> None:
+        super().__init__(plans, title)
+        self._shown_at = time.monotonic()
+        self._lock = threading.Lock()
+
+    @override
+    def on_progress(self, run: RunView) -> None:
+        if time.monotonic() - self._shown_at < LINE_INTERVAL_S:
+            return
+        if self.is_single:
+            doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
+        else:
+            doing = f"{self.describe_count()}, {self.share_done():.0%}"
+        self.show_status(f"{doing}; {format_duration(self.eta_s())} to go")
+
+    @override
+    def show_status(self, line: str) -> None:
+        with self._lock:
+            print_err(line)
+            self._shown_at = time.monotonic()
+
+    @override
+    def show_line(self, line: str, style: str) -> None:
+        self.show_status(line)
+
+
+def make_view(plans: list[Plan], title: str) -> View:
+    """Return a live view where standard error is a terminal that redraws, else plain lines."""
+    console = Console(stderr=True)
+    # a terminal that cannot move its cursor would get nothing but the end
+    redraws = console.is_terminal and not console.is_dumb_terminal
+    return LiveView(plans, title, console) if redraws else PlainView(plans, title)
+
+
+def _sparkline(values: list[float], bars: str) -> str:
+    top = max(values, default=0.0)
+    if top <= 0:
+        return ""
+    return "".join(bars[min(7, int(8 * value / top))] for value in values)

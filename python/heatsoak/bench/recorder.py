@@ -26,11 +26,10 @@ from heatsoak.recording import (
 from heatsoak.recording.columns import drive_temperatures, schema_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
+from heatsoak.sensor.poller import PAUSE_INTERVAL_S
 from heatsoak.target import Note, Target
 from heatsoak.units import is_possible_temp
 
-#: Polling a drive keeps it awake and warm: in pauses it is asked this rarely.
-IDLE_POLL_INTERVAL_S = 10.0
 #: So few rows, as fio's reports are, cost less one by one than as a frame.
 _FEW_ROWS = 4
 
@@ -365,7 +364,7 @@ def sensor_meta(sensor: Sensor) -> SensorMeta:
         source=info.source,
         columns=list(info.columns),
         interval_s=info.interval_s,
-        idle_interval_s=IDLE_POLL_INTERVAL_S,
+        idle_interval_s=PAUSE_INTERVAL_S,
         thresholds=info.thresholds,
         details=info.details,
     )

@@ -19,7 +19,7 @@ from heatsoak.bench.by_hand import (
     require_hands,
     walk,
 )
-from heatsoak.bench.conductor import conduct_drives
+from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.copying import plan_copy, plan_of_both, previews_of_copy
 from heatsoak.bench.directories import (
     clear,
@@ -35,10 +35,9 @@ from heatsoak.bench.drive_settings import (
 )
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
-from heatsoak.bench.live import make_view
 from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
-from heatsoak.bench.progress import Observer
+from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
@@ -254,7 +253,7 @@ class Session:
         before anything is written to them.
         Raises UsageError where the directory already holds something, where hands are needed and
         there is no terminal, and for heat that cannot be commanded here; RefusedError where another
-        run has the drive, and what :func:`heatsoak.bench.conductor.conduct_drives` raises.
+        run has the drive, and what :class:`heatsoak.bench.conductor.Conductor` raises.
         """
         done = self._finished(directory) if resume else {}
         todo = [run for run in self.runs if run.name not in done]
@@ -271,7 +270,16 @@ class Session:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
                     check_thresholds(self.place, wanted, self.roots)
             when_held()
-            results = self._record_all(todo, directory, workers)
+            plans = {run.name: self._plan_of(run) for run in todo}
+            with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
+                self._prompt = Prompt(view.held_back)
+                if len(self.runs) > 1:
+                    results = self._record_several(todo, directory, view, plans, workers)
+                else:
+                    results = []
+                    for run in todo:
+                        shown = view.begin_run(plans[run.name], "")
+                        results.append(self.execute(run, directory, shown))
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
 
@@ -294,15 +302,9 @@ class Session:
                 past = None
                 for own in _directories(run, directory):
                     clear(own)
-            return conduct_drives(
-                run.turns,
-                drives_of(targets),
-                self._sides(run, directory, opened, stack),
-                self.protocol.notes,
-                observer=observer,
-                past=past,
-                heat=self._heat_of(run, directory),
-            )
+            sides = self._sides(run, directory, opened, stack)
+            conductor = Conductor(run.turns, drives_of(targets), sides, observer, past)
+            return conductor.run(self.protocol.notes, self._heat_of(run, directory))
 
     def _targets(
         self, run: PlannedRun, directory: Path, past: Past | None, stack: ExitStack
@@ -369,39 +371,38 @@ class Session:
             return plan_of_both(self.protocol, run, self.roots)
         return preview(run.parts[0], self.roots).plan
 
-    def _record_all(self, runs: Sequence[PlannedRun], directory: Path, workers: int) -> Results:
-        plans = {run.name: self._plan_of(run) for run in runs}
-        with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
-            self._prompt = Prompt(view.held_back)
-            if len(self.runs) == 1:
-                return [
-                    self.execute(run, directory, view.begin_run(plans[run.name], ""))
-                    for run in runs
-                ]
-            fleet = Fleet[list[Recording]](workers)
+    def _record_several(
+        self,
+        runs: Sequence[PlannedRun],
+        directory: Path,
+        view: View,
+        plans: dict[str, Plan],
+        workers: int,
+    ) -> Results:
+        fleet = Fleet[list[Recording]](workers)
 
-            def make(run: PlannedRun) -> list[Recording]:
-                seen = view.begin_run(plans[run.name], run.name)
-                fleet.stop_with(seen)
-                try:
-                    made = self.execute(run, directory / run.name, seen)
-                except BaseException:
-                    seen.end(failed=True)
-                    raise
-                seen.end()
-                return made
-
+        def make(run: PlannedRun) -> list[Recording]:
+            seen = view.begin_run(plans[run.name], run.name)
+            fleet.stop_with(seen)
             try:
-                if self.is_simulated:
-                    return fleet.make([partial(make, run) for run in runs])
-                return self._walk(runs, make)
-            except (KeyboardInterrupt, RunInterrupted):
-                kept = (
-                    f"the recordings so far are in {directory}, and --resume continues them"
-                    if directory.exists()
-                    else "nothing was recorded"
-                )
-                raise RunInterrupted(f"stopped; {kept}") from None
+                made = self.execute(run, directory / run.name, seen)
+            except BaseException:
+                seen.end(failed=True)
+                raise
+            seen.end()
+            return made
+
+        try:
+            if self.is_simulated:
+                return fleet.make([partial(make, run) for run in runs])
+            return self._walk(runs, make)
+        except (KeyboardInterrupt, RunInterrupted):
+            kept = (
+                f"the recordings so far are in {directory}, and --resume continues them"
+                if directory.exists()
+                else "nothing was recorded"
+            )
+            raise RunInterrupted(f"stopped; {kept}") from None
 
     def _walk(
         self, runs: Sequence[PlannedRun], make: Callable[[PlannedRun], list[Recording]]

@@ -1,10 +1,5 @@
 """``heatsoak analyze``: judge recordings and other tools' logs."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli.common import (
@@ -17,43 +12,30 @@ from heatsoak.cli.common import (
     MapOption,
     OutputFormat,
     PowerOption,
+    RecordingsArgument,
     SeparateOption,
     ShiftOption,
+    WindowOption,
     exit_code,
     open_recordings,
+    show_findings,
 )
-from heatsoak.cli.judged import print_judged
 
 
 def analyze_command(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RECORDING|FILE...",
-            help="Recordings, directories of recordings, or logs of other tools.",
-        ),
-    ],
+    paths: RecordingsArgument,
     mapping: MapOption = None,
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
     damaged: DamagedOption = False,
     power: PowerOption = None,
-    window_s: Annotated[
-        float,
-        typer.Option(
-            "--window",
-            metavar="SECONDS",
-            min=2,
-            help="Compute consistency over the last SECONDS of each step.",
-        ),
-    ] = WINDOW_S,
+    window_s: WindowOption = WINDOW_S,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Judge recordings or logs: did the drive throttle, when, by how much, and why."""
     opened = open_recordings(
         paths,
         mapping,
@@ -66,7 +48,7 @@ def analyze_command(
     )
     findings = analyze(opened.recordings, window_s)
     has_options = mapping or device or shift_s is not None or separate or power or damaged
-    print_judged(
+    show_findings(
         findings,
         opened.recordings,
         output_format,
@@ -74,8 +56,3 @@ def analyze_command(
         paths=None if has_options else paths,
     )
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("analyze")(analyze_command)

@@ -14,7 +14,14 @@ import typer
 import heatsoak
 from heatsoak.cli.commands import Commands
 from heatsoak.cli.completion import whole_words_in_bash
-from heatsoak.errors import HeatsoakError, ToolError, UsageError, of_os_error
+from heatsoak.errors import (
+    HeatsoakError,
+    RunInterrupted,
+    ToolError,
+    UsageError,
+    of_os_error,
+    without_prefix,
+)
 from heatsoak.output import announce, print_err, print_out
 from heatsoak.system import is_console
 
@@ -54,13 +61,14 @@ def main() -> None:
     """Run the command line, and exit."""
     output = _take_standard_streams()
     try:
-        code = whole_words_in_bash(_run)
+        run = whole_words_in_bash(_run)
+        code = run()
         _flush()
         if output is not None and output.error is not None and output.error.errno != errno.EPIPE:
             announce(f"standard output: cannot be written: {output.error.strerror}")
             code = ToolError.exit_code
     except KeyboardInterrupt:
-        code = 130  # Ctrl-C again, while the first was being reported
+        code = RunInterrupted.exit_code  # Ctrl-C again, while the first was being reported
     # everything is saved: another Ctrl-C must not change the exit code
     for name in _STOP_SIGNALS:
         if hasattr(signal, name):
@@ -86,7 +94,7 @@ def _run() -> int:
         code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         announce("interrupted")
-        code = 130
+        code = RunInterrupted.exit_code
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
@@ -102,20 +110,22 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
-#: What the parser says of a word that is no number, without the word.
-_NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to .*")
+#: What the parser says of a number, without the word that was given.
+_WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*))")
 
 
 def _said_of(error: typer.exceptions.TyperException) -> str:
     """Return what the parser says, with the word that it could not read."""
     said: str = getattr(error, "format_message", error.__str__)()
     options = getattr(getattr(error, "param", None), "opts", ())
+    wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):
         option, equals, value = word.partition("=")
-        if option in options:
-            is_no = f"'{value if equals else after}' is not a number"
-            said = _NO_NUMBER.sub(is_no, said)
-    return said.replace(": Value error, ", ": ")
+        if option in options and wrong is not None:
+            right = {"number": "is not a number", "integer": "is not a whole number"}
+            why = right.get(wrong[1], f"is not {wrong[2]}")
+            said = f"{said[: wrong.start()]}'{value if equals else after}' {why}"
+    return without_prefix(said)
 
 
 def _internal_error(error: BaseException) -> str:

@@ -39,27 +39,33 @@ _QUESTIONS = (
     "heatsoak --help lists all commands, heatsoak COMMAND --help what one takes.",
 )
 
-#: Each command's module, and its line in `heatsoak --help`: the first sentence of its docstring.
+#: Each command's module and help, whose first sentence is its line in `heatsoak --help`. In the
+#: module it is the function NAME_command, or NAME_app for a group of commands.
 COMMANDS = {
     "demo": (
-        "demo",
+        "run",
         "Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it.",
     ),
     "doctor": (
-        "doctor",
-        "Say what can be tested here, what is missing for more, and how to get it.",
+        "overview",
+        "Say what can be tested here, what is missing for more, and how to get it.\n\n"
+        "Nothing is changed, no drive is opened for writing, and none is sent a command.",
     ),
     "drives": (
-        "drives",
+        "overview",
         "List real and simulated drives, with their sensors and whether writing is safe.",
     ),
     "places": (
-        "places",
+        "overview",
         "List the places that a simulated drive can be in: slots, benches, heatsinks, fans.",
     ),
-    "protocols": ("protocols", "List the bundled protocols and how long they take."),
+    "protocols": ("overview", "List the bundled protocols and how long they take."),
     "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
-    "watch": ("watch", "Watch a drive that something else loads, and judge what is seen."),
+    "watch": (
+        "watch",
+        "Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.\n\n"
+        "The drive is neither loaded nor opened for writing.",
+    ),
     "analyze": (
         "analyze",
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
@@ -69,9 +75,13 @@ COMMANDS = {
         "history",
         "Say whether drives are slower than they were, from years of recordings.",
     ),
-    "fit": ("fit", "Fit a model of a drive in its places: its limit, and how it sheds heat."),
+    "fit": (
+        "fit",
+        "Fit a model of a drive in its places: its limit, and how it sheds heat.\n\n"
+        "Recordings of one drive with the same conditions of cooling share a place.",
+    ),
     "advise": (
-        "advise",
+        "predict",
         "Say how little cooling keeps a workload at full speed, and what heatsinks would bring.",
     ),
     "predict": (
@@ -80,7 +90,8 @@ COMMANDS = {
     ),
     "sweep": (
         "sweep",
-        "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.",
+        "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.\n\n"
+        "What is in the directory already is not run again.",
     ),
     "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "report": (
@@ -88,11 +99,11 @@ COMMANDS = {
         "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
     ),
     "import": (
-        "import_logs",
+        "convert",
         "Convert other tools' logs to recordings; logs of the same time are joined.",
     ),
     "export": (
-        "export",
+        "convert",
         "Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot.",
     ),
     "reproduce": (
@@ -100,8 +111,12 @@ COMMANDS = {
         "Compare the simulated drives with every published figure of the real ones.",
     ),
     "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
-    "nbd": ("nbd", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
-    "schema": ("schema", "Print the JSON Schema of what a command prints with --format json."),
+    "nbd": ("serve", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
+    "schema": (
+        "schema",
+        "Print the JSON Schema of what a command prints with --format json.\n\n"
+        "A schema is JSON whatever --format says. docs/json.md says what may change.",
+    ),
     "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
 }
 #: Commands that only a checkout has; `heatsoak --help` does not list them.
@@ -159,12 +174,17 @@ class _Loaded(Mapping[str, Any]):
     """Typer's commands, each imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
-        if name in DEVELOPERS_COMMANDS:
-            module = f"heatsoak_dev.commands.{name}"
-        else:
-            module = f"heatsoak.cli.{COMMANDS[name][0]}"
         app = typer.Typer(rich_markup_mode=None)
-        _load(module).add_to(app)
+        if name in DEVELOPERS_COMMANDS:
+            module = _load(f"heatsoak_dev.commands.{name}")
+            app.command(name, hidden=True)(getattr(module, f"{name}_command"))
+        else:
+            in_module, words = COMMANDS[name]
+            module = _load(f"heatsoak.cli.{in_module}")
+            if hasattr(module, f"{name}_app"):
+                app.add_typer(getattr(module, f"{name}_app"), name=name, help=words)
+            else:
+                app.command(name, help=words)(getattr(module, f"{name}_command"))
         return typer.main.get_group(app).commands[name]
 
     def __contains__(self, name: object) -> bool:

@@ -5,6 +5,8 @@ Every command loads this, so what judges recordings is loaded only where it is u
 
 from __future__ import annotations
 
+import math
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,22 +14,54 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import Console, announce, json_text, print_err, print_out
-from heatsoak.output import print_json as print_json
-from heatsoak.units import format_duration
+from heatsoak.output import (
+    LINE_INTERVAL_S,
+    Console,
+    Text,
+    announce,
+    json_text,
+    print_err,
+    print_json,
+    print_out,
+)
+from heatsoak.units import format_duration, parse_rate_mb_s, parse_seconds, parse_share
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
     from heatsoak.analysis.limits import Forbidden
     from heatsoak.recording import Recording
 
-_LINE_INTERVAL_S = 10.0
+_Document = TypeVar("_Document")
+
+
+def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float], float]:
+    """Return what reads an option's time, in s; its ValueError says what would be right."""
+
+    def read(text: str | float) -> float:
+        found_s = parse_seconds(text)
+        if found_s < low:
+            raise ValueError(f"'{text}' is less than {low:g} s")
+        if found_s > high:
+            raise ValueError(f"'{text}' is more than {high:g} s")
+        return found_s
+
+    return read
+
+
+def _signed_seconds(text: str) -> float:
+    sign = -1 if text.startswith("-") else 1
+    return sign * parse_seconds(text.removeprefix("-"))
+
+
+def drive_id(text: str) -> str:
+    """Return a simulated drive's id or file, which ``run --on`` has behind a ``sim:``."""
+    return text.removeprefix("sim:")
 
 
 class OutputFormat(StrEnum):
@@ -63,17 +97,16 @@ FailOnOption = Annotated[
 FailBelowOption = Annotated[
     float | None,
     typer.Option(
-        "--fail-below", metavar="MB_S", min=0, help="Exit 1 if any step's mean throughput is lower."
+        "--fail-below",
+        metavar="RATE",
+        parser=parse_rate_mb_s,
+        help="Exit 1 if any step's mean throughput is lower: 500MB/s.",
     ),
 ]
-
-
 EvidenceOption = Annotated[
     bool,
     typer.Option("--evidence", help="Print every step's evidence, all notes, scores and sensors."),
 ]
-
-
 MapOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -90,8 +123,9 @@ ShiftOption = Annotated[
     float | None,
     typer.Option(
         "--shift",
-        metavar="SECONDS",
-        help="Shift temperature logs by SECONDS against the load, instead of matching clocks.",
+        metavar="TIME",
+        parser=_signed_seconds,
+        help="Shift temperature logs by TIME against the load, instead of matching clocks: -3s.",
     ),
 ]
 PowerOption = Annotated[
@@ -100,6 +134,68 @@ PowerOption = Annotated[
         "--power",
         metavar="METER.csv",
         help="Take power from this power meter's log; --shift then shifts the meter.",
+    ),
+]
+WindowOption = Annotated[
+    float,
+    typer.Option(
+        "--window",
+        metavar="TIME",
+        parser=seconds_between(2),
+        help="Compute consistency over the last TIME of each step: 400s.",
+    ),
+]
+RecordingsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RECORDING|FILE...",
+        help="Recordings, directories of recordings, or logs of other tools.",
+    ),
+]
+ProtocolArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROTOCOL",
+        help="A bundled protocol's name, a TOML file, or a fio job file.",
+        autocompletion=completion.protocols,
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Select a matrix cell, override a step, or add a label.",
+        autocompletion=completion.settings,
+    ),
+]
+ScaleOption = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=parse_share,
+        help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
+    ),
+]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="VALUE",
+        autocompletion=completion.baselines,
+        help="The group that others are compared with; default: 'none', else the first.",
+    ),
+]
+AnywayOption = Annotated[
+    bool, typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+PowerSensorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--power-sensor",
+        metavar="NODE",
+        help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
     ),
 ]
 DamagedOption = Annotated[
@@ -133,6 +229,47 @@ LabelOption = Annotated[
 def console() -> Console:
     """Return the console for results: standard output, as wide as the terminal or 120 columns."""
     return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def show(
+    document: _Document, output_format: OutputFormat, as_text: Callable[[_Document, Console], None]
+) -> None:
+    """Print a result in a format: as one JSON document, or as `as_text` does."""
+    if output_format is OutputFormat.JSON:
+        dump = getattr(document, "model_dump", None)
+        print_json(document if dump is None else dump(mode="json"))
+    else:
+        as_text(document, console())
+
+
+def show_findings(
+    findings: Findings,
+    recordings: Sequence[Recording],
+    output_format: OutputFormat,
+    *,
+    evidence: bool,
+    paths: Sequence[Path] | None,
+) -> None:
+    """Print findings in a format: as JSON, on the first screen or with all evidence.
+
+    `paths` are what other commands take to show the same recordings, None if words would not do.
+    """
+    # reports take a while to load, and every command loads this module
+    from heatsoak.report.findings import print_findings
+    from heatsoak.report.first_screen import print_first_screen
+
+    words = None if paths is None else " ".join(shlex.quote(str(path)) for path in paths)
+
+    def as_text(findings: Findings, out: Console) -> None:
+        if evidence:
+            print_findings(findings, recordings, out)
+        else:
+            command = None if words is None else f"heatsoak analyze {words}"
+            print_first_screen(findings, recordings, out, command)
+        if words is not None:
+            out.print(Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True)
+
+    show(findings, output_format, as_text)
 
 
 @contextmanager
@@ -172,7 +309,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         if done is not None:
             # what was done before this followed it says nothing of the pace
             first = first or (now, done)
-        if done == 0 or now - printed_at < _LINE_INTERVAL_S:
+        if done == 0 or now - printed_at < LINE_INTERVAL_S:
             return
         printed_at = now
         if done is not None and first is not None and done > first[1]:
@@ -274,9 +411,16 @@ def open_recordings(
     return opened
 
 
+def limit_code(*, holds: bool) -> int:
+    """Return the exit code for a limit that was asked for, such as with ``--fail-below``."""
+    return 0 if holds else 1
+
+
 def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
-    """Return 1 if a requested limit is exceeded, else 0."""
+    """Return the exit code for ``--fail-on`` and ``--fail-below`` in MB/s."""
     from heatsoak.analysis.limits import why_failed
 
     word: Forbidden | None = None if fail_on is None else fail_on.value
-    return int(any(why_failed(one, word, fail_below) for one in findings.recordings))
+    return limit_code(
+        holds=not any(why_failed(one, word, fail_below) for one in findings.recordings)
+    )

@@ -1,34 +1,29 @@
 """``heatsoak compare``: compare recordings by one condition."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    AnywayOption,
+    BaselineOption,
     DeviceOption,
     FormatOption,
     MapOption,
     OutputFormat,
+    RecordingsArgument,
     SeparateOption,
     ShiftOption,
     console,
     open_recordings,
-    print_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import announce
+from heatsoak.output import announce, print_json
 
 
 def compare_command(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RECORDING|FILE...",
-            help="Recordings, directories of recordings, or logs of other tools.",
-        ),
-    ],
+    paths: RecordingsArgument,
     by: Annotated[
         str,
         typer.Option(
@@ -39,22 +34,11 @@ def compare_command(
             "file.",
         ),
     ],
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            metavar="VALUE",
-            autocompletion=completion.baselines,
-            help="The group that others are compared with; default: 'none', else the first.",
-        ),
-    ] = None,
+    baseline: BaselineOption = None,
     each: Annotated[
         bool, typer.Option("--each", help="Also show each set of other conditions separately.")
     ] = False,
-    anyway: Annotated[
-        bool,
-        typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
-    ] = False,
+    anyway: AnywayOption = False,
     pool_models: Annotated[
         bool,
         typer.Option("--pool-models", help="Take means over drive models, not for each model."),
@@ -71,7 +55,6 @@ def compare_command(
     separate: SeparateOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    """Compare recordings that differ in one condition."""
     # these take a while to load, and every command loads this module
     from heatsoak.analysis import analyze
     from heatsoak.analysis.comparison import NotAlikeError, compare
@@ -104,8 +87,3 @@ def compare_command(
     else:
         print_comparison(comparison, console(), each=each)
     return opened.exit_code()
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("compare")(compare_command)

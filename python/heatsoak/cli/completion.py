@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -44,19 +45,25 @@ def enclosures() -> list[str]:
     return enclosure_ids()
 
 
-def targets(incomplete: str) -> list[str]:
-    """Return simulated drives, and behind an ``@`` the enclosures; files are the shell's."""
-    if not "sim:".startswith(incomplete[:4]):
-        return []
+def simulated(incomplete: str) -> list[str]:
+    """Return simulated drives, with a ``sim:`` if that was typed; behind an ``@``, enclosures."""
     drive, at, _ = incomplete.partition("@")
     if at:
         return [f"{drive}@{name}" for name in enclosures()]
-    return [f"sim:{name}" for name in drives()]
+    prefix = "sim:" if incomplete.startswith("sim:") else ""
+    return [f"{prefix}{name}" for name in drives()]
 
 
-def export_drives(incomplete: str) -> list[str]:
-    """Return the simulated drives as ``heatsoak nbd`` takes them."""
-    return targets(incomplete) if incomplete.startswith("sim:") else drives()
+def targets(incomplete: str) -> list[str]:
+    """Return simulated drives as ``--on`` has them; files are the shell's."""
+    return simulated("sim:" if "sim:".startswith(incomplete) else incomplete)
+
+
+def workloads() -> list[str]:
+    """Return the loads that ``--workload`` knows by a word."""
+    from heatsoak.twin.named import WORDS
+
+    return [*WORDS, *protocols()]
 
 
 def devices() -> list[str]:
@@ -101,7 +108,11 @@ def labels() -> list[str]:
 
 def compared_by(ctx: typer.Context) -> list[str]:
     """Return what the recordings that were typed can be compared by."""
-    return [*_conditions_of(ctx), "drive", "model", "protocol", "file"]
+    from heatsoak.analysis.comparison.runs import KEYS
+
+    is_named = bool(ctx.params.get("paths") or ctx.args)
+    usual = [] if is_named else [label.partition("=")[0] for label in labels()]
+    return list(dict.fromkeys([*_conditions_of(ctx), *usual, *KEYS]))
 
 
 def baselines(ctx: typer.Context) -> list[str]:
@@ -126,15 +137,19 @@ def _conditions_of(ctx: typer.Context) -> dict[str, list[str]]:
     return {key: list(dict.fromkeys(values)) for key, values in found.items()}
 
 
-def whole_words_in_bash(run: Callable[[], int]) -> int:
-    """Run the command line; where bash asks for completions, let it see words as they were typed.
+def whole_words_in_bash(run: Callable[[], int]) -> Callable[[], int]:
+    """Return what runs the command line, with words as they were typed where bash asks for some.
 
     Bash divides ``sim:x@y`` and ``slot=top`` into several words, and replaces only the last of
     them: words are put together before, and what bash does not replace is cut off after.
     """
     typed = os.environ.get("COMP_WORDS", "")
     if os.environ.get(_VARIABLE) != "complete_bash" or not _BREAKS.search(typed):
-        return run()
+        return run
+    return partial(_run_joined, run, typed)
+
+
+def _run_joined(run: Callable[[], int], typed: str) -> int:
     words = typed.split("\n") if "\n" in typed else typed.split(" ")
     joined, kept = _put_together(words[: int(os.environ.get("COMP_CWORD", "0")) + 1])
     os.environ["COMP_WORDS"] = "\n".join(joined)

@@ -1,5 +1,6 @@
 """``heatsoak fit``: a model of one drive in its places, from recordings of it."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,15 +10,17 @@ from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     DeviceOption,
+    ForceOption,
     FormatOption,
     MapOption,
     OutputFormat,
     PowerOption,
+    RecordingsArgument,
     SeparateOption,
     ShiftOption,
-    console,
+    drive_id,
     open_recordings,
-    print_json,
+    show,
 )
 from heatsoak.errors import UsageError
 from heatsoak.recording.outputs import check_free, write_output
@@ -27,18 +30,12 @@ from heatsoak.twin import Twin, fit, protocol_of
 
 
 def fit_command(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RECORDING|FILE...",
-            help="Recordings of one drive, directories of them, or logs of other tools.",
-        ),
-    ],
+    paths: RecordingsArgument,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    force: ForceOption = False,
     next_run: Annotated[
         Path | None,
         typer.Option(
@@ -51,9 +48,10 @@ def fit_command(
         str | None,
         typer.Option(
             metavar="DRIVE",
+            parser=drive_id,
             help="The simulated drive that everything comes from that is not fitted; "
             "by default the most similar one.",
-            autocompletion=completion.drives,
+            autocompletion=completion.simulated,
         ),
     ] = None,
     mapping: MapOption = None,
@@ -63,10 +61,6 @@ def fit_command(
     power: PowerOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    """Fit a model of a drive in its places: its limit, and how it sheds heat.
-
-    Recordings with the same conditions of cooling share a place.
-    """
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
     check_free(outputs, force=force, inputs=[*paths, *filter(None, (power,))])
@@ -76,10 +70,7 @@ def fit_command(
         twin.save(output)
     if next_run is not None:
         _write_next(twin, next_run)
-    if output_format is OutputFormat.JSON:
-        print_json(twin.model_dump(mode="json"))
-    else:
-        print_twin(twin, console(), output, next_run)
+    show(twin, output_format, partial(print_twin, path=output, next_run=next_run))
     return opened.exit_code()
 
 
@@ -87,8 +78,3 @@ def _write_next(twin: Twin, path: Path) -> None:
     if not twin.experiments:
         raise UsageError(f"--next {path}: no run would tell much more of this drive")
     write_output(path, protocol_toml(protocol_of(twin.experiments[0], twin.full_load)))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("fit")(fit_command)

@@ -11,9 +11,9 @@ from heatsoak.cli.common import (
     FormatOption,
     Opened,
     OutputFormat,
-    console,
-    print_json,
+    limit_code,
     progress_bar,
+    show,
 )
 from heatsoak.errors import UsageError
 
@@ -24,6 +24,13 @@ class FailOnTrend(StrEnum):
     SLOWER = "slower"
     UNKNOWN = "unknown"
     ANY = "any"
+
+
+def _date(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a date such as 2025-03-01") from None
 
 
 def history_command(
@@ -47,11 +54,11 @@ def history_command(
         ),
     ] = None,
     since: Annotated[
-        datetime.datetime | None,
+        datetime.date | None,
         typer.Option(
             "--since",
             metavar="DATE",
-            formats=["%Y-%m-%d"],
+            parser=_date,
             help="Leave out what is older: 2025-03-01.",
         ),
     ] = None,
@@ -71,7 +78,6 @@ def history_command(
         ),
     ] = None,
 ) -> int:
-    """Say whether drives are slower than they were, from years of recordings."""
     # these take a while to load, and every command loads this module's neighbours
     from heatsoak.history import NAME, history, require_duckdb, require_index, update
     from heatsoak.report.history import print_history
@@ -87,22 +93,12 @@ def history_command(
     else:
         index = place
         require_index(index)
-    found = history(
-        index, drive=drive, workload=workload, since=None if since is None else since.date()
-    )
-    if output_format is OutputFormat.JSON:
-        print_json(found.model_dump(mode="json"))
-    else:
-        print_history(found, console())
+    found = history(index, drive=drive, workload=workload, since=since)
+    show(found, output_format, print_history)
     is_hit = {
         None: False,
         FailOnTrend.SLOWER: found.slower == "yes",
         FailOnTrend.UNKNOWN: found.slower == "cannot-tell",
         FailOnTrend.ANY: found.slower != "no",
     }[fail_on]
-    return opened.exit_code(int(is_hit))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("history")(history_command)
+    return opened.exit_code(limit_code(holds=not is_hit))

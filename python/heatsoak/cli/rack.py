@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,25 +11,30 @@ import typer
 from rich.table import Table
 
 from heatsoak import system
-from heatsoak.analysis import Findings, analyze
+from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
-from heatsoak.cli import rack_report
 from heatsoak.cli.common import (
     FailBelowOption,
     FailOnOption,
+    ForceOption,
     FormatOption,
     MetricsOption,
+    Opened,
     OutputFormat,
+    ProtocolArgument,
+    ScaleOption,
+    SettingsOption,
     console,
     exit_code,
+    limit_code,
     print_help_alone,
-    print_json,
     progress_bar,
+    show,
 )
-from heatsoak.cli.rack_host import ProtocolArgument, host_app
-from heatsoak.errors import HeatsoakError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Text, announce, print_err, print_out
+from heatsoak.cli.rack_host import host_app
+from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
+from heatsoak.output import Console, Text, announce, print_err, print_out
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
@@ -44,7 +51,7 @@ from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_to
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report.lists import print_drives, print_preview
-from heatsoak.units import parse_seconds
+from heatsoak.units import format_bytes, parse_seconds
 
 SchedulerOption = Annotated[
     str,
@@ -56,16 +63,7 @@ SchedulerOption = Annotated[
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
-rack_app = typer.Typer(
-    help="Run a protocol on the drives of many hosts, and compare the drives.",
-    invoke_without_command=True,
-)
-
-
-@rack_app.callback()
-def rack_group(context: typer.Context) -> None:
-    """Run a protocol on the drives of many hosts, and compare the drives."""
-    print_help_alone(context)
+rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 
 @rack_app.command("drives")
@@ -77,7 +75,7 @@ def drives_command(
             "--output", "-o", metavar="FILE", help="Write those that may be written to this file."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
@@ -92,10 +90,7 @@ def drives_command(
         for id_, drives in found.drives.items()
         for row in drives
     ]
-    if output_format is OutputFormat.JSON:
-        print_json(rows)
-    else:
-        print_drives(rows, console())
+    show(rows, output_format, print_drives)
     if found.silent:
         announce(f"{no_answer_from(found.silent)}, so that its drives are missing here")
         return ToolError.exit_code
@@ -114,13 +109,8 @@ def run_command(
             help="The drives to test, and to erase, as `rack drives -o` lists them.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As for `run`, on all drives."),
-    ] = None,
-    scale: Annotated[
-        float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
-    ] = 1.0,
+    settings: SettingsOption = None,
+    scale: ScaleOption = 1.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -143,10 +133,16 @@ def run_command(
         bool,
         typer.Option("--again", help="Test drives again that another run tested in the same way."),
     ] = False,
-    wait: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Wait so long at the start for hosts that are missing."),
-    ] = "60s",
+    wait_s: Annotated[
+        float,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            parser=parse_seconds,
+            show_default="60s",
+            help="Wait so long at the start for hosts that are missing.",
+        ),
+    ] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
@@ -173,7 +169,7 @@ def run_command(
             together=together,
             resume=resume,
             again=again,
-            wait_s=_wait_s(wait),
+            wait_s=wait_s,
             waiting=announce,
             tell=tell,
             read=None if metrics is None else shown.readings.update,
@@ -189,16 +185,12 @@ def run_command(
             ) from None
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
-    if output_format is OutputFormat.JSON:
-        judged = [] if findings is None else findings.recordings
-        document = RackFindings(**dict(rack), recordings=judged)
-        print_json(document.model_dump(mode="json"))
-    else:
-        _print_tests(rack, findings, directory)
+    document = RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
+    show(document, output_format, partial(_print_tests, directory=directory))
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
         return 0 if findings is None else exit_code(findings, fail_on, fail_below)
-    return 4 if states == {"refused"} else HeatsoakError.exit_code
+    return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
 
 
 @rack_app.command("stop")
@@ -225,13 +217,6 @@ def perform_command(
     return perform(directory, attempt)
 
 
-def _wait_s(text: str) -> float:
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--wait {text}: {error}") from None
-
-
 @contextmanager
 def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
     """Serve metrics, if that is asked for."""
@@ -256,25 +241,23 @@ def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:
                 row.why = f"{row.why}; {error}" if row.why else str(error)
 
 
-def _print_tests(rack: Rack, findings: Findings | None, directory: Path) -> None:
+def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
-    judged = [] if findings is None else findings.recordings
-    answers = {one.path: one.answer.sentence for one in judged}
+    answers = {one.path: one.answer.sentence for one in rack.recordings}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("Host", "Drive", "Test", ""):
         table.add_column(heading, overflow="fold")
     for row in rack.tests:
         said = answers.get(str(directory / row.directory), "") if row.directory else ""
         table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))
-    console().print(table)
+    console.print(table)
 
 
 def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
     found = previews(asked)
-    if output_format is OutputFormat.JSON:
-        print_json([test.model_dump(mode="json") for test in found])
-    else:
+
+    def table(_: object, out: Console) -> None:
         alike: dict[str, list[PlannedTest]] = {}
         for test in found:
             key = "".join(run.model_copy(update=_APART).model_dump_json() for run in test.runs)
@@ -282,14 +265,82 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
         for tests in alike.values():
             names = ", ".join(f"{test.on} of {test.host}" for test in tests)
             print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
-            print_preview([run.model_dump(mode="json") for run in tests[0].runs], console())
+            print_preview([run.model_dump(mode="json") for run in tests[0].runs], out)
+
+    show([test.model_dump(mode="json") for test in found], output_format, table)
     return max((test.exit_code for test in found), default=0)
 
 
-rack_report.add_to(rack_app)
+class FailOnRack(StrEnum):
+    """What ``--fail-on`` takes here."""
+
+    THROTTLE = "throttle"
+    UNKNOWN = "unknown"
+    OUTLIER = "outlier"
+    ANY = "any"
+
+
+@rack_app.command("report")
+def report_command(
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Take all recordings below, and the rack.json of a rack run."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write this file: .html page, .csv table, JUnit .xml.",
+        ),
+    ] = None,
+    by_place: Annotated[
+        str | None,
+        typer.Option(
+            "--by-place",
+            metavar="KEY,...",
+            help="The labels that are the place; default: host and cooling, where they vary.",
+        ),
+    ] = None,
+    force: ForceOption = False,
+    output_format: FormatOption = OutputFormat.TEXT,
+    fail_on: Annotated[
+        FailOnRack | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
+            "does (unknown), if a drive is worse than others of its model (outlier), or for all "
+            "of these and any fall of throughput (any).",
+        ),
+    ] = None,
+    fail_below: FailBelowOption = None,
+) -> int:
+    """Say which drives of a rack pass, which are unlike their model, and what the place does."""
+    # these take a while to load, and every command loads this module's neighbours
+    from heatsoak.rack.results.reading import read_results
+    from heatsoak.rack.results.report import report
+    from heatsoak.rack.results.shown import check, print_rack, write
+
+    if output is not None:
+        check(output, force=force)
+    opened = Opened()
+    with progress_bar(stays=False) as progress:
+        rack = read_results(directories, progress, opened.leave_out)
+    keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
+    found = report(
+        rack,
+        by_place=keys,
+        forbidden=None if fail_on is None else fail_on.value,
+        fail_below_mb_s=fail_below,
+    )
+    written = None if output is None else write(found, rack, output)
+    show(found, output_format, print_rack)
+    if written is not None and output_format is OutputFormat.TEXT:
+        console().print(Text(f"{output}: {format_bytes(written)}"), soft_wrap=True)
+    return opened.exit_code(limit_code(holds=found.limits_hold))
+
+
 rack_app.add_typer(host_app, name="host")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(rack_app, name="rack")

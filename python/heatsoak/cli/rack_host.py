@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli import completion
-from heatsoak.cli.common import print_help_alone, print_json
-from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.cli.common import ProtocolArgument, ScaleOption, SettingsOption, print_help_alone
+from heatsoak.errors import HeatsoakError, RefusedError, UsageError
+from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack import host
 from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
@@ -26,24 +26,12 @@ _POLL_S = 1.0
 
 host_app = typer.Typer(
     help="Start, follow and collect tests of this host from a scheduler of your own.",
+    callback=print_help_alone,
     invoke_without_command=True,
 )
-ProtocolArgument = Annotated[
-    str,
-    typer.Argument(
-        help="A bundled protocol's name, a TOML file, or a fio job file.",
-        autocompletion=completion.protocols,
-    ),
-]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A name for the run, the same on all hosts.")
 ]
-
-
-@host_app.callback()
-def host_group(context: typer.Context) -> None:
-    """Start, follow and collect tests of this host from a scheduler of your own."""
-    print_help_alone(context)
 
 
 @host_app.command("start")
@@ -54,10 +42,8 @@ def start_command(
     erase: Annotated[
         str | None, typer.Option("--erase", metavar="ID", help="As for `run`: lose its data.")
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for `run`.")
-    ] = None,
-    scale: Annotated[float, typer.Option(help="As for `run`.")] = 1.0,
+    settings: SettingsOption = None,
+    scale: ScaleOption = 1.0,
     sensors: Annotated[
         str | None, typer.Option("--sensors", metavar="DIR", help="As for `run`.")
     ] = None,
@@ -151,12 +137,14 @@ def _print(rows: list[HostTest]) -> int:
     """Print tests; return the exit code of the worst."""
     print_json([row.model_dump(mode="json") for row in rows])
     codes = set(map(_exit_code, rows))
-    return next((code for code in (HeatsoakError.exit_code, 4) if code in codes), 0)
+    return next(
+        (code for code in (HeatsoakError.exit_code, RefusedError.exit_code) if code in codes), 0
+    )
 
 
 def _exit_code(status: Status) -> int:
     if status.state == "refused":
-        return 4
+        return RefusedError.exit_code
     return HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,24 +12,27 @@ from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    AnywayOption,
+    BaselineOption,
     DamagedOption,
     DeviceOption,
     FailBelowOption,
     FailOnOption,
+    ForceOption,
     FormatOption,
     MapOption,
     OutputFormat,
     PowerOption,
     SeparateOption,
     ShiftOption,
-    console,
+    WindowOption,
     exit_code,
     open_recordings,
-    print_json,
     progress_bar,
+    show,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import Text, utf8_text
+from heatsoak.output import Console, Text, utf8_text
 from heatsoak.recording.meta import META
 from heatsoak.units import format_bytes
 
@@ -65,19 +68,8 @@ def report_command(
             help="The condition to compare by; default: the only one that differs.",
         ),
     ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            metavar="VALUE",
-            help="The group that others are compared with.",
-            autocompletion=completion.baselines,
-        ),
-    ] = None,
-    anyway: Annotated[
-        bool,
-        typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning."),
-    ] = False,
+    baseline: BaselineOption = None,
+    anyway: AnywayOption = False,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
     twin: Annotated[
         Path | None,
@@ -87,42 +79,31 @@ def report_command(
             help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceOption = False,
     mapping: MapOption = None,
     device: DeviceOption = None,
     shift_s: ShiftOption = None,
     separate: SeparateOption = False,
     damaged: DamagedOption = False,
     power: PowerOption = None,
-    window_s: Annotated[
-        float,
-        typer.Option(
-            "--window",
-            metavar="SECONDS",
-            min=2,
-            help="Compute consistency over the last SECONDS of each step.",
-        ),
-    ] = WINDOW_S,
+    window_s: WindowOption = WINDOW_S,
     output_format: FormatOption = OutputFormat.TEXT,
     fail_on: FailOnOption = None,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Write a report on recordings, logs or a sweep: a page with charts, a picture or a table."""
     # these take a while to load, and every command loads this module
     from heatsoak.report.files import ReportRequest, check, write_report
 
-    def say(written: "Reported") -> None:
-        if output_format is OutputFormat.JSON:
-            print_json(asdict(written))
-            return
-        for sentence in filter(None, (written.headline, written.answer)):
-            console().print(Text(sentence))
-        size = format_bytes(written.bytes)
-        console().print(Text(f"{written.path}: {written.kind}, {size}"), soft_wrap=True)
+    def lines(written: dict[str, Any], out: Console) -> None:
+        for sentence in filter(None, (written["headline"], written["answer"])):
+            out.print(Text(sentence))
+        size = format_bytes(written["bytes"])
+        out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
 
     if any(map(_is_sweep, paths)):
         _require_for_sweep(context, paths)
-        say(_of_sweep(paths[0], output, title, force=force))
+        written = _of_sweep(paths[0], output, title, force=force)
+        show(asdict(written), output_format, lines)
         return 0
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
@@ -138,7 +119,7 @@ def report_command(
     wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)
     with progress_bar(stays=False) if loaded is not None else nullcontext() as progress:
         written = write_report(recordings, findings, output, replace(wanted, progress=progress))
-    say(written)
+    show(asdict(written), output_format, lines)
     return opened.exit_code(exit_code(findings, fail_on, fail_below))
 
 
@@ -176,8 +157,3 @@ def _loaded(path: Path) -> "Twin":
     from heatsoak.twin import Twin
 
     return Twin.load(path)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report")(report_command)

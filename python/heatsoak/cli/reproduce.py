@@ -14,8 +14,10 @@ from heatsoak.cli.common import (
     OutputFormat,
     OutputOption,
     console,
-    print_json,
+    drive_id,
+    limit_code,
     progress_bar,
+    show,
     write_json,
 )
 from heatsoak.errors import UsageError
@@ -50,9 +52,10 @@ def reproduce_command(
     drive: Annotated[
         str | None,
         typer.Option(
-            metavar="ID",
+            metavar="DRIVE",
+            parser=drive_id,
             help="Only figures of this drive; a TOML file replaces the drive with its model.",
-            autocompletion=completion.drives,
+            autocompletion=completion.simulated,
         ),
     ] = None,
     only: Annotated[
@@ -71,7 +74,6 @@ def reproduce_command(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    """Compare the simulated drives with every published figure of the real ones."""
     custom = {}
     if drive is not None and drive.endswith(".toml"):
         drive, spec = reproduction.drive_like(drive)
@@ -90,23 +92,15 @@ def reproduce_command(
     document = [row.as_dict() for row in rows]
     if output is not None:
         write_json(document, output / "reproduce.json")
-    if output_format is OutputFormat.JSON:
-        print_json(document)
-    else:
-        print_reproduction(document, console())
-        if figure_set is FigureSet.MODERN:
-            found = reproduction.nearness(questions, rows)
-            print_nearness([asdict(one) for one in found], console())
-            figures = catalog.modern_figures()
-            without = sum(figure.drive_id is None for figure in figures)
-            print_out(
-                f"{without} of the {len(figures)} figures of the set are of drives that the "
-                "catalog does not have; they were not run."
-            )
+    show(document, output_format, print_reproduction)
+    if figure_set is FigureSet.MODERN and output_format is OutputFormat.TEXT:
+        found = reproduction.nearness(questions, rows)
+        print_nearness([asdict(one) for one in found], console())
+        figures = catalog.modern_figures()
+        without = sum(figure.drive_id is None for figure in figures)
+        print_out(
+            f"{without} of the {len(figures)} figures of the set are of drives that the "
+            "catalog does not have; they were not run."
+        )
     held = sum(row.ok for row in rows if row.counted)
-    return int(fail_below is not None and held < fail_below)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("reproduce")(reproduce_command)
+    return limit_code(holds=fail_below is None or held >= fail_below)

@@ -1,18 +1,19 @@
-"""``heatsoak run``: run a protocol on a target and judge what it recorded."""
+"""``heatsoak run`` and ``demo``: run a protocol on a target, and judge what was recorded."""
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatsoak.analysis import analyze
+from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.drive_settings import leftovers
 from heatsoak.bench.rows import planned_row
-from heatsoak.bench.session import DriveOptions, Session, plan_session
+from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     EvidenceOption,
@@ -21,28 +22,43 @@ from heatsoak.cli.common import (
     FormatOption,
     OutputFormat,
     OutputOption,
+    PowerSensorOption,
+    ProtocolArgument,
+    ScaleOption,
+    SettingsOption,
     console,
     exit_code,
-    print_json,
+    show,
+    show_findings,
 )
-from heatsoak.cli.judged import print_judged
-from heatsoak.errors import NotEmptyError, UsageError
-from heatsoak.output import announce
+from heatsoak.errors import NotEmptyError, ToolError, UsageError
+from heatsoak.output import announce, print_json
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
+from heatsoak.recording.outputs import write_output
 from heatsoak.report.lists import print_preview
+from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
+from heatsoak.units import format_bytes, parse_number
+
+if TYPE_CHECKING:
+    from heatsoak.report.files import Reported
+
+_DEMO_DRIVE = "samsung-950-pro-512"
+
+
+def _threshold(name: str) -> Any:
+    return typer.Option(
+        f"--{name.lower()}",
+        metavar="C",
+        parser=partial(parse_number, unit="C", low=0, high=200),
+        help=f"Set an NVMe drive's HCTM threshold {name} for this run; 0 disables it.",
+    )
 
 
 def run_command(
-    protocol: Annotated[
-        str,
-        typer.Argument(
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
-        ),
-    ],
+    protocol: ProtocolArgument,
     on: Annotated[
         str,
         typer.Option(
@@ -61,18 +77,8 @@ def run_command(
             autocompletion=completion.targets,
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Choose a cell, change a step, or label.",
-            autocompletion=completion.settings,
-        ),
-    ] = None,
-    scale: Annotated[
-        float, typer.Option(help="Shrink sizes and times to this share, for a small target.")
-    ] = 1.0,
+    settings: SettingsOption = None,
+    scale: ScaleOption = 1.0,
     output: OutputOption = None,
     erase: Annotated[
         str | None,
@@ -82,14 +88,7 @@ def run_command(
             help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
         ),
     ] = None,
-    power_sensor: Annotated[
-        str | None,
-        typer.Option(
-            "--power-sensor",
-            metavar="NODE",
-            help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
-        ),
-    ] = None,
+    power_sensor: PowerSensorOption = None,
     sensors: Annotated[
         Path | None,
         typer.Option(
@@ -98,18 +97,8 @@ def run_command(
             help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
         ),
     ] = None,
-    tmt1: Annotated[
-        float | None,
-        typer.Option(
-            metavar="C", help="Where an NVMe drive starts to slow lightly, for this run; 0 is off."
-        ),
-    ] = None,
-    tmt2: Annotated[
-        float | None,
-        typer.Option(
-            metavar="C", help="Where an NVMe drive starts to slow heavily, for this run; 0 is off."
-        ),
-    ] = None,
+    tmt1_c: Annotated[float | None, _threshold("TMT1")] = None,
+    tmt2_c: Annotated[float | None, _threshold("TMT2")] = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -124,13 +113,12 @@ def run_command(
     evidence: EvidenceOption = False,
     fail_below: FailBelowOption = None,
 ) -> int:
-    """Run a protocol on a drive, and judge what was recorded."""
     planned = partial(
         plan_session,
         parse_place(to or on),
         lambda: apply_settings(scaled(load(protocol), scale), settings or []),
         copy_from=None if to is None else lambda: parse_place(on),
-        options=DriveOptions(power_sensor, sensors, Thresholds(tmt1, tmt2)),
+        options=DriveOptions(power_sensor, sensors, Thresholds(tmt1_c, tmt2_c)),
         tell=None if dry_run else announce,
         warn=announce,
     )
@@ -148,24 +136,19 @@ def run_command(
             planned_row(session.protocol, preview).model_dump(mode="json")
             for preview in session.preview()
         ]
-        if output_format is OutputFormat.JSON:
-            print_json(rows)
-        else:
-            print_preview(rows, console())
+        show(rows, output_format, print_preview)
         return 0
-    recordings = _record(session, output, resume)
+    if resume and output is None:
+        output = _unfinished(session.protocol.name)
+    recordings = session.record(output or default_directory(session.protocol.name), resume=resume)
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
-    print_judged(findings, recordings, output_format, evidence=evidence, paths=[together])
+    show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return exit_code(findings, fail_on, fail_below)
 
 
-def _record(session: Session, output: Path | None, resume: bool) -> list[Recording]:
-    name = session.protocol.name
-    if not resume:
-        return session.record(output or default_directory(name))
-    if output is not None:
-        return session.record(output, resume=True)
+def _unfinished(name: str) -> Path:
+    """The directory of the last run of a protocol, which was cut short."""
     unfinished = latest_unfinished(name)
     if unfinished is None:
         raise UsageError(
@@ -173,9 +156,48 @@ def _record(session: Session, output: Path | None, resume: bool) -> list[Recordi
             "directory of the one that was cut short with -o"
         )
     announce(f"resuming {unfinished}")
-    return session.record(unfinished, resume=True)
+    return unfinished
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run")(run_command)
+def demo_command(
+    output: OutputOption = None, output_format: FormatOption = OutputFormat.TEXT
+) -> None:
+    directory = output or _free_directory(Path("heatsoak-demo"))
+    session = plan_session(parse_place(f"sim:{_DEMO_DRIVE}"), lambda: load("puget"))
+    recordings = session.record(directory)
+    findings = analyze(recordings)
+    document = findings.model_dump_json(indent=1)
+    write_output(directory / "findings.json", document + "\n")
+    out = console()
+    if output_format is OutputFormat.TEXT:
+        print_matrix(recordings, findings, out)  # before the page, which takes a while
+    page = _write_page(recordings, findings, directory / "report.html")
+    if output_format is OutputFormat.JSON:
+        print_json(findings.model_dump(mode="json"))
+        return
+    out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
+    if page is not None:
+        out.print(f"All of it with charts: {page.path}, {format_bytes(page.bytes)}", soft_wrap=True)
+
+
+def _write_page(
+    recordings: Sequence[Recording], findings: Findings, path: Path
+) -> "Reported | None":
+    """The page; a build without it says so, and the demo is none the worse for it."""
+    # what makes it takes a while to load, and every command loads this module
+    from heatsoak.report.files import write_report
+
+    try:
+        return write_report(recordings, findings, path)
+    except ToolError as error:
+        announce(f"warning: no {path.name}: {error}")
+        return None
+
+
+def _free_directory(wanted: Path) -> Path:
+    """The directory, or the first of its numbered neighbours that is not there yet."""
+    path, count = wanted, 2
+    while path.exists():
+        path = wanted.with_name(f"{wanted.name}-{count}")
+        count += 1
+    return path

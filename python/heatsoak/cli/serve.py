@@ -1,11 +1,20 @@
-"""``heatsoak serve``: show past and running recordings in a browser."""
+"""``heatsoak serve`` and ``nbd``: what serves until Ctrl-C: a page, and a drive for a real fio."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
+from heatsoak import catalog, system
+from heatsoak.cli import completion
 from heatsoak.cli.common import console
+from heatsoak.output import print_out
+from heatsoak.units import MB, format_bytes, format_number, parse_rate_mb_s
+
+if TYPE_CHECKING:
+    from heatsoak.nbd import Export
 
 
 def serve_command(
@@ -17,7 +26,6 @@ def serve_command(
         int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 for any free one.")
     ] = 8950,
 ) -> None:
-    """Show recordings in a browser on this machine, running ones live."""
     # other commands should not have to load a web server
     from heatsoak.serve import serve
 
@@ -29,6 +37,75 @@ def serve_command(
     serve(directory, port, ready)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("serve")(serve_command)
+def nbd_command(
+    drive: Annotated[
+        str,
+        typer.Argument(
+            metavar="DRIVE",
+            help="A simulated drive's id, or its TOML file.",
+            autocompletion=completion.simulated,
+        ),
+    ],
+    socket: Annotated[
+        Path, typer.Option("--socket", metavar="PATH", help="Unix socket to serve on.")
+    ],
+    enclosure: Annotated[
+        str | None,
+        typer.Option(
+            "--enclosure",
+            metavar="PLACE",
+            help="An enclosure's id, or its TOML file.",
+            autocompletion=completion.enclosures,
+        ),
+    ] = None,
+    speed_mb_s: Annotated[
+        float | None,
+        typer.Option(
+            "--speed", metavar="RATE", parser=parse_rate_mb_s, help="Maximum throughput: 200MB/s."
+        ),
+    ] = None,
+    time_factor: Annotated[
+        float, typer.Option(metavar="F", help="Time-acceleration factor.")
+    ] = 1.0,
+    sensors: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="New directory for its sensors and true state."),
+    ] = None,
+) -> int:
+    system.require_linux("heatsoak nbd")
+    # only needed here, and not available on every system
+    from heatsoak.nbd import Export, serve_export
+
+    name, _, place = drive.removeprefix("sim:").partition("@")
+    spec = catalog.load_drive(name)
+    export = Export(
+        spec,
+        catalog.load_enclosure(enclosure or place or spec.enclosure),
+        speed_mb_s=speed_mb_s,
+        time_factor=time_factor,
+    )
+
+    def ready() -> None:
+        for line in _greeting(export, socket, sensors):
+            print_out(line)
+
+    serve_export(export, socket, sensors, ready)
+    return 0
+
+
+def _greeting(export: "Export", socket: Path, sensors: Path | None) -> list[str]:
+    speed_mb_s = export.top_mb_s * export.speed_share * export.time_factor
+    share = f", {format_number(export.speed_share)} of its speed" if export.speed_share < 1 else ""
+    uri = f"nbd+unix:///?socket={quote(bytes(socket.absolute()))}"
+    option = "" if sensors is None else f" --sensors {shlex.quote(str(sensors))}"
+    lines = [
+        f"{export.drive.model} in {export.enclosure.id}, up to {format_bytes(speed_mb_s * MB)}/s"
+        f"{share}; it keeps no data: reads return zeros",
+        f"load it with: heatsoak run quick --on '{uri}'{option}",
+        "press Ctrl-C to stop",
+    ]
+    if export.speed_mb_s is None:
+        lines.insert(
+            1, "an export cannot keep up with a fast drive: --speed scales it and its heat"
+        )
+    return lines

@@ -8,14 +8,15 @@ import typer
 from heatsoak.cli.common import (
     FormatOption,
     OutputFormat,
-    console,
-    print_json,
+    limit_code,
     progress_bar,
+    show,
     write_json,
 )
 from heatsoak.errors import UsageError
 from heatsoak.report.sweep import print_sweep
 from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, load_grid, sweep
+from heatsoak.units import parse_share
 
 
 def sweep_command(
@@ -64,17 +65,12 @@ def sweep_command(
         typer.Option(
             "--fail-below",
             metavar="SHARE",
-            min=0,
-            max=1,
-            help="Exit 1 if fewer of the points keep full speed.",
+            parser=parse_share,
+            help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
         ),
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    """Predict thousands of what-ifs: which throttle, and what cooling is enough for all.
-
-    What is in the directory already is not run again.
-    """
     if jobs is not None and scheduler is not None:
         raise UsageError("--jobs is for processes of this machine: leave it out with --scheduler")
     directory = output or Path("sweeps") / grid.stem
@@ -89,16 +85,7 @@ def sweep_command(
             scheduler=scheduler,
             progress=progress,
         )
-    document = found.model_dump(mode="json")
-    write_json(document, directory / SUMMARY)
-    if output_format is OutputFormat.JSON:
-        print_json(document)
-    else:
-        print_sweep(found, directory, console())
+    write_json(found.model_dump(mode="json"), directory / SUMMARY)
+    show(found, output_format, lambda found, out: print_sweep(found, directory, out))
     kept = 1 - (found.throttling + found.impossible) / found.points
-    return int(fail_below is not None and kept < fail_below)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("sweep")(sweep_command)
+    return limit_code(holds=fail_below is None or kept >= fail_below)

@@ -13,12 +13,14 @@ from heatsoak.analysis.trace_statistics import TraceStatistics
 from heatsoak.analysis.traces import TraceCheck, compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import (
+    ForceOption,
     FormatOption,
     OutputFormat,
     console,
+    limit_code,
     print_help_alone,
-    print_json,
     progress_bar,
+    show,
 )
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
@@ -55,19 +57,19 @@ ScaleOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Random seed.")]
 IdleLimitOption = Annotated[
-    str, typer.Option("--idle-limit", metavar="TIME", help="Truncate idle times to this.")
+    float,
+    typer.Option(
+        "--idle-limit",
+        metavar="TIME",
+        parser=parse_seconds,
+        show_default="25ms",
+        help="Truncate idle times to this.",
+    ),
 ]
+#: As in the replays of the articles that published statistics of traces.
+_IDLE_LIMIT_S = 0.025
 
-trace_app = typer.Typer(
-    help="Show statistics of an I/O trace, or make a synthetic one.",
-    invoke_without_command=True,
-)
-
-
-@trace_app.callback()
-def trace_group(context: typer.Context) -> None:
-    """Show statistics of an I/O trace, or make a synthetic one."""
-    print_help_alone(context)
+trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 
 @trace_app.command("stats")
@@ -81,14 +83,17 @@ def stats_command(
     ],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
-    idle_limit: IdleLimitOption = "25ms",
+    idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
     damaged: Annotated[
         Damaged, typer.Option("--damaged", help="What to do with damaged lines of a file.")
     ] = Damaged.ERROR,
-    span: Annotated[
-        str | None,
+    span_bytes: Annotated[
+        int | None,
         typer.Option(
-            "--span", metavar="SIZE", help="The drive's size; I/O beyond it counts as damage."
+            "--span",
+            metavar="SIZE",
+            parser=parse_size,
+            help="The drive's size; I/O beyond it counts as damage.",
         ),
     ] = None,
     device: Annotated[
@@ -100,16 +105,15 @@ def stats_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
-    limit_s = _seconds(idle_limit, "--idle-limit")
     if trace in trace_ids() or trace.endswith(".toml"):
         shape = load_trace(trace)
-        statistics = _statistics(_synthesize(shape, scale, seed), trace, limit_s)
+        statistics = _statistics(_synthesize(shape, scale, seed), trace, idle_limit_s)
         title = _title(shape, scale)
     else:
         if scale != 1.0 or seed != 0:
             raise UsageError("--scale and --seed only apply to shapes, not to trace files")
-        opened = _open(trace, damaged, span, device)
-        statistics = _statistics(opened, trace, limit_s)
+        opened = _open(trace, damaged, span_bytes, device)
+        statistics = _statistics(opened, trace, idle_limit_s)
         count, line, why = opened.skipped
         statistics["format"] = opened.format
         statistics["skipped"] = {"count": count, "first_line": line, "why": why}
@@ -117,10 +121,8 @@ def stats_command(
         if count:
             lines = "1 line" if count == 1 else f"{count:,} lines"
             title += f", {lines} skipped, first line {line}: {why}"
-    if output_format is OutputFormat.JSON:
-        print_json(TraceStatistics.model_validate(statistics).model_dump(mode="json"))
-    else:
-        print_statistics(statistics, title, console())
+    checked = TraceStatistics.model_validate(statistics).model_dump(mode="json")
+    show(checked, output_format, lambda _, out: print_statistics(statistics, title, out))
 
 
 @trace_app.command("make")
@@ -132,7 +134,7 @@ def make_command(
     trace_format: Annotated[
         TraceFormat, typer.Option("--as", help="Format of the file.")
     ] = TraceFormat.FIO3,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Write a synthetic trace of a shape, to replay it or for other tools."""
     trace = _synthesize(load_trace(shape), scale, seed)
@@ -151,15 +153,13 @@ def check_command(
 ) -> int:
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
     wanted = load_trace(shape)
-    statistics = _statistics(_synthesize(wanted, scale, seed), shape, 0.025)
+    statistics = _statistics(_synthesize(wanted, scale, seed), shape, _IDLE_LIMIT_S)
     rows = compare_with_shape(wanted, statistics, scale)
     holds = all(row.holds for row in rows)
-    if output_format is OutputFormat.JSON:
-        check = TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
-        print_json(check.model_dump(mode="json"))
-    else:
-        print_trace_check(rows, _title(wanted, scale), console())
-    return int(not holds)
+    check = TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
+    title = _title(wanted, scale)
+    show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
+    return limit_code(holds=holds)
 
 
 def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
@@ -169,16 +169,12 @@ def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
         raise UsageError(f"{shape.id}: {error}") from error
 
 
-def _open(path: str, damaged: Damaged, span: str | None, device: str | None) -> Trace:
+def _open(path: str, damaged: Damaged, span_bytes: int | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
             f"{path}: there is no such file or shape: shapes are {', '.join(trace_ids())}"
         )
     require_file(Path(path))
-    try:
-        span_bytes = None if span is None else parse_size(span)
-    except ValueError as error:
-        raise UsageError(f"--span: {error}") from error
     try:
         return Trace.open(path, damaged=damaged.value, span_bytes=span_bytes, device=device)
     except (OSError, ValueError) as error:
@@ -205,18 +201,6 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
     return report
 
 
-def _seconds(text: str, option: str) -> float:
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from error
-
-
 def _title(shape: TraceShape, scale: float) -> str:
     scaled = "" if scale == 1 else f", scale {format_number(scale)}"
     return f"{shape.description or shape.id}{scaled}"
-
-
-def add_to(root: typer.Typer) -> None:
-    """Add the commands."""
-    root.add_typer(trace_app, name="trace")

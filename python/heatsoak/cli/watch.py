@@ -21,24 +21,25 @@ from heatsoak.cli.common import (
     MetricsOption,
     OutputFormat,
     OutputOption,
+    PowerSensorOption,
     exit_code,
+    seconds_between,
+    show_findings,
 )
-from heatsoak.cli.judged import print_judged
 from heatsoak.errors import UsageError
-from heatsoak.output import Console, print_err
+from heatsoak.output import LINE_INTERVAL_S, Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
 from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
-from heatsoak.target.device import describe_device
-from heatsoak.units import format_duration, parse_seconds
+from heatsoak.target.device import describe_device, list_devices
+from heatsoak.units import format_duration
 
 if TYPE_CHECKING:
     from heatsoak.bench.watch import DriveWatch
 
-_LINE_INTERVAL_S = 10.0
 _DRAWN_EACH_S = 1.0
 
 
@@ -47,28 +48,30 @@ def watch_command(
         str,
         typer.Argument(
             metavar="DEVICE",
-            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, /home.",
+            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, a serial, /home.",
             autocompletion=completion.devices,
         ),
     ],
-    duration: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help="Stop automatically after 90s, 30m, 8h..."),
+    duration_s: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            parser=seconds_between(0.1),
+            help="Stop automatically after 90s, 30m, 8h...",
+        ),
     ] = None,
     interval_s: Annotated[
         float,
         typer.Option(
             "--interval",
-            metavar="SECONDS",
-            min=0.01,
-            max=60,
+            metavar="TIME",
+            parser=seconds_between(0.01, 60),
+            show_default="100ms",
             help="How often the counters are read.",
         ),
     ] = 0.1,
-    power_sensor: Annotated[
-        str | None,
-        typer.Option("--power-sensor", metavar="NODE", help="As for run."),
-    ] = None,
+    power_sensor: PowerSensorOption = None,
     metrics: MetricsOption = None,
     labels: LabelOption = None,
     output: OutputOption = None,
@@ -76,16 +79,11 @@ def watch_command(
     fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
 ) -> int:
-    """Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.
-
-    The drive is neither loaded nor opened for writing.
-    """
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
     from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
-    duration_s = None if duration is None else _duration_s(duration)
     directory = output or default_directory("watch")
     require_new(directory)
     watch = DriveWatch(
@@ -99,7 +97,7 @@ def watch_command(
     with _served(watch, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
-    print_judged(findings, [recording], output_format, evidence=evidence, paths=[directory])
+    show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return exit_code(findings, fail_on, None)
 
 
@@ -116,18 +114,11 @@ def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
         yield
 
 
-def _duration_s(text: str) -> float:
-    try:
-        duration_s = parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--for {text}: {error}") from None
-    if duration_s <= 0:
-        raise UsageError(f"--for {text}: must be more than 0, such as 30m")
-    return duration_s
-
-
 def _device(text: str, roots: Roots) -> DeviceInfo:
-    """The whole disk of a name or node, or that a directory is on."""
+    """The whole disk of a name, node or serial, or that a directory is on."""
+    named = [one for one in list_devices(roots) if text in one.erase_ids]
+    if len(named) == 1:
+        return named[0]
     path = Path(text)
     if path.is_dir():
         name = device_behind(path, roots)
@@ -148,7 +139,7 @@ class _View:
             if self._console.is_terminal and not self._console.is_dumb_terminal
             else None
         )
-        self._drawn_at = -_LINE_INTERVAL_S
+        self._drawn_at = -LINE_INTERVAL_S
 
     def __enter__(self) -> "_View":
         if self._live is not None:
@@ -160,7 +151,7 @@ class _View:
             self._live.stop()
 
     def draw(self, _: "DriveWatch") -> None:
-        each_s = _LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
+        each_s = LINE_INTERVAL_S if self._live is None else _DRAWN_EACH_S
         if time.monotonic() - self._drawn_at < each_s:
             return
         self._drawn_at = time.monotonic()
@@ -193,8 +184,3 @@ class _View:
         last = found.steps[-1]
         words = sentence(last)
         return [f"{last.step}: {last.verdict}{f', {words}' if words else ''}"]
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("watch")(watch_command)

@@ -10,13 +10,60 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
-from heatsoak.doctor.findings import State
+from pydantic import BaseModel, ConfigDict
+
 from heatsoak.doctor.machine import Machine, can_open
 from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.tools import which
 
 _NAMED = 4
+#: ``unneeded``: missing, and of no use on this machine.
+State = Literal["ok", "limited", "missing", "unneeded"]
+ReadyFor = Literal["drives", "directories", "simulated"]
+
+
+class Fact(BaseModel):
+    """One thing that heatsoak can use.
+
+    Attributes:
+        name: what it is.
+        about: what it is part of: ``target``, ``load``, ``rights``, ``sensors``, ``heat``,
+            ``purge``, ``simulation`` or ``reports``.
+        found: what is here, or why it is not.
+        brings: what heatsoak does with it.
+        get: the command that brings it; None if it is here, or no command does.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    about: str
+    state: State
+    found: str
+    brings: str
+    get: str | None
+
+
+class Checkup(BaseModel):
+    """What can be tested here, and what would bring more.
+
+    Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+        ready_for: what can be tested: whole drives, only directories and files on them, or only
+            simulated drives; logs can be judged in any case.
+        sentence: the same for people.
+        get_all: the fewest commands that bring what is missing.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    ready_for: ReadyFor
+    sentence: str
+    facts: list[Fact]
+    get_all: list[str]
 
 
 @dataclass(frozen=True)
@@ -91,10 +138,10 @@ def _rights(machine: Machine) -> Seen:
         given = {
             "--pid=host --cap-add=SYS_PTRACE": machine.sees_all_processes,
             "--cap-add=SYS_ADMIN --cap-add=SYS_RAWIO": machine.has_admin_rights,
-            f"--device {machine.drives[0].path}" if machine.drives else "": bool(names),
+            " ".join(f"--device {info.path}" for info in machine.spare[:1]): bool(names),
         }
         lacks = [words for words, is_given in given.items() if words and not is_given]
-        if not lacks:
+        if not lacks and (names or not machine.drives):
             return Seen("ok", "root")
         if not machine.sees_all_processes:
             found = "root, but not allowed to see who else uses a drive"
@@ -102,9 +149,8 @@ def _rights(machine: Machine) -> Seen:
             found = "root without CAP_SYS_ADMIN and CAP_SYS_RAWIO"
         else:
             found = "root, but not allowed to open any drive"
-        return Seen(
-            "limited", found, f"docker run {' '.join(lacks)}" if machine.container else None
-        )
+        get = f"docker run {' '.join(lacks)} IMAGE" if machine.container and lacks else None
+        return Seen("limited", found, get)
     return Seen(
         "limited",
         f"a user who can open {names}" if names else "a user who can open no whole drive",
@@ -120,11 +166,11 @@ def _drives(machine: Machine) -> Seen:
     found = _some([info.name for info in machine.drives])
     nodeless = [info.name for info in machine.drives if not info.path.exists()]
     if nodeless:
-        given = f"--device {machine.drives[0].path}"
+        given = f"docker run --device {machine.spare[0].path} IMAGE" if machine.spare else None
         return Seen(
             "limited",
             f"{found}, but no device node for {_some(nodeless)}",
-            f"docker run {given}" if machine.container else None,
+            given if machine.container else None,
         )
     return Seen("ok", found)
 
@@ -409,10 +455,10 @@ def of_target(text: str) -> list[Row]:
         if not machine.is_linux:
             return Seen("missing", "real drives are tested on Linux only")
         if place.kind == "block":
-            return _block(Path(text), machine)
+            return _block(Path(place.text), machine)
         if place.kind == "nbd":
             return _nbd_target()
-        if not os.access(text, os.W_OK if place.kind == "directory" else os.R_OK):
+        if not os.access(place.text, os.W_OK if place.kind == "directory" else os.R_OK):
             return Seen("missing", "not allowed to open it", AS_ROOT)
         return Seen("ok", f"can be {'tested' if place.kind == 'directory' else 'read'}")
 
@@ -437,7 +483,7 @@ def _block(path: Path, machine: Machine) -> Seen:
     from heatsoak.target.guard.named import word_for
 
     if not can_open(path):
-        return Seen("missing", "not allowed to open it", AS_ROOT)
+        return Seen("missing", "not allowed to open it", None if machine.is_root else AS_ROOT)
     reasons, data = examine(path, machine.roots)
     if reasons:
         return Seen("limited", f"can only be read: {'; '.join(reasons)}")

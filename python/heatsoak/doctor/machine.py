@@ -54,6 +54,21 @@ class Machine:
         return [info for info in self.drives if can_open(info.path)]
 
     @cached_property
+    def spare(self) -> list[DeviceInfo]:
+        """Those without partitions that nothing is seen to use: what a container may be given."""
+        from heatsoak.target.guard.doubt import Doubt
+        from heatsoak.target.guard.structure import structure
+        from heatsoak.target.guard.users import mounts, swaps
+
+        def is_spare(info: DeviceInfo) -> bool:
+            try:
+                return not any(look(info, self.roots) for look in (structure, mounts, swaps))
+            except Doubt:
+                return False
+
+        return [info for info in self.drives if is_spare(info)]
+
+    @cached_property
     def is_root(self) -> bool:
         """Whether we are root, in a container or not."""
         return is_root()

@@ -83,7 +83,7 @@ def export(
     files: dict[Path, _Named] = {Path(to): named}
     if is_directory(to, kind):
         files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
-    check_free(files, force=force)
+    check_free(files, force=force, makes_directories=is_directory(to, kind))
     return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
 
 
@@ -125,7 +125,7 @@ def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
         for name, recording in named.items()
         for file in fio_files(recording)
     ]
-    check_free(paths, force=force)
+    check_free(paths, force=force, makes_directories=True)
     written = []
     for name, recording in named.items():
         for file in fio_files(recording):

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.output.printing import (
+    LINE_INTERVAL_S,
     Progress,
     announce,
     from_spreadsheet,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from heatsoak.output.consoles import Console, Text, lines
 
 __all__ = [
+    "LINE_INTERVAL_S",
     "Console",
     "Progress",
     "Text",

@@ -12,6 +12,8 @@ from typing import Any
 #: Called with the part that is done, 0 to 1, and what is being done.
 Progress = Callable[[float, str], None]
 
+#: Where nothing can be redrawn, a line says this often how far something has come.
+LINE_INTERVAL_S = 10.0
 #: How a formula can start in some spreadsheet, full-width signs included (OWASP, CSV injection).
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")

@@ -15,10 +15,8 @@ from heatsoak.protocol.conditions import (
 )
 from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, ScoreRule
-from heatsoak.protocol.overrides import apply_settings, read_labels
 from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
-from heatsoak.protocol.scaled import scaled
-from heatsoak.protocol.source import bundled, load
+from heatsoak.protocol.source import apply_settings, bundled, load, read_labels, scaled
 from heatsoak.protocol.steps import (
     ROLES,
     Copy,

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError, suggestion
+from heatsoak.errors import UsageError, suggestion, without_prefix
 from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
@@ -276,7 +276,7 @@ class _Reader:
         except ValidationError as error:
             first = error.errors()[0]
             key = str(first["loc"][0]) if first["loc"] else ""
-            message = str(first["msg"]).removeprefix("Value error, ")
+            message = without_prefix(str(first["msg"]))
             option = {"span": "size", "runtime_s": "runtime", "compress_pct": ""}.get(key, key)
             if not option:
                 raise UsageError(f"{self._path}: [{section.name}] {message}") from error

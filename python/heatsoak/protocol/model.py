@@ -133,7 +133,7 @@ class Protocol(Model):
         matrix: conditions to repeat it in; None runs it once.
         heat: what warms the case meanwhile.
         scores: the numbers that it is run for.
-        scale: what share of its sizes and times this is; see :func:`heatsoak.protocol.scaled`.
+        scale: what share of its sizes and times this is; see :func:`heatsoak.protocol.source`.
         is_observed: whether somebody else made the load, as :class:`Observation`.
     """
 

@@ -407,7 +407,7 @@ class Copy(BaseStep):
     """So many bytes, read from the source and written to the destination at the same time.
 
     Attributes:
-        size_bytes: how much is copied.
+        size_bytes: how much is copied; None for `at_most_bytes`, or less where that has no room.
         bs: bytes of one I/O, on either side.
         iodepth: I/Os in flight on each side, at most.
         buffer_bytes: the most that is read and not yet written.
@@ -424,8 +424,11 @@ class Copy(BaseStep):
 
     kind: Literal["copy"]
     name: str = Field("copy", min_length=1, max_length=200)
-    size_bytes: Annotated[int, BeforeValidator(_amount)] = Field(
-        validation_alias=AliasChoices("size", "size_bytes")
+    size_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
+        None, validation_alias=AliasChoices("size", "size_bytes")
+    )
+    at_most_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
+        None, validation_alias=AliasChoices("at_most", "at_most_bytes")
     )
     bs: Bytes = Field(1 << 20, ge=4096)
     iodepth: int = Field(8, ge=1, le=65536)
@@ -437,8 +440,10 @@ class Copy(BaseStep):
             raise ValueError(f"'{FILL}' is the step that lays out the source: choose another name")
         if self.bs % 4096:
             raise ValueError(f"bs is {self.bs}: direct I/O needs a multiple of 4096")
-        if self.size_bytes < self.bs:
-            raise ValueError(f"size is {self.size_bytes} bytes, less than one I/O of {self.bs}")
+        if self.size_bytes is None and self.at_most_bytes is None:
+            raise ValueError("size is missing: it, or at_most, says how much is copied")
+        if self.amount_bytes < self.bs:
+            raise ValueError(f"size is {self._asked_bytes} bytes, less than one I/O of {self.bs}")
         if self.buffer_bytes < self.bs:
             raise ValueError(f"buffer is {self.buffer_bytes} bytes, less than one I/O of {self.bs}")
         return self
@@ -456,7 +461,11 @@ class Copy(BaseStep):
     @property
     def amount_bytes(self) -> int:
         """What is copied, in whole I/Os."""
-        return self.size_bytes - self.size_bytes % self.bs
+        return self._asked_bytes - self._asked_bytes % self.bs
+
+    @property
+    def _asked_bytes(self) -> int:
+        return (self.at_most_bytes or 0) if self.size_bytes is None else self.size_bytes
 
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""

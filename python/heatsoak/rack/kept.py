@@ -25,7 +25,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording.files import replace_atomically, reporting_write_errors, reserve
 from heatsoak.target.undo import lock, state_directory
@@ -99,7 +99,11 @@ class Ended(_Kept):
     @property
     def state(self) -> State:
         """The state that it is in since."""
-        ends: dict[int, State] = {0: "finished", 4: "refused", 130: "interrupted"}
+        ends: dict[int, State] = {
+            0: "finished",
+            RefusedError.exit_code: "refused",
+            RunInterrupted.exit_code: "interrupted",
+        }
         return ends.get(self.exit_code, "failed")
 
 

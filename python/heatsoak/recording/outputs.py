@@ -25,11 +25,18 @@ from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RAW
 _OWN = {META, JOURNAL, PARQUET, EVENTS}
 
 
-def check_free(paths: Iterable[Path], *, force: bool, inputs: Iterable[Path] = ()) -> None:
+def check_free(
+    paths: Iterable[Path],
+    *,
+    force: bool,
+    inputs: Iterable[Path] = (),
+    makes_directories: bool = False,
+) -> None:
     """Raise UsageError, before anything is written, if a path cannot or must not be written.
 
     With `force`, a regular file that is there may be replaced, unless it is a recording's own or
-    one of the `inputs`: files that the command reads, or directories of logs.
+    one of the `inputs`: files that the command reads, or directories of logs. The directory of a
+    file has to be there, unless the command `makes_directories`: a misspelt one is no other's.
     """
     read = [Path(os.path.realpath(path)) for path in inputs]
     logs = [path for path in read if path.is_dir() and next(path.rglob(META), None) is None]
@@ -37,6 +44,10 @@ def check_free(paths: Iterable[Path], *, force: bool, inputs: Iterable[Path] = (
     for path in paths:
         require_creatable(path)
         _require_regular(path)
+        if not (makes_directories or path.parent.is_dir()):
+            raise UsageError(
+                f"{path}: there is no directory {path.parent}: make it, or name another"
+            )
         with reporting_write_errors(path):
             real = Path(os.path.realpath(path))
             if _is_of_a_recording(real):

@@ -11,7 +11,11 @@ from heatsoak import catalog, protocol
 from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import StepView, judged_steps
-from heatsoak.bench import Fleet, Latest, Observer, conduct, typical_plan
+from heatsoak.bench.conductor import conduct
+from heatsoak.bench.fleet import Fleet
+from heatsoak.bench.plan import typical_plan
+from heatsoak.bench.progress import Observer
+from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError, ShutDownError, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import Recording

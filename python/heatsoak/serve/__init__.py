@@ -4,8 +4,7 @@
 running recordings, `listing` is the index page, `app` answers requests.
 """
 
-from heatsoak.serve.app import make_app
+from heatsoak.serve.app import make_app, serve
 from heatsoak.serve.library import Library
-from heatsoak.serve.server import serve
 
 __all__ = ["Library", "make_app", "serve"]

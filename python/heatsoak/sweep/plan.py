@@ -22,8 +22,8 @@ from heatsoak.protocol import WorkloadStep
 from heatsoak.toml import toml_file, validated
 from heatsoak.twin import Cooling, Demand, Twin, length_s, subject_of, workload_of
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K, Before, LikelyDrive
-from heatsoak.twin.named import heatsink_of, rate_of
-from heatsoak.units import parse_seconds
+from heatsoak.twin.named import heatsink_of
+from heatsoak.units import parse_rate_mb_s, parse_seconds
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -109,12 +109,7 @@ def _heatsink(value: Any) -> str | float | None:
 
 
 def _rate(value: Any) -> float | None:
-    if value == NONE:
-        return None
-    try:
-        return rate_of(_text(value))
-    except ValueError as error:
-        raise ValueError(f"{value}: {error}") from None
+    return None if value == NONE else parse_rate_mb_s(_text(value))
 
 
 def _length_s(value: Any) -> float:

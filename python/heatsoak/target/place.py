@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heatsoak import catalog, system
-from heatsoak.errors import RefusedError, UsageError
+from heatsoak.errors import RefusedError, UsageError, suggestion
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target.base import MonotonicClock, Target
@@ -157,8 +157,8 @@ class Place:
         finally:
             target.close()
 
-    def size_bytes(self, protocol: Protocol, roots: Roots) -> int:
-        """Return the size of the target for `protocol`."""
+    def size_bytes(self, protocol: Protocol | None, roots: Roots) -> int:
+        """Return the size of the target for `protocol`, None for the largest that it can have."""
         rated = self.rated
         if rated is not None:
             return rated.user_bytes
@@ -178,12 +178,13 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
 
     Raises UsageError if it names nothing, or a real drive on a system that none is loaded on.
     """
-    if text.startswith("sim:"):
-        drive, _, enclosure = text.removeprefix("sim:").partition("@")
+    name = text.removeprefix("sim:")
+    if name != text or (name.partition("@")[0] in catalog.drive_ids() and not Path(text).exists()):
+        drive, _, enclosure = name.partition("@")
         catalog.load_drive(drive)
         if enclosure:
             catalog.load_enclosure(enclosure)
-        return Place(text, "simulated", drive, enclosure or None)
+        return Place(f"sim:{name}", "simulated", drive, enclosure or None)
     system.require_linux(f"{text}: loading a real drive")
     if text.startswith(("nbd:", "nbd+unix:", "nbds:", "nbds+unix:")):
         return Place(text, "nbd")
@@ -207,10 +208,9 @@ def _drive_called(text: str, roots: Roots) -> Place:
     named = [one for one in list_devices(roots) if text in (one.name, *one.erase_ids)]
     if len(named) > 1:
         raise UsageError(f"{text}: {len(named)} drives of this host are called that")
-    if not named and text.partition("@")[0] in catalog.drive_ids():
-        raise UsageError(f"{text}: is a simulated drive: write sim:{text}")
     if not named:
-        raise UsageError(f"{text}: there is no such target: {_FORMS}")
+        near = suggestion(text, catalog.drive_ids(), likeness=0.8)
+        raise UsageError(f"{text}: there is no such target{near}: {_FORMS}")
     return Place(str(named[0].path), "block")
 
 

@@ -1,6 +1,7 @@
 """The least cooling that keeps a workload at full speed, and what heatsinks would bring."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Literal
 
@@ -100,18 +101,20 @@ def advise(
     *,
     before: Sequence[Before] = (),
     enclosure: str | None = None,
-    ambient_c: float | None = None,
+    cooling: Cooling | None = None,
     prices: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Advice:
     """Return what cooling a drive needs for a workload, in one of its places.
 
-    Of a demand, the first `duration_s` are followed. `prices` are those of heatsinks by their
+    Of a demand, the first `duration_s` are followed. `cooling` is what is changed about the place
+    to begin with. `prices` are those of heatsinks by their
     names, in any currency. Raises UsageError for what is unknown, or cannot be simulated.
     """
     sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
     _require_known(prices or {}, sinks)
+    here = cooling or Cooling()
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
     parts = 3 + len(_AIRS_C) + len(sinks)
     done = count(1)
@@ -120,20 +123,23 @@ def advise(
         if progress is not None:
             progress(next(done) / parts, what)
 
-    as_is = list(case.outcomes(Cooling(ambient_c)))
+    as_is = list(case.outcomes(here))
     throttles, mean_mb_s = slowed_in(as_is), _mean("mean_mb_s", as_is)
     tell("as it is")
 
-    def needed_m_s(air_c: float | None, from_m_s: float = 0.0) -> float | None:
-        return _least(lambda m_s: _is_enough(case, Cooling(air_c, m_s)), from_m_s, _MOST_M_S)
+    def needed_m_s(air: Cooling, from_m_s: float) -> float | None:
+        def is_enough(m_s: float) -> bool:
+            return _is_enough(case, replace(air, airflow_m_s=m_s))
+
+        return _least(is_enough, from_m_s, _MOST_M_S)
 
     sink_k_per_w = None
     airflow_m_s = None
     if throttles > ENOUGH:
-        airflow_m_s = needed_m_s(ambient_c)
+        airflow_m_s = needed_m_s(here, here.airflow_m_s or 0.0)
         # the weakest that is enough: conductances are searched, of which less is weaker
         least = _least(
-            lambda w_per_k: _is_enough(case, Cooling(ambient_c, None, 1 / w_per_k)),
+            lambda w_per_k: _is_enough(case, replace(here, heatsink=1 / w_per_k)),
             1 / _K_PER_W[1],
             1 / _K_PER_W[0],
         )
@@ -144,12 +150,13 @@ def advise(
     for air_c in _AIRS_C:
         # warmer air never needs less
         from_m_s = curve[-1].airflow_m_s if curve else 0.0
-        needed = None if from_m_s is None else needed_m_s(air_c, from_m_s)
+        air = replace(here, ambient_c=air_c, warming_k=0.0)
+        needed = None if from_m_s is None else needed_m_s(air, from_m_s)
         curve.append(Need(ambient_c=air_c, airflow_m_s=needed))
         tell(f"air of {air_c} C")
     offers: list[Offer] = []
     for name, place in sinks.items():
-        offers += _offer(case, name, place, ambient_c, mean_mb_s, prices or {})
+        offers += _offer(case, name, place, here, mean_mb_s, prices or {})
         tell(f"heatsink {name}")
     advice = Advice(
         answer="",
@@ -200,13 +207,13 @@ def _offer(
     case: Case,
     name: str,
     place: str,
-    ambient_c: float | None,
+    here: Cooling,
     bare_mb_s: float,
     prices: Mapping[str, float],
 ) -> Iterator[Offer]:
     """A heatsink with what it brings; nothing where it does not fit the drive."""
     try:
-        found = list(case.outcomes(Cooling(ambient_c, None, place)))
+        found = list(case.outcomes(replace(here, heatsink=place)))
     except UsageError:
         return
     mean_mb_s = _mean("mean_mb_s", found)

@@ -75,7 +75,12 @@ class Cooling:
     k_per_w_x: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse an unknown heatsink before anything is run."""
+        """Refuse an unknown heatsink, and air that is given twice, before anything is run."""
+        if self.ambient_c is not None and self.warming_k:
+            raise UsageError(
+                f"the air is to be {self.ambient_c:g} C, and {self.warming_k:g} K warmer than it "
+                "was: give one of the two (--ambient or --warmer)"
+            )
         if isinstance(self.heatsink, str):
             load_enclosure(self.heatsink)
 

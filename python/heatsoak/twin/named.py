@@ -9,10 +9,10 @@ from heatsoak.toml import toml_file
 from heatsoak.twin.case import Before
 from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.twin.twin import Experiment, Load, Twin
-from heatsoak.units import MB, parse_size
+from heatsoak.units import MB
 
 #: Loads by a word of fio's, as reviewers run them.
-_WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
+WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
 #: How files of protocols and of fio's jobs end.
 _PROTOCOLS = (".toml", ".fio", ".job", ".ini")
 #: How long a load is that says nothing of that.
@@ -24,6 +24,8 @@ def subject_of(text: str) -> Twin | Drive:
     path = Path(text)
     if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
         return Twin.load(path)
+    if path.is_dir():
+        raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
     if not text.startswith("sim:"):
         return load_drive(text)
     name, at, place = text.removeprefix("sim:").partition("@")
@@ -34,32 +36,20 @@ def subject_of(text: str) -> Twin | Drive:
 def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[Before]]:
     """A load as :func:`step_of` has it, or what a trace, a recording or a log asks for."""
     path = Path(text)
-    is_known = text in _WORDS or text in bundled() or path.suffix in _PROTOCOLS
+    is_known = text in WORDS or text in bundled() or path.suffix in _PROTOCOLS
     if is_known or not path.exists():
         return step_of(text)
     return demand_of(path), []
 
 
-def rate_of(text: str) -> float:
-    """Return a rate such as ``1490MB/s`` in MB/s; ValueError says what is wrong."""
-    number = text.removesuffix("/s")
-    try:
-        rate = parse_size(number if not number.replace(".", "").isdecimal() else f"{number}MB") / MB
-    except ValueError:
-        raise ValueError("is no rate such as 1490MB/s") from None
-    if rate <= 0:
-        raise ValueError("must be more than 0")
-    return rate
-
-
 def heatsink_of(text: str) -> str | float:
     """Return a place of the catalog, or a resistance in K/W; ValueError says what is wrong."""
     try:
-        k_per_w = float(text)
+        k_per_w = float(text.removesuffix("K/W"))
     except ValueError:
         return text
     if not 0.01 <= k_per_w <= 1000:
-        raise ValueError("is no resistance in K/W: heatsinks have 0.5 to 20")
+        raise ValueError(f"'{text}' is no resistance in K/W: heatsinks have 0.5 to 20")
     return k_per_w
 
 
@@ -81,7 +71,7 @@ def protocol_of(experiment: Experiment, full: Load) -> Protocol:
             continue
         name = "full" if part.share == 1 else f"{100 * part.share:.0f}-pct"
         rate = {} if part.share == 1 else {"rate": round(part.share * mb_s * MB)}
-        load = {"rw": rw, "bs": _WORDS[rw], "iodepth": 32}
+        load = {"rw": rw, "bs": WORDS[rw], "iodepth": 32}
         steps.append({"name": name, **load, **length, **rate})
     axes = (
         {"matrix": {"axes": {"tmt1_c": [round(value) for value in experiment.tmt1_c]}}}
@@ -102,14 +92,14 @@ def _protocol_and_step(text: str) -> tuple[str, str]:
 
 def step_of(text: str) -> tuple[WorkloadStep, list[Before]]:
     """A load, and what its protocol does before it if nothing falls: loads, pauses, purges."""
-    if text in _WORDS:
-        words = {"name": text, "rw": text, "bs": _WORDS[text], "iodepth": 32, "runtime": USUAL_S}
+    if text in WORDS:
+        words = {"name": text, "rw": text, "bs": WORDS[text], "iodepth": 32, "runtime": USUAL_S}
         return WorkloadStep.model_validate(words), []
     name, wanted = (text, "") if Path(text).exists() else _protocol_and_step(text)
     if name not in bundled() and not Path(name).exists():
-        near = suggestion(name, [*_WORDS, *bundled()])
+        near = suggestion(name, [*WORDS, *bundled()])
         raise UsageError(
-            f"{text}: is no load{near}: {', '.join(_WORDS)}, PROTOCOL[:STEP], or the file of a "
+            f"{text}: is no load{near}: {', '.join(WORDS)}, PROTOCOL[:STEP], or the file of a "
             "trace or recording"
         )
     steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause | Purge)]

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.output import Console, Text, print_out
+from heatsoak.output import Console, Text, print_json, print_out
 from rich.table import Table
 
 
@@ -103,11 +103,6 @@ def calibrate_command(
     else:
         for one in found:
             print_calibration(one.as_dict(), console())
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibrate", hidden=True)(calibrate_command)
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from heatsoak.cli.common import FormatOption, OutputFormat, console, print_json, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
 from heatsoak.errors import ToolError, UsageError
+from heatsoak.output import print_json
 
 
 def corpus_command(
@@ -57,8 +58,3 @@ def corpus_command(
         f"wrote {count} cases with {total} recordings to {output}: one directory per case, with "
         "numbered recordings and truth.json"
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("corpus", hidden=True)(corpus_command)

@@ -5,9 +5,8 @@ import numpy as np
 from heatsoak.analysis.consistency.per_second import finite
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.series import Array, Series
+from heatsoak.protocol import MIN_STEADY_ROUNDS as ROUNDS
 
-#: The number of rounds that must agree.
-ROUNDS = 5
 #: The range of the tracked value in these rounds is at most this share of its average.
 MAX_RANGE = 0.20
 #: The straight line through them rises or falls by at most this share.

@@ -9,6 +9,7 @@ from typing import ClassVar
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
+from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.protocol.phrases import listed
 from heatsoak.report import words
 from heatsoak.report.page.contract import (
@@ -32,8 +33,6 @@ from heatsoak.units import format_duration
 LAST_S = 400.0
 #: Statistics of how even a load is.
 _EVENNESS = ("consistency", "stdev")
-#: This many of the last rounds are drawn.
-_ROUNDS = 5
 
 Pack = Callable[[QuantitySeries], ChartSeries]
 
@@ -299,6 +298,6 @@ def _drawn_rounds(findings: RecordingFindings) -> set[str]:
     drawn = set()
     for rounds in findings.rounds:
         names = [rounds.tracked] if rounds.tracked else [step.step for step in rounds.steps]
-        last = range(max(1, rounds.taken - _ROUNDS + 1), rounds.taken + 1)
+        last = range(max(1, rounds.taken - MIN_STEADY_ROUNDS + 1), rounds.taken + 1)
         drawn |= {f"{name}/{number}" for name in names for number in last}
     return drawn
