@@ -13,6 +13,8 @@ from heatsoak.analysis.view import StepView
 
 #: A start this close to the level before counts as full speed.
 FULL = 0.9
+#: A first second faster than its level by this factor is no burst into a buffer, but a fall.
+_MUCH_FASTER = 1.5
 #: A rate of which four fifths stay within this share of the median for so long is held.
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
@@ -99,13 +101,17 @@ class Case:
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:
         """Return the medians of a column's readings before the onset, and after it until
-        `around_s`."""
+        `around_s`.
+
+        Of a rate that swings, the mean is taken there: its median is one of two levels.
+        """
         track = self.view.track(column)
         before = track.between(self.level_since_s, self.drop.onset_s)
         during = track.between(self.drop.onset_s, self.around_s)
         if len(before) == 0 or len(during) == 0:
             return None
-        return float(np.median(before)), float(np.median(during))
+        level = np.mean if self.drop.oscillates else np.median
+        return float(np.median(before)), float(level(during))
 
     def is_even(self, start_s: float, end_s: float) -> bool:
         """Return whether the rate was held, as a benchmark or a copy does and a user's work does
@@ -126,10 +132,12 @@ class Case:
 
 
 def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
-    """Return whether no step with the same load started clearly faster than this one.
+    """Return whether neither its first second nor a step with the same load was clearly faster.
 
     A step that starts hot may be throttled from its first sample on, and then never falls.
     """
+    if _MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
+        return False
     return not any(
         FULL * other.level > view.level and alike(other.step, view.step)
         for other in views

@@ -10,7 +10,7 @@ from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 
-#: Onsets that differ by more than this factor have moved.
+#: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
 MOVED = 1.3
 
 
@@ -19,7 +19,7 @@ def cooling(case: Case) -> Finding | None:
 
     A fall that comes later with the better cooler speaks for heat, one that comes at the same time
     with another speaks against it. One that comes earlier with the better cooler says neither: a
-    faster drive fills its cache sooner.
+    faster drive fills its cache sooner. So does one from another level, which had fallen before.
     """
     if case.index > 0:
         return None
@@ -31,6 +31,8 @@ def cooling(case: Case) -> Finding | None:
             continue
         here_s = case.drop.onset_s
         if view.drops:
+            if max(levels := (view.drops[0].before, case.drop.before)) > MOVED * min(levels):
+                continue
             there_s = view.drops[0].onset_s
             said = f"with {other.text} it fell after {there_s:.0f} s, here after {here_s:.0f} s"
         elif view.duration_s > MOVED * here_s:
