@@ -64,15 +64,16 @@ def test_a_matrix_of_thresholds_is_a_run_for_each(runs: Path) -> None:
         assert limits_c(recording.meta.sensors) == stated
 
 
-def test_the_option_sets_a_simulated_drive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("drive", [DRIVE, "sim:samsung-990-pro-2tb@laptop"])
+def test_the_option_sets_a_simulated_drive(tmp_path: Path, drive: str) -> None:
     (tmp_path / "soak.toml").write_text(
         'name = "soak"\n[[steps]]\nname = "full"\nrw = "read"\nbs = "128k"\niodepth = 32\n'
         'runtime = "2m"\n'
     )
-    words = ("run", "soak.toml", "--on", DRIVE, "--tmt1", "50", "-o", "out", "--format", "json")
+    words = ("run", "soak.toml", "--on", drive, "--tmt1", "55", "-o", "out", "--format", "json")
     done = heatsoak_here(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert onset_c(heatsoak.open(tmp_path / "out")) == pytest.approx(50, abs=2)
+    assert onset_c(heatsoak.open(tmp_path / "out")) == pytest.approx(55, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
-from heatsoak.catalog.specs import Figure
+from heatsoak.catalog.specs import Band, Figure, GovernorLevel, GovernorSteps
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording import SensorMeta
@@ -47,40 +47,57 @@ _TRIED_S = 0.5
 
 
 def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
-    """Return a drive whose governor's levels begin at TMT1 and TMT2, as a host would set them.
+    """Return a drive whose governor acts at TMT1 and TMT2, as a host would set them.
 
-    Raises UsageError for a governor without levels, and for thresholds that do not rise.
+    Levels begin there; a band begins at TMT1, and is at its floor at TMT2. Raises UsageError for a
+    drive that counts no thermal transitions, for another governor, and for thresholds that do not
+    rise.
     """
-    law = drive.governor.law
-    if law.kind != "steps":
-        raise UsageError(
-            f"{drive.id}: takes no TMT1 and TMT2: its governor has no levels, such as "
-            "pcie4-tlc-1tb has"
-        )
-    asked = (wanted.tmt1_c, wanted.tmt2_c)
-    levels = []
-    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
-        if wanted_c is None:
-            levels.append(level)
-        elif wanted_c != 0:
-            back_c = wanted_c - level.enter_c.value + level.leave_c.value
-            moved = {
-                name: Figure(value=value, assumed="set by the host")
-                for name, value in (("enter_c", wanted_c), ("leave_c", back_c))
-            }
-            levels.append(level.model_copy(update=moved))
-    if not levels:
+    law: Band | GovernorSteps
+    match drive.governor.law if drive.governor.counters else None:
+        case GovernorSteps() as steps:
+            levels = _levels(steps, (wanted.tmt1_c, wanted.tmt2_c))
+            begins_c = [level.enter_c.value for level in levels]
+            law = steps.model_copy(update={"levels": levels})
+        case Band() as band:
+            own_c = band.engage_c.value
+            begin_c = min(wanted.tmt1_c or own_c, own_c)
+            floor_c = wanted.tmt2_c or begin_c + band.band_k.value
+            begins_c = [begin_c, floor_c]
+            changed = {"engage_c": _set_by_host(begin_c), "band_k": _set_by_host(floor_c - begin_c)}
+            law = band.model_copy(update=changed)
+        case _:
+            raise UsageError(
+                f"{drive.id}: takes no TMT1 and TMT2: it has no thermal management by the host, "
+                "such as pcie4-tlc-1tb has"
+            )
+    if not begins_c:
         raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
-    begins_c = [level.enter_c.value for level in levels]
     if begins_c != sorted(set(begins_c)):
         shown = " and ".join(f"{value:g} C" for value in begins_c)
         raise UsageError(
             f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
             "off)"
         )
-    law = law.model_copy(update={"levels": tuple(levels)})
     governor = drive.governor.model_copy(update={"law": law})
     return drive.model_copy(update={"governor": governor})
+
+
+def _levels(law: GovernorSteps, asked: tuple[float | None, ...]) -> tuple[GovernorLevel, ...]:
+    """Levels that begin at TMT1 and TMT2 as asked; 0 takes one out, None leaves it as it is."""
+    levels = []
+    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
+        if wanted_c is None:
+            levels.append(level)
+        elif wanted_c != 0:
+            back_c = wanted_c - level.enter_c.value + level.leave_c.value
+            moved = {"enter_c": _set_by_host(wanted_c), "leave_c": _set_by_host(back_c)}
+            levels.append(level.model_copy(update=moved))
+    return tuple(levels)
+
+
+def _set_by_host(value: float) -> Figure:
+    return Figure(value=value, assumed="set by the host")
 
 
 def stated_limits_c(drive: Drive) -> dict[str, float]:
@@ -94,21 +111,25 @@ def stated_limits_c(drive: Drive) -> dict[str, float]:
         "critical_c": (limits and limits.cctemp_c) or drive.governor.shutdown_c,
     }
     stated = {name: figure.value for name, figure in figures.items() if figure}
-    if law.kind == "steps":  # the range that a host may set TMT1 and TMT2 in
-        stated |= {"tmt_min_c": 0.0, "tmt_max_c": law.levels[-1].enter_c.value}
+    if drive.governor.counters and law.kind != "delay":  # the range for TMT1 and TMT2
+        stated |= {"tmt_min_c": 0.0, "tmt_max_c": max(_thresholds_c(drive).values())}
     return stated
 
 
-def _levels_c(drive: Drive) -> dict[str, float]:
-    """Where the levels of a governor that has some begin, by the names of NVMe's thresholds."""
-    assert drive.governor.law.kind == "steps"
-    begins_c = [level.enter_c.value for level in drive.governor.law.levels][:2]
+def _thresholds_c(drive: Drive) -> dict[str, float]:
+    """Where levels begin, or a band begins and ends, by the names of NVMe's thresholds."""
+    law = drive.governor.law
+    if law.kind == "band":
+        begins_c = [law.engage_c.value, law.engage_c.value + law.band_k.value]
+    else:
+        assert law.kind == "steps"
+        begins_c = [level.enter_c.value for level in law.levels][:2]
     return {f"tmt{number}_c": value for number, value in enumerate(begins_c, 1)}
 
 
 def thresholds_note(drive: Drive) -> Note:
     """Return what a recording has to say of thresholds that were set."""
-    begins_c = _levels_c(drive)
+    begins_c = _thresholds_c(drive)
     words = ", ".join(
         f"{name.removesuffix('_c').upper()} {value:g} C" for name, value in begins_c.items()
     )
@@ -150,7 +171,7 @@ class SimulatedTarget:
         self._limits_c = stated_limits_c(self._drive)
         if thresholds is not None and thresholds.is_asked:
             self._drive = with_thresholds(self._drive, thresholds)
-            self._limits_c |= _levels_c(self._drive)
+            self._limits_c |= _thresholds_c(self._drive)
         place = self._drive.enclosure if enclosure is None else enclosure
         self._enclosure = load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed

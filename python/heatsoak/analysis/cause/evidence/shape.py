@@ -50,7 +50,7 @@ def shape(case: Case) -> Finding | None:
     return Finding(
         "shape",
         kind,
-        f"nine tenths of the loss came within {format_number(max(drop.fall_s, sampling_s), 2)} s",
+        f"90 % of the drop took {format_number(max(drop.fall_s, sampling_s), 2)} s",
     )
 
 
