@@ -27,7 +27,7 @@ from heatsoak.reproduce import (
     questions,
     reproduce,
 )
-from heatsoak.reproduce.kinds import SPEEDS, STATED, kind_of
+from heatsoak.reproduce.kinds import SPEEDS, STATED, TEMPERATURES, kind_of
 from heatsoak_dev import calibration
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -273,9 +273,40 @@ def near_table(modern: Modern) -> str:
         return [f"{one.held} of {one.count}", near]
 
     rows = [[kind, *(cell for of in both for cell in cells(of[kind]))] for kind in both[0]]
+    under = [
+        pair
+        for question, *pair in zip(modern.asked, modern.rows, modern.left_out, strict=True)
+        if is_under_heatsink(question)
+    ]
+    found = (nearness_k(list(rows_of)) for rows_of in zip(*under, strict=True))
+    rows.append(["of those, under heatsinks", *(cell for of in found for cell in of)])
     return table(["", "hold", "near", "hold left out", "near left out"], rows)
 
 
+def is_under_heatsink(question: Question) -> bool:
+    """Whether a figure is a temperature, or a difference of some, of a drive under a heatsink."""
+    if question.measured is None or not question.figure.metric.endswith(("_c", "_k")):
+        return False
+    places = [load_enclosure(place) for place in question.measured.places]
+    is_cooled = any(place.conditions.get("heatsink", "none") != "none" for place in places)
+    return is_cooled and kind_of(question) == TEMPERATURES
+
+
+def nearness_k(rows: list[ReproductionRow]) -> list[str]:
+    """How many hold, and how many are within :data:`NEAR_K` of what was printed."""
+    near = [
+        row.simulated is not None
+        and row.published[0] - NEAR_K <= row.simulated <= row.published[1] + NEAR_K
+        for row in rows
+    ]
+    return [
+        f"{sum(row.ok for row in rows)} of {len(rows)}",
+        f"{sum(near)} within {NEAR_K:.0f} K",
+    ]
+
+
+#: What counts as near of a temperature under a heatsink.
+NEAR_K = 8.0
 #: Two lines of arithmetic: a bare drive in still air is so much warmer than it for each watt, and
 #: half of that under a heatsink or in moving air; it throttles from here on.
 BARE_K_PER_W, THROTTLES_C = 12.5, 80.0
