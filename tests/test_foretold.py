@@ -110,7 +110,7 @@ def test_the_middle_is_the_drive_itself(load: str) -> None:
         assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize("share", [0.4, 0.7, 0.9])
 def test_a_rate_is_held_as_long_as_enough_is_permitted_for_it(share: float) -> None:
     step = write(rate=int(share * 1.5e9), runtime="10m")
     _, kept_mb_s = ran(step)

@@ -205,7 +205,7 @@ def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
     [
         (("check", "lite"), "no simulated trace 'lite' (did you mean 'light'?)"),
         (("stats", "nowhere.csv"), "nowhere.csv: there is no such file or shape"),
-        (("stats", "light", "--idle-limit", "soon"), "--idle-limit: 'soon' is not a time"),
+        (("stats", "light", "--idle-limit", "soon"), "'--idle-limit': 'soon' is not a time"),
         (("check", "light", "--scale", "1e-8"), "of 832339 I/Os is less than one"),
     ],
 )

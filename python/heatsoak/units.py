@@ -82,11 +82,15 @@ def parse_number(text: str | float, unit: str, low: float, high: float) -> float
 
 def parse_rate_mb_s(text: str | float) -> float:
     """Return a rate in MB/s (``500``, ``"500MB/s"``, ``"1.5 GB/s"``); raises ValueError."""
-    size = str(text).removesuffix("/s")
     try:
-        rate_mb_s = parse_size(size if not size.replace(".", "").isdecimal() else f"{size}MB") / MB
+        rate_mb_s = float(text)
     except ValueError:
-        raise ValueError(f"'{text}' is not a rate such as 500MB/s") from None
+        try:
+            rate_mb_s = parse_size(str(text).removesuffix("/s")) / MB
+        except ValueError:
+            raise ValueError(f"'{text}' is not a rate such as 500MB/s") from None
+    if not math.isfinite(rate_mb_s):
+        raise ValueError(f"'{text}' is not a rate such as 500MB/s")
     if rate_mb_s <= 0:
         raise ValueError(f"'{text}' is not more than 0 MB/s")
     return rate_mb_s

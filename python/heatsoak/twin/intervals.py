@@ -82,7 +82,9 @@ def estimates_of(twin: Twin, solution: Solution) -> Iterator[Estimate]:
         asked = [("air_k_per_w", "K/W", _resistance_of(solution, place))]
         if twin.throttled:
             asked.append(("limit_reported_c", "C", _limit_of(twin, place)))
-        asked.append(("time_constant_s", "s", _rise_of(twin, place)))
+        here = [one for one in solution.problem.measured if one.place == place]
+        swing_k = max(float(np.ptp(one.reading_c)) for one in here)
+        asked.append(("time_constant_s", "s", _rise_of(twin, place, swing_k)))
         for name, unit, of in asked:
             yield _estimate(name, place, unit, solution, of)
 
@@ -124,11 +126,11 @@ def _limit_of(twin: Twin, place: str) -> Quantity:
     return reported
 
 
-def _rise_of(twin: Twin, place: str) -> Quantity:
-    """The logarithm of when the reported temperature has gone 63 % of its way."""
+def _rise_of(twin: Twin, place: str, rise_k: float) -> Quantity:
+    """The logarithm of when the reported temperature has gone 63 % of its way, of so much."""
 
     def rise(u: Array) -> float:
-        course = twin.follow_step(place, u=u)
+        course = twin.follow_step(place, rise_k, u=u)
         way = (course.sensor_c - course.sensor_c[0]) / (course.sensor_c[-1] - course.sensor_c[0])
         return float(np.log(np.interp(1 - np.exp(-1), way, course.t_s)))
 

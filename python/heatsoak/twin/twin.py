@@ -412,15 +412,19 @@ class Twin(_Row):
         lumped = self._model.lumped(self.values(u), place, governed=True)
         return full.serve(lumped, duration_s, most_late_s=0.0)
 
-    def follow_step(self, place: str, *, u: Array | None = None) -> Course:
-        """Return temperatures under a watt more than at rest, until they hardly change."""
+    def follow_step(self, place: str, rise_k: float, *, u: Array | None = None) -> Course:
+        """Return temperatures under a load that warms the drive by some `rise_k`.
+
+        A way to the air carries more, the warmer it is: less of a rise takes longer.
+        """
         values = self.values(u)
+        step_w = rise_k / values[f"k_per_w@{place}"]
         lumped = self._model.lumped(values, place)
         ones = np.ones(_SETTLES_S)
         followed = lumped.follow(
             ones * GRID_S,
             work={"read_commands": ones},
-            power_w=ones * (1.0 + values["rest_w"]),
+            power_w=ones * (step_w + values["rest_w"]),
             air_k=0 * ones,
         )
         return Course.of(followed, np.cumsum(ones) * GRID_S)
