@@ -133,7 +133,8 @@ def test_every_judged_step_has_a_verdict(cases: list[LabelledCase]) -> None:
         for (number, step), verdict in case.verdicts.items():
             here = [one for one in case.truth if (one.recording, one.step) == (number, step)]
             if here:
-                assert verdict == max(here, key=lambda one: one.depth_pct).cause
+                lost = {one.cause: one.depth_pct * (one.end_s - one.onset_s) for one in here}
+                assert verdict == max(lost, key=lambda cause: lost[cause])
             else:
                 assert verdict in ("steady", "limited-by-host")
 
