@@ -285,7 +285,10 @@ def near_table(modern: Modern) -> str:
 
 def is_under_heatsink(question: Question) -> bool:
     """Whether a figure is a temperature, or a difference of some, of a drive under a heatsink."""
-    if question.measured is None or not question.figure.metric.endswith(("_c", "_k")):
+    figure = question.figure
+    if question.measured is None or not isinstance(figure, ModernFigure):
+        return False
+    if not figure.metric.endswith(("_c", "_k")):
         return False
     places = [load_enclosure(place) for place in question.measured.places]
     is_cooled = any(place.conditions.get("heatsink", "none") != "none" for place in places)
