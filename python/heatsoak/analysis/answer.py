@@ -311,14 +311,14 @@ def _not_judged(recording: RecordingFindings) -> Answer:
                 because=unloaded.reasons[:MAX_REASONS],
                 next="log every second"
                 if is_long
-                else "log a load of minutes: `heatsoak run quick`",
+                else "log a load of minutes: `heatsoak run quick --on .`",
             )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
             because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
-            next="load it (`heatsoak run quick`), or log while it works",
+            next="load it (`heatsoak run quick --on .`), or log while it works",
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return Answer(
