@@ -371,6 +371,7 @@ def test_what_is_stopped_killed_or_held_up_leaves_nothing_half_written(
             break  # it would not be replaced
     assert output.exists()
     # whole: what it is compared with is made in peace
+    (ground / "n").mkdir()
     again = WHOLE[name].replace("m/x", "n/x").split()
     assert heatsoak_here(*again, cwd=ground).returncode == 0
     made, peaceful = (
