@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,15 @@ def test_a_test_is_started_once_followed_and_collected(place: Path) -> None:
         ] * 2
     report = heatsoak_here("rack", "report", "out", "--format", "json", cwd=place)
     assert len(json.loads(report.stdout)["tests"]) == 2
+
+
+def test_an_attempt_that_is_about_to_begin_is_the_newest(place: Path) -> None:
+    asked(place, "start", "monday", "short.toml", "--on", DRIVES[0], "--wait")
+    (test,) = (place / "home" / "monday").glob("*/test.json")
+    # asked for, and systemd has not made its process yet: there is no output of it
+    again = {"at_unix_s": time.time(), "times": 1}
+    test.with_name("asked-2.json").write_text(json.dumps(again))
+    assert [row["state"] for row in asked(place, "status", "monday")] == ["starting"]
 
 
 def test_each_cell_of_a_matrix_is_collected(place: Path) -> None:

@@ -41,6 +41,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 State = Literal[
     "absent", "starting", "ready", "running", "finished", "failed", "refused", "interrupted", "cut"
 ]
+#: What tells that there was an attempt; its output comes later, where systemd starts it.
+_ATTEMPTED = ("asked", "started", "ended")
 #: The share of a test that is done where its planned time is over and it still runs.
 LATE = 0.99
 #: States that no test leaves without another attempt.
@@ -256,8 +258,10 @@ class Kept:
 
     def newest_attempt(self) -> int:
         """Return the number of the last attempt; 1 where there is none yet."""
-        found = (path.stem.partition("-")[2] for path in self.directory.glob("output-*.txt"))
-        return max((int(number) for number in found if number.isdigit()), default=1)
+        found = (path.stem.partition("-") for path in self.directory.glob("*-*.json"))
+        return max(
+            (int(n) for what, _, n in found if what in _ATTEMPTED and n.isdigit()), default=1
+        )
 
     def was_started(self, attempt: int) -> bool:
         """Whether an attempt must not be started, since it was before."""
