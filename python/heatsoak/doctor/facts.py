@@ -54,7 +54,7 @@ class Checkup(BaseModel):
         ready_for: what can be tested: whole drives, only directories and files on them, or only
             simulated drives; logs can be judged in any case.
         sentence: the same for people.
-        get_all: the fewest commands that bring what is missing.
+        get_all: the fewest commands that install everything missing.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -114,7 +114,7 @@ class WorkloadSection(_Strict):
         rate: the mean with its unit, the lowest and the highest of several runs; empty if unknown.
         hottest: the highest temperature of the drive, likewise.
         is_open: whether its chart is shown at once.
-        last_s: how much of the end is shown by itself, where it is about how even each second is.
+        last_s: the length of the separate chart of the end, for tests of consistency.
         shown: the quantities that are drawn at once, from the top; others when asked for.
     """
 

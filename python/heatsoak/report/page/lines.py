@@ -135,7 +135,7 @@ class StepChart(Chart):
         return [one.findings for one in self.drawn]
 
     def _last_s(self, longest_s: float) -> float | None:
-        """How much of its end is shown by itself: random loads are judged by it in reviews."""
+        """The length of the separate chart of its end, which reviews judge random loads by."""
         if all(one.seconds is None for one in self.drawn):
             return None
         is_long = longest_s > 1.2 * LAST_S and self.steps[0].workload.startswith("random")
