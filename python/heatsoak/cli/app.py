@@ -85,6 +85,8 @@ def _run() -> int:
             signal.signal(number, _interrupt)
     try:
         code = app(standalone_mode=False, prog_name="heatsoak")
+        if code == RunInterrupted.exit_code:  # which is all that the parser makes of Ctrl-C
+            announce("interrupted")
     except HeatsoakError as error:
         announce(str(error))
         code = error.exit_code
@@ -92,7 +94,7 @@ def _run() -> int:
         # the parser's own errors: which argument is wrong, and what it should be
         announce(_said_of(error))
         code = UsageError.exit_code
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):  # before the parser, or at a question
         announce("interrupted")
         code = RunInterrupted.exit_code
     except SystemExit as end:
@@ -153,8 +155,16 @@ def _internal_error(error: BaseException) -> str:
     return f"{what}: please report it with the details in {name}"
 
 
+class _Stopped(KeyboardInterrupt):
+    """Another signal than Ctrl-C stops the command.
+
+    Not KeyboardInterrupt itself: where Python sees that leave code which it was given as text (as
+    dataclasses are made), it ends the process as if by Ctrl-C, whatever became of it.
+    """
+
+
 def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+    raise _Stopped
 
 
 class _Stream(io.FileIO):
