@@ -13,7 +13,7 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.own_count import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
-from heatsoak.units import format_duration, format_number
+from heatsoak.words import duration_text, number_text
 
 #: So many reasons are told.
 MAX_REASONS = 3
@@ -300,13 +300,13 @@ def _not_judged(recording: RecordingFindings) -> Answer:
     if was_idle:
         unloaded = recording.unloaded
         if unloaded is not None and unloaded.longest_burst_s is not None:
-            longest = format_duration(unloaded.longest_burst_s)
+            longest = duration_text(unloaded.longest_burst_s)
             is_long = unloaded.longest_burst_s >= _LONG_BURST_S
             too = "in samples too far apart" if is_long else "too short"
             return Answer(
                 throttles="cannot-tell",
                 sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
-                f"most, {format_number(unloaded.bursts_gb)} GB in all{unloaded.text}, {too} to "
+                f"most, {number_text(unloaded.bursts_gb)} GB in all{unloaded.text}, {too} to "
                 "show it.",
                 because=unloaded.reasons[:MAX_REASONS],
                 next="log every second"
@@ -348,12 +348,12 @@ def _fell(episode: Episode, what: str) -> str:
     swings = " again and again" if episode.oscillates else ""
     return (
         f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
-        f"{format_duration(episode.onset_s)}{temp}"
+        f"{duration_text(episode.onset_s)}{temp}"
     )
 
 
 def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else format_number(value, 2)
+    return f"{value:,.0f}" if value >= 10 else number_text(value, 2)
 
 
 def _reasons(episode: Episode) -> list[str]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.series import Array, Series, resampled
-from heatsoak.units import format_duration, format_number
+from heatsoak.words import duration_text, number_text
 
 #: Means are over at least this.
 _BIN_S = 0.5
@@ -83,7 +83,7 @@ def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
         f"{what} swung from the start from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
-        f"{format_number(period * bin_s, 2)} s, as under a governor or a load of its own"
+        f"{number_text(period * bin_s, 2)} s, as under a governor or a load of its own"
     )
 
 
@@ -131,8 +131,8 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
     if said is not None:
         level, low_s, high = said
         return (
-            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {format_duration(low_s)} "
-            f"of {format_duration(series.duration_s)}, and at {high:,.0f} at best"
+            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {duration_text(low_s)} "
+            f"of {duration_text(series.duration_s)}, and at {high:,.0f} at best"
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"

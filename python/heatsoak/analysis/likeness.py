@@ -13,7 +13,8 @@ from typing import Any
 from heatsoak.analysis.course import StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observation, Protocol
-from heatsoak.units import GB, Size, format_block, format_bytes, format_number
+from heatsoak.units import GB, Size
+from heatsoak.words import block_text, number_text, size_text
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
 LENGTH_TOLERANCE = 0.03
@@ -113,7 +114,7 @@ def _workload(one: StepView, other: StepView, is_other_drive: bool) -> Iterator[
 def _unequal(key: str, one: Any, two: Any, says_all: bool) -> Iterator[str]:
     if one == two or (not says_all and (one is None or two is None)):
         return
-    said = [format_block(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
+    said = [block_text(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
     if said[0] == said[1]:
         yield f"{key} differs"
     else:
@@ -148,8 +149,8 @@ def _sizes(one: StepView, other: StepView, key: str, is_other_drive: bool) -> It
 
 def _sized(size: Size, whole_bytes: int) -> str:
     if size.percent is None:
-        return format_bytes(size.of(whole_bytes))
-    return f"{size} of {format_bytes(whole_bytes)}"
+        return size_text(size.of(whole_bytes))
+    return f"{size} of {size_text(whole_bytes)}"
 
 
 def _length(one: StepView, other: StepView) -> Iterator[str]:
@@ -168,7 +169,7 @@ def _length(one: StepView, other: StepView) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if not _is_as_long(*lengths):
-        yield f"it took {format_number(lengths[0], 4)} s and {format_number(lengths[1], 4)} s"
+        yield f"it took {number_text(lengths[0], 4)} s and {number_text(lengths[1], 4)} s"
 
 
 def _is_as_long(one_s: float, other_s: float) -> bool:
@@ -179,7 +180,7 @@ def _before(one: StepView, other: StepView) -> Iterator[str]:
     """How what was done before two steps differs."""
     if one.step.is_observed or other.step.is_observed:
         if not (_has_like_loads_before(one, other) or _as_written(one, other)):
-            amounts = [format_bytes(GB * v.written_before_gb) for v in (one, other)]
+            amounts = [size_text(GB * v.written_before_gb) for v in (one, other)]
             yield f"{amounts[0]} and {amounts[1]} had been written before it"
         return
     steps = [_steps_before(view) for view in (one, other)]

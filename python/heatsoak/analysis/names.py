@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heatsoak.protocol import REPETITIONS, Label
-from heatsoak.protocol.phrases import drive_name, label_of, said
+from heatsoak.protocol.phrases import drive_name, label_of
 from heatsoak.recording import Recording
+from heatsoak.words import said
 
 DRIVE = "drive"
 #: The simulated place, which stands for conditions.

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
-from heatsoak.protocol.phrases import listed
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, listed
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
@@ -130,7 +129,7 @@ def _life(counted: OwnCount) -> str:
 
 def _between(counted: OwnCount) -> str:
     told = "between its readings"
-    return f"{told} ({format_duration(counted.between_s)})" if counted.between_s else told
+    return f"{told} ({duration_text(counted.between_s)})" if counted.between_s else told
 
 
 def _alarm(counted: OwnCount) -> list[str]:

@@ -21,7 +21,7 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -266,7 +266,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     lost = 1 - 1 / max(times, 1.0)
     if lost < _MIN_COOLING_GAIN:
         return None
-    said = f"with {cooling.text} the same load {verb} {format_number(times, 2)} times as fast"
+    said = f"with {cooling.text} the same load {verb} {number_text(times, 2)} times as fast"
     if is_told:
         said += f", the drive at {there_c:.0f} C at most: here it got {here_c:.0f} C hot"
     else:

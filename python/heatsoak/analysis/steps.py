@@ -34,7 +34,7 @@ from heatsoak.analysis.slow_steps import (
     temperature_moves,
 )
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol.phrases import listed
+from heatsoak.words import listed
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")

@@ -12,7 +12,7 @@ import numpy as np
 from heatsoak.analysis.findings import Unloaded
 from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.units import format_duration, format_number
+from heatsoak.words import duration_text, number_text
 
 #: A temperature that moved less followed nothing.
 _MIN_RANGE_K = 3.0
@@ -45,7 +45,7 @@ def unloaded_of(view: StepView) -> Unloaded:
     busy_pct = float(np.mean(busy)) if len(busy) else None
     seen = []
     if len(rate.values) and rate.unit in _UNITS:
-        seen.append(f"at most {format_number(np.max(rate.values))} {_UNITS[rate.unit]}")
+        seen.append(f"at most {number_text(np.max(rate.values))} {_UNITS[rate.unit]}")
     if busy_pct is not None:
         seen.append(f"busy {busy_pct:.0f} % of the time")
     found = _followed(view)
@@ -54,7 +54,7 @@ def unloaded_of(view: StepView) -> Unloaded:
     if max_c is not None:
         reasons.append(f"it was at {max_c:.0f} C at most")
     if found is not None:
-        slowly = format_duration(found.time_constant_s)
+        slowly = duration_text(found.time_constant_s)
         reasons.append(f"its temperature followed {found.what}, with a time constant of {slowly}")
     return Unloaded(
         duration_s=view.duration_s,
@@ -66,7 +66,7 @@ def unloaded_of(view: StepView) -> Unloaded:
         follows=None if found is None else found.what,
         follows_column=None if found is None else found.column,
         time_constant_s=None if found is None else found.time_constant_s,
-        text=f" in {format_duration(view.duration_s)}" + (f" ({', '.join(seen)})" if seen else ""),
+        text=f" in {duration_text(view.duration_s)}" + (f" ({', '.join(seen)})" if seen else ""),
         reasons=reasons,
     )
 

@@ -14,7 +14,8 @@ from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, tur
 from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import GB, format_bytes, format_duration
+from heatsoak.units import GB
+from heatsoak.words import duration_text, size_text
 
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
@@ -57,7 +58,7 @@ def plan_copy(
     protocol = _fitting(protocol, source, destination, roots)
     copy = largest_copy(protocol)
     if copy.amount_bytes < wanted:
-        less, all_of_it = format_bytes(copy.amount_bytes), format_bytes(wanted)
+        less, all_of_it = size_text(copy.amount_bytes), size_text(wanted)
         warn(f"'{copy.name}' copies {less} instead of {all_of_it}: that is what there is room for")
     fills = source.kind in ("simulated", "directory")
     shared_disk = _shared_disk(source, destination, roots)
@@ -75,8 +76,8 @@ def plan_copy(
     rest_s = sum(one.duration_s for one in planned if not one.step.loads)
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
-            f"'{copy.name}' copies {format_bytes(wanted)}, which may take no more than "
-            f"{copy_s:.1f} s after a rest of {format_duration(rest_s)}: too short to be judged; "
+            f"'{copy.name}' copies {size_text(wanted)}, which may take no more than "
+            f"{copy_s:.1f} s after a rest of {duration_text(rest_s)}: too short to be judged; "
             f"--set {copy.name}.size=100GB copies more"
         )
     return protocol, run
@@ -192,7 +193,7 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     where = " and ".join(dict.fromkeys(place.text for place in places))
     fits = f"{min(room) // GB}GB" if min(room) >= GB else f"{min(room) // (1 << 20)}MiB"
     raise UsageError(
-        f"{where}: there is room to copy {format_bytes(min(room))} (10 % of a file system is kept "
-        f"free), and '{largest.name}' copies {format_bytes(largest.amount_bytes)}: "
+        f"{where}: there is room to copy {size_text(min(room))} (10 % of a file system is kept "
+        f"free), and '{largest.name}' copies {size_text(largest.amount_bytes)}: "
         f"--set {largest.name}.size={fits} would fit"
     )

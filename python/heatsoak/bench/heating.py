@@ -14,7 +14,7 @@ from heatsoak.heat import Heater, Steadiness, heater
 from heatsoak.heat.process import Ask
 from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording.meta import RAW
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: How often it is looked whether temperatures are steady.
 _LOOK_S = 10.0
@@ -197,7 +197,7 @@ class Heating:
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
         data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}
         kind = "heat-steady" if is_steady else "heat-not-steady"
-        recorder.event(kind, None, f"after {format_duration(waited_s)}", data)
+        recorder.event(kind, None, f"after {duration_text(waited_s)}", data)
         if is_steady:
             return
         rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]

@@ -13,7 +13,7 @@ from typing import Any
 
 from heatsoak import system
 from heatsoak.recording import Boot, RecordingMeta
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: Clocks that differ by less than this were only read one after the other.
 _MIN_S = 0.5
@@ -107,7 +107,7 @@ class Interruptions:
         set_s = now.wall_s - last.wall_s - all_s
         slept_s = all_s - awake_s
         if slept_s > _MIN_S:
-            text = f"the machine slept for {format_duration(slept_s)}"
+            text = f"the machine slept for {duration_text(slept_s)}"
             yield Interruption(text, {"slept_s": round(slept_s, 3)}, slept_s)
         if abs(set_s) > _MIN_S + _SLEWED * awake_s:
             way = "forward" if set_s > 0 else "back"

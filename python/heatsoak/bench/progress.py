@@ -18,7 +18,7 @@ from heatsoak.bench.plan import Plan, StepPlan
 from heatsoak.bench.recorder import Latest
 from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 
 class Observer:
@@ -249,7 +249,7 @@ class View:
     def on_step(self, run: RunView) -> None:
         """A step of `run` begins."""
         if self.is_single:
-            self.show_status(f"{run.describe_step()}; {format_duration(self.eta_s())} to go")
+            self.show_status(f"{run.describe_step()}; {duration_text(self.eta_s())} to go")
 
     def on_end(self, run: RunView) -> None:
         """A run is over."""
@@ -352,7 +352,7 @@ class LiveView(View):
 
     def _render(self) -> RenderableType:
         title = f"{self.title}: {self.describe_count()}" if not self.is_single else self.title
-        eta = f"ETA {format_duration(self.eta_s())}" if self.runs else ""
+        eta = f"ETA {duration_text(self.eta_s())}" if self.runs else ""
         self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
         lines: list[RenderableType] = [self.bar]
         bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
@@ -387,7 +387,7 @@ class PlainView(View):
             doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
         else:
             doing = f"{self.describe_count()}, {self.share_done():.0%}"
-        self.show_status(f"{doing}; {format_duration(self.eta_s())} to go")
+        self.show_status(f"{doing}; {duration_text(self.eta_s())} to go")
 
     @override
     def show_status(self, line: str) -> None:

@@ -20,7 +20,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
 from heatsoak.recording import Event, Recording, Reopened, reopen
 from heatsoak.target import Identity
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Past:
 
     def describe(self) -> str:
         """Return in a sentence how the run is resumed, for the recording and for observers."""
-        gap = format_duration(self.start_s - self._last_s)
+        gap = duration_text(self.start_s - self._last_s)
         later = "some time later" if self._passed_s is None else f"{gap} later"
         status, reason = self.recording.meta.status, self.recording.meta.reason
         how = {"running": "was cut short", "failed": "failed"}.get(status, f"was {status}")

@@ -20,7 +20,7 @@ from heatsoak.catalog import (
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
 from heatsoak.target import Note
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 
 class _Row(BaseModel):
@@ -347,7 +347,7 @@ def _told_by(path: Path) -> tuple[str, int | None, str | None, dict[str, float]]
 
 
 def _likeness_in_words(found: Likeness) -> str:
-    size, drive_id = format_bytes(found.drive.user_bytes), found.drive.id
+    size, drive_id = size_text(found.drive.user_bytes), found.drive.id
     unmeasured = ": its data sheet, on figures of its class" if found.drive.basis else ""
     match found.kind:
         case "model":

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume, plain
-from heatsoak.units import GB, format_block, parse_size
+from heatsoak.units import GB, parse_size
+from heatsoak.words import block_text
 
 DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
 
@@ -49,7 +50,7 @@ def _size(name: str) -> dict[str, int]:
 def size_name(name: str) -> str:
     """Return the name of a size class as in statistics: ``"128K"``, ``"<4K"``."""
     less = "<" if name.startswith("<") else ""
-    return less + format_block(parse_size(name.removeprefix("<"))).upper()
+    return less + block_text(parse_size(name.removeprefix("<"))).upper()
 
 
 class Depths(ShareRow):

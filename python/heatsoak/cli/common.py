@@ -30,7 +30,8 @@ from heatsoak.output import (
     print_json,
     print_out,
 )
-from heatsoak.units import format_duration, parse_rate_mb_s, parse_seconds, parse_share
+from heatsoak.units import parse_rate_mb_s, parse_seconds, parse_share
+from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
@@ -314,7 +315,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
-            text = f"{text}, {done:.0%}; {format_duration(left_s)} left"
+            text = f"{text}, {done:.0%}; {duration_text(left_s)} left"
         print_err(text)
 
     return say

@@ -20,7 +20,8 @@ from heatsoak.report.prediction import print_advice, print_prediction
 from heatsoak.twin import Cooling, Demand, advise, length_s, predict, subject_of, workload_of
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
-from heatsoak.units import format_duration, parse_number, parse_rate_mb_s, parse_share
+from heatsoak.units import parse_number, parse_rate_mb_s, parse_share
+from heatsoak.words import duration_text
 
 SubjectArgument = Annotated[
     str,
@@ -174,7 +175,7 @@ def advise_command(
 
 def _length_s(wanted_s: float | None, workload: WorkloadStep | Demand) -> float:
     if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(workload, WorkloadStep):
-        raise UsageError(f"--for {format_duration(wanted_s)}: must be between 1s and 6h")
+        raise UsageError(f"--for {duration_text(wanted_s)}: must be between 1s and 6h")
     return wanted_s or length_s(workload)
 
 

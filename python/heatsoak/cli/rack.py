@@ -51,7 +51,8 @@ from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_to
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report.lists import print_drives, print_preview
-from heatsoak.units import format_bytes, parse_seconds
+from heatsoak.units import parse_seconds
+from heatsoak.words import size_text
 
 SchedulerOption = Annotated[
     str,
@@ -339,7 +340,7 @@ def report_command(
     written = None if output is None else write(found, rack, output)
     show(found, output_format, print_rack)
     if written is not None and output_format is OutputFormat.TEXT:
-        console().print(Text(f"{output}: {format_bytes(written)}"), soft_wrap=True)
+        console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
     return opened.exit_code(limit_code(holds=found.limits_hold))
 
 

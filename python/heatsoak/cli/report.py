@@ -34,7 +34,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, utf8_text
 from heatsoak.recording.meta import META
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
@@ -97,7 +97,7 @@ def report_command(
     def lines(written: dict[str, Any], out: Console) -> None:
         for sentence in filter(None, (written["headline"], written["answer"])):
             out.print(Text(sentence))
-        size = format_bytes(written["bytes"])
+        size = size_text(written["bytes"])
         out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
 
     if any(map(_is_sweep, paths)):

@@ -40,7 +40,8 @@ from heatsoak.report.lists import print_preview
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
-from heatsoak.units import format_bytes, parse_number
+from heatsoak.units import parse_number
+from heatsoak.words import size_text
 
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
@@ -177,7 +178,7 @@ def demo_command(
         return
     out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
     if page is not None:
-        out.print(f"All of it with charts: {page.path}, {format_bytes(page.bytes)}", soft_wrap=True)
+        out.print(f"All of it with charts: {page.path}, {size_text(page.bytes)}", soft_wrap=True)
 
 
 def _write_page(

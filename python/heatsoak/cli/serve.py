@@ -11,7 +11,8 @@ from heatsoak import catalog, system
 from heatsoak.cli import completion
 from heatsoak.cli.common import console
 from heatsoak.output import print_out
-from heatsoak.units import MB, format_bytes, format_number, parse_rate_mb_s
+from heatsoak.units import MB, parse_rate_mb_s
+from heatsoak.words import number_text, size_text
 
 if TYPE_CHECKING:
     from heatsoak.nbd import Export
@@ -95,11 +96,11 @@ def nbd_command(
 
 def _greeting(export: "Export", socket: Path, sensors: Path | None) -> list[str]:
     speed_mb_s = export.top_mb_s * export.speed_share * export.time_factor
-    share = f", {format_number(export.speed_share)} of its speed" if export.speed_share < 1 else ""
+    share = f", {number_text(export.speed_share)} of its speed" if export.speed_share < 1 else ""
     uri = f"nbd+unix:///?socket={quote(bytes(socket.absolute()))}"
     option = "" if sensors is None else f" --sensors {shlex.quote(str(sensors))}"
     lines = [
-        f"{export.drive.model} in {export.enclosure.id}, up to {format_bytes(speed_mb_s * MB)}/s"
+        f"{export.drive.model} in {export.enclosure.id}, up to {size_text(speed_mb_s * MB)}/s"
         f"{share}; it keeps no data: reads return zeros",
         f"load it with: heatsoak run quick --on '{uri}'{option}",
         "press Ctrl-C to stop",

@@ -26,7 +26,8 @@ from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.trace import print_statistics, print_trace_check
-from heatsoak.units import format_number, parse_seconds, parse_size
+from heatsoak.units import parse_seconds, parse_size
+from heatsoak.words import number_text
 
 
 class TraceFormat(StrEnum):
@@ -202,5 +203,5 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
 
 
 def _title(shape: TraceShape, scale: float) -> str:
-    scaled = "" if scale == 1 else f", scale {format_number(scale)}"
+    scaled = "" if scale == 1 else f", scale {number_text(scale)}"
     return f"{shape.description or shape.id}{scaled}"

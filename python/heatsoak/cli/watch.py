@@ -35,7 +35,7 @@ from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device, list_devices
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     from heatsoak.bench.watch import DriveWatch
@@ -165,7 +165,7 @@ class _View:
     def _lines(self) -> list[str]:
         watch, latest = self._watch, self._watch.latest
         model = watch.device.model or watch.device.name
-        parts = [f"{model}, {format_duration(watch.elapsed_s)}"]
+        parts = [f"{model}, {duration_text(watch.elapsed_s)}"]
         for column, word, unit in (
             ("read_bw_mb_s", "reads", "MB/s"),
             ("write_bw_mb_s", "writes", "MB/s"),

@@ -23,7 +23,7 @@ from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
 from heatsoak.protocol import LoadStep, Observed
 from heatsoak.recording import Recording
-from heatsoak.units import format_block
+from heatsoak.words import block_text
 
 _Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class _Load:
     @property
     def directory(self) -> PurePosixPath:
         """Where bench-fio puts it."""
-        block = format_block(self.bs) if self.bs else "bs-unknown"
+        block = block_text(self.bs) if self.bs else "bs-unknown"
         if self.rw in ("rw", "randrw"):
             mix = "" if self.rwmixread is None else str(self.rwmixread)
             return PurePosixPath(f"{self.rw}{mix}", block)
@@ -93,7 +93,7 @@ class _Load:
         known = {
             "name": self.name,
             "rw": self.rw,
-            "bs": format_block(self.bs) if self.bs else "unknown",
+            "bs": block_text(self.bs) if self.bs else "unknown",
             "iodepth": str(self.iodepth),
             "numjobs": str(self.numjobs),
         }

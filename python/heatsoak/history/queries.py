@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError, UsageError, suggestion
 from heatsoak.history.findings import LeftOut
-from heatsoak.protocol.phrases import listed
+from heatsoak.words import listed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

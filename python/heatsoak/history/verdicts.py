@@ -14,7 +14,7 @@ from heatsoak.history.findings import History, HistoryChange, Interval, Series, 
 from heatsoak.history.queries import Days, Hashes, Names, chosen_from
 from heatsoak.history.trend import Change as LogChange
 from heatsoak.history.trend import Fit, Numbers
-from heatsoak.protocol.phrases import said
+from heatsoak.words import said
 
 _DAY_S = 86400.0
 #: A factor of a billion: no drive changes as much.

@@ -27,7 +27,7 @@ from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
@@ -321,7 +321,7 @@ class Devices:
         discarded = columns.pop("discard_bw_mb_s", None)
         columns.pop("discard_iops", None)
         if discarded is not None and np.nan_to_num(discarded).any():
-            most = format_number(float(np.nanmax(discarded)))
+            most = number_text(float(np.nanmax(discarded)))
             text = f"it was asked for discards too, of up to {most} MB/s"
             is_load = float(np.nanmean(discarded)) >= _DISCARDS_MB_S
             remarks.append(Remark(text, True, ("rate",) if is_load else ()))

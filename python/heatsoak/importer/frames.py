@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.recording import Touched, schema_of
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 Array = NDArray[np.float64]
 
@@ -181,7 +181,7 @@ def rates_of(
     since_s = np.diff(t_s[rows])
     beat_s = float(np.median(since_s)) if len(since_s) else 0.0
     if beat_s > 1.5 * usual_s:
-        text = f"its counters tell a rate only every {format_number(beat_s)} s: rates are means"
+        text = f"its counters tell a rate only every {number_text(beat_s)} s: rates are means"
         said.append((f"{text} over that", True, ()))
     interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
     of_bytes = [name for name in told if name.endswith("bw_mb_s")]
@@ -190,11 +190,11 @@ def rates_of(
         told = {name: values for name, values in told.items() if name not in of_bytes}
         text = (
             f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
-            f"{format_number(unit_mb)} MB an interval: too coarse for a throughput, left out"
+            f"{number_text(unit_mb)} MB an interval: too coarse for a throughput, left out"
         )
         said.append((text, True, ("rate",)))
     elif of_bytes and unit_mb and beat_s:
-        exact = format_number(unit_mb / beat_s, 2)
+        exact = number_text(unit_mb / beat_s, 2)
         said.append((f"throughput is made of the drive's counters, to {exact} MB/s", False, ()))
     found: dict[str, Array] = {}
     for name, values in told.items():

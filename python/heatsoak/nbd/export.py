@@ -9,7 +9,8 @@ from heatsoak.catalog import Drive, Enclosure
 from heatsoak.errors import UsageError
 from heatsoak.recording.files import made, reporting_write_errors
 from heatsoak.target.simulated import stated_limits_c
-from heatsoak.units import MB, format_bytes
+from heatsoak.units import MB
+from heatsoak.words import size_text
 
 #: A slower drive would be scaled down to a few blocks of flash, or none.
 MIN_SPEED_MB_S = 1.0
@@ -42,9 +43,9 @@ class Export:
         top_mb_s = self.top_mb_s * self.time_factor
         if not MIN_SPEED_MB_S <= self.speed_mb_s <= top_mb_s:
             raise UsageError(
-                f"--speed of {format_bytes(self.speed_mb_s * MB)}/s: {self.drive.id} in "
-                f"{self.enclosure.id} can be served at {format_bytes(MIN_SPEED_MB_S * MB)} to "
-                f"{format_bytes(top_mb_s * MB)} per second"
+                f"--speed of {size_text(self.speed_mb_s * MB)}/s: {self.drive.id} in "
+                f"{self.enclosure.id} can be served at {size_text(MIN_SPEED_MB_S * MB)} to "
+                f"{size_text(top_mb_s * MB)} per second"
             )
 
     @property

@@ -25,7 +25,7 @@ from heatsoak.output.printing import (
 
 if TYPE_CHECKING:
     from heatsoak.output.columns import TextColumn
-    from heatsoak.output.consoles import Console, Text, lines
+    from heatsoak.output.consoles import Console, Text, lines, table_of
 
 __all__ = [
     "LINE_INTERVAL_S",
@@ -42,6 +42,7 @@ __all__ = [
     "print_out",
     "printable",
     "spreadsheet_text",
+    "table_of",
     "utf8_text",
 ]
 

@@ -1,11 +1,12 @@
-"""Rich's text and consoles, showing everything as plain text."""
+"""Rich's text, tables and consoles, showing everything as plain text."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from rich import console as rich_console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text as RichText
 from typing_extensions import override
 
@@ -56,3 +57,14 @@ class Console(rich_console.Console):
 def _visible_lines(text: str) -> str:
     """The text as printable, keeping its line breaks."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
+def table_of(*headings: str, numbers: Collection[str] = ()) -> Table:
+    """Return an empty table without rules: words at the left, `numbers` at the right and whole."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        if heading in numbers:
+            made.add_column(heading, justify="right", no_wrap=True)
+        else:
+            made.add_column(heading, overflow="fold")
+    return made

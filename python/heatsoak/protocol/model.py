@@ -23,7 +23,8 @@ from heatsoak.protocol.steps import (
     with_kind,
 )
 from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare
-from heatsoak.units import Size, format_block
+from heatsoak.units import Size
+from heatsoak.words import block_text
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
 #: took longer than 10 or 100 ms; the length of a step; energy.
@@ -328,7 +329,7 @@ class Observed(Model):
             words = ["reads" if self.reads else "writes"]
         else:
             words = [] if self.about else ["load not described"]
-        words += [format_block(self.bs)] if self.bs else []
+        words += [block_text(self.bs)] if self.bs else []
         words += [f"QD{self.iodepth}"] if self.iodepth else []
         words += [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []
         return ", ".join([*words, *([self.about] if self.about else [])])

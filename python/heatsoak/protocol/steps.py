@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
-from heatsoak.units import Size, format_block, format_bytes, format_duration, parse_size
+from heatsoak.units import Size, parse_size
+from heatsoak.words import block_text, duration_text, size_text
 
 #: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
@@ -230,7 +231,7 @@ class WorkloadStep(Workload, Loading):
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it, with its length."""
-        length = "" if self.runtime_s is None else f", {format_duration(self.runtime_s)}"
+        length = "" if self.runtime_s is None else f", {duration_text(self.runtime_s)}"
         return f"'{self.name}' ({self.describe()}{length})"
 
 
@@ -349,7 +350,7 @@ class Pause(BaseStep):
     def mention(self) -> str:
         """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
         until = "" if self.until_temp_c is None else f", until {self.until_temp_c:g} C"
-        return f"a pause of {format_duration(self.duration_s)}{until}"
+        return f"a pause of {duration_text(self.duration_s)}{until}"
 
 
 class Purge(BaseStep):
@@ -469,5 +470,5 @@ class Copy(BaseStep):
 
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
-        amount = format_bytes(self.amount_bytes)
-        return f"copy of {amount}, {format_block(self.bs)}, QD{self.iodepth}"
+        amount = size_text(self.amount_bytes)
+        return f"copy of {amount}, {block_text(self.bs)}, QD{self.iodepth}"

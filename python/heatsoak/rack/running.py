@@ -39,7 +39,7 @@ from heatsoak.recording import require_new
 from heatsoak.recording.files import made, require_creatable, require_writable
 from heatsoak.recording.meta import META, PARTIAL
 from heatsoak.target.device import DriveRow
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: Enough for all hosts of a rack to be told before.
 _LEAD_S = 3.0
@@ -177,7 +177,7 @@ async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Fou
                 raise
             if str(error) != said:
                 said = str(error)
-                asked.waiting(f"{said}; waiting up to {format_duration(left_s)}")
+                asked.waiting(f"{said}; waiting up to {duration_text(left_s)}")
         await asyncio.sleep(_POLL_S)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Label
-from heatsoak.protocol.phrases import listed, said, shortened
+from heatsoak.words import listed, said, shortened
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name in tables: in headings and lines, if there is room, and if not.

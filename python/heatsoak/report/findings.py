@@ -19,11 +19,11 @@ from heatsoak.analysis import (
 )
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.totals import written_bytes
-from heatsoak.output import Console, Text
+from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.steps import sentence
-from heatsoak.report.words import table_of
-from heatsoak.units import MB, format_bytes, format_duration, format_number
+from heatsoak.units import MB
+from heatsoak.words import duration_text, number_text, size_text
 
 _COUNTS = {2: "two", 3: "three", 4: "four"}
 
@@ -39,7 +39,7 @@ def consistency_text(found: Consistency) -> str:
     if found.derived_from_bytes:
         text += " (from MB/s and block size)"
     if found.each_s != 1:
-        text += f" (means over {format_number(found.each_s)} s)"
+        text += f" (means over {number_text(found.each_s)} s)"
     return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
 
 
@@ -64,7 +64,7 @@ def _levels(found: Consistency) -> list[str]:
 
 def _since(found: Consistency) -> list[str]:
     since_s = found.as_at_end_since_s
-    return [f"unchanged since {format_duration(since_s)}"] if since_s else []
+    return [f"unchanged since {duration_text(since_s)}"] if since_s else []
 
 
 def _steady(found: Consistency) -> list[str]:
@@ -74,7 +74,7 @@ def _steady(found: Consistency) -> list[str]:
     figures = f"range {steady.range_pct:.0f} %, slope {steady.slope_pct:.0f} %"
     if not steady.reached or steady.since_s is None:
         return [f"no steady state by SNIA's test ({figures})"]
-    start = format_duration(steady.since_s) if steady.since_s > 0 else "the start"
+    start = duration_text(steady.since_s) if steady.since_s > 0 else "the start"
     text = f"steady state by SNIA's test from {start}"
     return [text if steady.at_end else f"{text}, not at the end"]
 
@@ -84,7 +84,7 @@ def _short(level: RateLevel) -> str:
 
 
 def _iops(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{format_number(value, 2)}"
+    return f"{value:,.0f}" if value >= 10 else f"{number_text(value, 2)}"
 
 
 _DASH = "-"
@@ -164,9 +164,9 @@ def print_copy(copy: CopyFindings, console: Console) -> None:
     """Print the result of a copy, with a sentence or two on each step."""
     console.print(Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
     for step in copy.steps:
-        moved = "" if step.bytes is None else f"{format_bytes(step.bytes)} "
+        moved = "" if step.bytes is None else f"{size_text(step.bytes)} "
         rate = "" if step.mb_s is None else f", {step.mb_s:,.0f} MB/s"
-        took = f"{step.step}: {moved}in {format_duration(step.duration_s)}{rate}; "
+        took = f"{step.step}: {moved}in {duration_text(step.duration_s)}{rate}; "
         console.print(Text(took + step.text), soft_wrap=True)
 
 
@@ -218,7 +218,7 @@ def written_text(recordings: Sequence[Recording]) -> list[Text]:
     """Return how much loads of heatsoak's own wrote, if anything worth a word."""
     own = [one for one in recordings if one.is_readable and not one.meta.protocol.is_observed]
     written = sum(map(written_bytes, own))
-    return [Text(f"{format_bytes(written)} were written")] if written >= MB else []
+    return [Text(f"{size_text(written)} were written")] if written >= MB else []
 
 
 def print_answer(answer: Answer, console: Console) -> None:
@@ -256,7 +256,7 @@ def _print_recording(recording: RecordingFindings, console: Console) -> None:
         table.add_row(
             Text(step.step),
             Text(step.workload),
-            format_duration(step.duration_s) if step.duration_s > 0 else "",
+            duration_text(step.duration_s) if step.duration_s > 0 else "",
             "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
             *([_cost(step)] if has_cost else []),
             *(_power(step) if has_power else []),

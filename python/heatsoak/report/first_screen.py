@@ -9,7 +9,6 @@ from rich.table import Table
 from heatsoak.analysis import Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import names_of
 from heatsoak.output import Console, Text
-from heatsoak.protocol.phrases import shortened
 from heatsoak.recording import Recording
 from heatsoak.report.findings import (
     print_answer,
@@ -19,7 +18,7 @@ from heatsoak.report.findings import (
     written_text,
 )
 from heatsoak.report.steps import badness, in_short
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, shortened
 
 #: The lines between the answer and the next command.
 MAX_LINES = 15
@@ -135,7 +134,7 @@ def _table(rows: Sequence[_Row], width: int) -> Table:
         cells["Recording"] = [shortened(row.recording, width // 4) for row in rows]
     cells["Step"] = [shortened(row.what, width // 4) for row in rows]
     if width >= 80:
-        cells["Time"] = [format_duration(row.duration_s) if row.duration_s else "" for row in rows]
+        cells["Time"] = [duration_text(row.duration_s) if row.duration_s else "" for row in rows]
     cells["MB/s"] = ["" if row.mean_mb_s is None else f"{row.mean_mb_s:,.0f}" for row in rows]
     if any(row.max_temp_c is not None for row in rows):
         temps_c = [row.max_temp_c for row in rows]

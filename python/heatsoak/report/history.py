@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from heatsoak.output import Console, Text
-from heatsoak.report.words import table_of
-from heatsoak.units import format_number
+from heatsoak.output import Console, Text, table_of
+from heatsoak.words import number_text
 
 if TYPE_CHECKING:
     from heatsoak.history.findings import History, HistoryChange, Interval
@@ -53,7 +52,7 @@ def _table(found: "History") -> Table:
             Text(one.workload),
             f"{one.days:,}",
             str(one.first),
-            f"{format_number(one.rate)} {one.unit}",
+            f"{number_text(one.rate)} {one.unit}",
             _change(one.change),
             _change(one.per_year),
             Text(one.verdict.replace("-", " "), style=_STYLES.get(one.verdict, "")),

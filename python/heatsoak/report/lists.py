@@ -10,11 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.catalog import load_drive
-from heatsoak.output import Console, Text, lines
+from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Conditions
 from heatsoak.recording import Recording, Touched
-from heatsoak.report.words import table_of
-from heatsoak.units import format_bytes, format_duration, format_number
+from heatsoak.words import duration_text, number_text, size_text
 
 #: What the catalog's drives are, by what is known of them.
 _SIMULATED: dict[str | None, str] = {
@@ -49,7 +48,7 @@ def print_drives(
             *((Text(drive["host"]),) if has_hosts else ()),
             Text(drive["path"] or drive["id"]),
             Text(drive["model"] or ""),
-            format_bytes(drive["size_bytes"]),
+            size_text(drive["size_bytes"]),
             Text(", ".join(drive["sensors"])),
             writing,
         )
@@ -89,9 +88,9 @@ def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for heading in ("warning", "critical"):
         if (temp_c := row[f"{heading}_c"]) is not None:
             yield f"states as {heading}", f"{heading}_c", f"{temp_c:g} C"
-    yield "write cache", "cache_bytes", format_bytes(cache_bytes) if cache_bytes else "none"
+    yield "write cache", "cache_bytes", size_text(cache_bytes) if cache_bytes else "none"
     behind = "writes behind it" if cache_bytes else "writes"
-    yield behind, "flash_mb_s", f"{format_number(row['flash_mb_s'])} MB/s"
+    yield behind, "flash_mb_s", f"{number_text(row['flash_mb_s'])} MB/s"
 
 
 def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
@@ -127,7 +126,7 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> No
 
 def _takes(row: dict[str, Any]) -> str:
     """How long it takes: without drops and with rounds that are steady soon, and at most."""
-    least, most = (format_duration(row[key]) for key in ("duration_without_probes_s", "duration_s"))
+    least, most = (duration_text(row[key]) for key in ("duration_without_probes_s", "duration_s"))
     if least == most:
         return least
     return f"{least} to {most}" if row["has_rounds"] else f"{least}, with all probes {most}"
@@ -143,8 +142,8 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
-            takes = f"{about}{format_duration(step['duration_s'])}"
-            writes = f"at most {format_bytes(step['written_bytes'])}"
+            takes = f"{about}{duration_text(step['duration_s'])}"
+            writes = f"at most {size_text(step['written_bytes'])}"
             table.add_row(
                 Text(step["step"]),
                 Text(step["workload"] or step["kind"]),
@@ -160,13 +159,13 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         )
         console.print(
             f"Takes {_takes(run)}; at most "
-            f"{format_bytes(run['written_bytes'])} written to {format_bytes(run['size_bytes'])}: "
-            f"{format_number(run['endurance_pct'], 2)} % of {rated} "
-            f"({format_bytes(run['endurance_bytes'])})."
+            f"{size_text(run['written_bytes'])} written to {size_text(run['size_bytes'])}: "
+            f"{number_text(run['endurance_pct'], 2)} % of {rated} "
+            f"({size_text(run['endurance_bytes'])})."
         )
         if run["simulation_s"] is not None:
             # seconds are what a person waits for, and what a try can tell
-            takes = format_duration(max(1.0, round(run["simulation_s"])))
+            takes = duration_text(max(1.0, round(run["simulation_s"])))
             console.print(f"Simulating it takes about {takes} at most, without probes.")
         if run["unknown_steps"]:
             names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
@@ -191,7 +190,7 @@ def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak export``, a line per file, and each assumption once."""
     said: dict[tuple[str | None, str], None] = {}
     for file in files:
-        size = f"{file['rows']:,} rows, {format_bytes(file['bytes'])}"
+        size = f"{file['rows']:,} rows, {size_text(file['bytes'])}"
         console.print(Text(f"{file['path']}: {size}"), soft_wrap=True)
         said |= dict.fromkeys((file["recording"], note) for note in file["notes"])
     for name, note in said:
@@ -283,7 +282,7 @@ def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
         about = [
             f"{row['samples']:,} samples",
-            format_duration(row["duration_s"] or 0.0),
+            duration_text(row["duration_s"] or 0.0),
             f"{len(row['steps'])} {'step' if len(row['steps']) == 1 else 'steps'}",
             row["drive"].get("model") or row["drive"].get("path"),
         ]

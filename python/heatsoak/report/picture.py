@@ -20,7 +20,6 @@ from heatsoak.analysis import Episode
 from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
-from heatsoak.protocol.phrases import shortened
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,
@@ -32,7 +31,7 @@ from heatsoak.report.page.contract import (
 )
 from heatsoak.report.page.packing import decoded, unpacked
 from heatsoak.report.page.palette import palette
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -388,7 +387,7 @@ class _TimeBlock(_Workload):
                     for axis in axes:
                         _band(axis, episode, look)
                 name = f"{shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
-                after = format_duration(episode.onset_s)
+                after = duration_text(episode.onset_s)
                 fall = f"{episode.cause}, {episode.depth_pct:.0f} % after {after}"
                 labels.append((episode.onset_s, name + fall, look[_SHADE]))
         if len(lines) <= _MAX_LABELLED:

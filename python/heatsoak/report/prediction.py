@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from heatsoak.output import Console, Text
-from heatsoak.report.words import table_of
-from heatsoak.units import format_duration, format_number
+from heatsoak.output import Console, Text, table_of
+from heatsoak.words import duration_text, number_text
 
 if TYPE_CHECKING:
     # fits take a while to load, and every report would wait for them
@@ -53,7 +52,7 @@ def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object)
     for name, key, unit in rows:
         values = getattr(found, key)
         if values is not None:
-            low, middle, high = (format_number(value, 3) for value in values)
+            low, middle, high = (number_text(value, 3) for value in values)
             table.add_row(name, middle, low, high, unit)
 
 
@@ -66,7 +65,7 @@ def print_advice(found: "Advice", console: Console) -> None:
     what = (
         f"moves {found.mean_mb_s:,.0f} MB/s in the mean"
         if found.held_s is None
-        else f"is held back for {format_duration(found.held_s)} in the mean"
+        else f"is held back for {duration_text(found.held_s)} in the mean"
     )
     console.print(
         f"As it is, it throttles with a probability of {found.throttles:.0%}, and {what}."
@@ -85,7 +84,7 @@ def print_advice(found: "Advice", console: Console) -> None:
             *(
                 [f"{offer.mean_mb_s:,.0f}", f"{offer.gain_pct:+.0f} %"]
                 if offer.held_s is None
-                else [format_duration(offer.held_s)]
+                else [duration_text(offer.held_s)]
             ),
             *map(_or_nothing, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
         )
@@ -99,7 +98,7 @@ def print_advice(found: "Advice", console: Console) -> None:
 
 
 def _or_nothing(value: float | None) -> str:
-    return "" if value is None else format_number(value, 3)
+    return "" if value is None else number_text(value, 3)
 
 
 def _flow(m_s: float | None) -> str:
@@ -158,4 +157,4 @@ def _expected(parameter: "FittedParameter") -> str:
 
 
 def _digits(value: float) -> str:
-    return format_number(value, 3)
+    return number_text(value, 3)

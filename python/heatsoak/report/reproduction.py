@@ -3,9 +3,8 @@
 from typing import Any
 
 from heatsoak import catalog
-from heatsoak.output import Console, Text
-from heatsoak.report.words import table_of
-from heatsoak.units import format_number
+from heatsoak.output import Console, Text, table_of
+from heatsoak.words import number_text
 
 _NOTHING = "n/a"
 _GROUPS = {
@@ -91,4 +90,4 @@ def _truth(value: float) -> str:
 
 def _number(value: float) -> str:
     """The number with four digits and no exponent."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else format_number(round(value, 3), 4)
+    return f"{value:,.0f}" if abs(value) >= 1000 else number_text(round(value, 3), 4)

@@ -16,8 +16,7 @@ from heatsoak.analysis import Episode, StepFindings
 from heatsoak.analysis.answer import leaves_heat_open
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
-from heatsoak.report.words import span
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, span_text
 
 #: The name of what is no step.
 WHOLE_RUN = "the run as a whole"
@@ -38,7 +37,7 @@ def sentence(step: StepFindings) -> str:
         if episode.oscillates and episode.period_s is not None:
             text += f", oscillating every {episode.period_s:.0f} s"
         if episode.recovered:
-            text += f", recovered after {format_duration(episode.end_s - episode.onset_s)}"
+            text += f", recovered after {duration_text(episode.end_s - episode.onset_s)}"
         parts.append(text)
     more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
     return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
@@ -68,8 +67,8 @@ def all_in_short(steps: Sequence[StepFindings]) -> str:
     if falls := [_costliest(step) for step in steps if step.episodes]:
         causes = {episode.cause for episode in falls}
         verb = _verb(causes.pop()) if len(causes) == 1 else "fell"
-        depths = span([episode.depth_pct for episode in falls], "%")
-        onsets = span([episode.onset_s for episode in falls], "s")
+        depths = span_text([episode.depth_pct for episode in falls], "%")
+        onsets = span_text([episode.onset_s for episode in falls], "s")
         told.append(f"{len(falls)} of {len(steps)} {verb} by {depths} after {onsets}")
     others = [step for step in steps if not step.episodes]
     kinds = {
@@ -109,7 +108,7 @@ def _verb(cause: str) -> str:
 def _fell(episode: Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
     every = f", every {episode.period_s:.0f} s" if is_swing else ""
-    after = format_duration(episode.onset_s)
+    after = duration_text(episode.onset_s)
     return f"{_verb(episode.cause)} by {episode.depth_pct:.0f} % after {after}{every}"
 
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heatsoak.output import Console, Text
-from heatsoak.report.words import table_of
-from heatsoak.units import format_duration
+from heatsoak.output import Console, Text, table_of
+from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     # predictions take a while to load, and every report would wait for them
@@ -48,9 +47,9 @@ def group_table(found: "Sweep") -> tuple[list[str], list[list[str]]]:
     return [*headings, "throttle", "soonest", "deepest", "hottest"], [
         [
             *(one.drive, one.enclosure, one.workload),
-            *([format_duration(one.for_s)] if lengths else []),
+            *([duration_text(one.for_s)] if lengths else []),
             f"{one.throttling + one.impossible:,} of {one.points:,}",
-            "" if one.soonest_s is None else format_duration(one.soonest_s),
+            "" if one.soonest_s is None else duration_text(one.soonest_s),
             "" if one.deepest_pct is None else f"-{one.deepest_pct:.0f} %",
             "" if one.hottest_c is None else f"{one.hottest_c:.0f} C",
         ]

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from heatsoak.analysis.traces import TraceFigure
 from heatsoak.output import Console, Text
-from heatsoak.units import GIB, format_bytes, format_duration, format_number
+from heatsoak.units import GIB
+from heatsoak.words import duration_text, number_text, size_text
 
 _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
@@ -63,7 +64,7 @@ def _print_by_direction(found: dict[str, Any], console: Console) -> None:
         cells = [
             "-" if size is None else f"{size / 1024:.1f} KiB",
             _number(found["sequential"]["pct"][name]),
-            format_bytes(footprint[name]),
+            size_text(footprint[name]),
         ]
         if service is not None:
             cells += [
@@ -87,17 +88,17 @@ def _print_depth(depth: dict[str, Any] | None, console: Console) -> None:
 
 def _print_time(found: dict[str, Any], console: Console) -> None:
     time, bursts, span = found["time"], found["bursts"], found["span"]
-    busy = "" if time["busy_s"] is None else f"{format_duration(time['busy_s'])} busy, "
+    busy = "" if time["busy_s"] is None else f"{duration_text(time['busy_s'])} busy, "
     ios = bursts["mean_ios"]
-    limit_ms = format_number(time["idle_limit_s"] * 1e3)
+    limit_ms = number_text(time["idle_limit_s"] * 1e3)
     console.print()
     for line in (
-        f"Takes {format_duration(time['duration_s'])}: {busy}{format_duration(time['idle_s'])} "
+        f"Takes {duration_text(time['duration_s'])}: {busy}{duration_text(time['idle_s'])} "
         f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
-        f"{format_duration(time['idle_left_s'])} remain.",
+        f"{duration_text(time['idle_left_s'])} remain.",
         f"{bursts['count']:,} bursts of {'-' if ios is None else f'{ios:.2f}'} I/Os; one "
         f"{bursts['definition']}.",
-        f"Addresses: {format_bytes(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
+        f"Addresses: {size_text(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
         f"in grains of {found['footprint']['granularity_bytes'] // 1024:,} KiB.",
         f"Sequential: an I/O that {found['sequential']['definition']}.",
     ):
@@ -107,7 +108,7 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else format_number(value, 2)
+    return f"{value:,.1f}" if abs(value) >= 0.05 or value == 0 else number_text(value, 2)
 
 
 _GROUPS = {
@@ -151,7 +152,7 @@ def _named(name: str) -> str:
 def _figure(value: float) -> str:
     if value == int(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
-    return format_number(value, 4) if abs(value) < 1000 else f"{value:,.2f}"
+    return number_text(value, 4) if abs(value) < 1000 else f"{value:,.2f}"
 
 
 def _verdict(rows: Sequence[TraceFigure]) -> Text:

@@ -11,7 +11,7 @@ from heatsoak.analysis.findings import Throttles
 from heatsoak.output import printable
 from heatsoak.serve.library import Entry, Unread
 from heatsoak.serve.shelf import NoAnswer
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: Recordings that one page may show.
 MAX_TOGETHER = 200
@@ -138,7 +138,7 @@ def _state(entry: Entry) -> str:
         return '<span class="live">running</span>'
     if entry.recording.was_cut:
         return "cut"
-    lasted = "" if meta.duration_s is None else f", {format_duration(meta.duration_s)}"
+    lasted = "" if meta.duration_s is None else f", {duration_text(meta.duration_s)}"
     return escape(f"{meta.status}{lasted}")
 
 

@@ -36,7 +36,7 @@ from heatsoak.sweep.plan import DRAWS, Grid, Plan, Point, plan_of
 from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
 from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate, version
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 _T = TypeVar("_T")
 #: Empty tasks that the overhead of a task is the median of.
@@ -157,7 +157,7 @@ def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
         if len(fit) < len(found):
             told = (
                 f"--scheduler {address}: {len(found) - len(fit)} of {len(found)} workers have too "
-                f"little memory, which is {format_bytes(task_bytes)} for each thread: start them "
+                f"little memory, which is {size_text(task_bytes)} for each thread: start them "
                 "with fewer --nthreads or a higher --memory-limit"
             )
             if not fit:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.errors import UsageError
 from heatsoak.sweep.store import EXACT, POINTS, read_parts
 from heatsoak.twin.advise import ENOUGH
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: A point throttles if that is likelier than not.
 THROTTLES = 0.5
@@ -252,7 +252,7 @@ def _answer(
     assert worst.onset_s is not None
     return (
         f"{said}worst: {where}{f', {cooling}' if cooling else ''}: {took} from "
-        f"{format_duration(worst.onset_s)} on."
+        f"{duration_text(worst.onset_s)} on."
     )
 
 

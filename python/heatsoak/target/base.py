@@ -14,7 +14,8 @@ import polars as pl
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.recording import SensorMeta
-from heatsoak.units import Size, format_bytes, format_number
+from heatsoak.units import Size
+from heatsoak.words import number_text, size_text
 
 #: Upper bounds of latency bins in us, ascending, and the I/Os in each; a bin starts where the
 #: previous one ends, the first at 0.
@@ -223,13 +224,13 @@ def used_bytes(capacity: Size, whole_bytes: int) -> int:
     wanted = capacity.of(whole_bytes)
     if wanted > whole_bytes:
         raise UsageError(
-            f"capacity is {format_bytes(wanted)}, but the target has {format_bytes(whole_bytes)}"
+            f"capacity is {size_text(wanted)}, but the target has {size_text(whole_bytes)}"
         )
     if wanted == whole_bytes:
         return whole_bytes
     used = wanted - wanted % _ALIGNMENT
     if used <= 0:
-        raise UsageError(f"capacity is {capacity} of {format_bytes(whole_bytes)}: less than 1 MiB")
+        raise UsageError(f"capacity is {capacity} of {size_text(whole_bytes)}: less than 1 MiB")
     return used
 
 
@@ -239,7 +240,7 @@ def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> N
     share = 100 * spare / whole_bytes
     return Note(
         "info",
-        f"only {format_bytes(used)} are used from here on; the rest, {format_bytes(spare)} "
-        f"({format_number(share)} %), {how}, as more spare area",
+        f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
+        f"({number_text(share)} %), {how}, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

@@ -9,7 +9,7 @@ from heatsoak.catalog import load_trace, trace_ids
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Note
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 #: A file up to this size is counted before the run, in a second or two.
 QUICKLY_COUNTED_BYTES = 64 << 20
@@ -100,7 +100,7 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] 
 
 def _made(step: Replay, size_bytes: int) -> Trace:
     if size_bytes < _PAGE:
-        raise ValueError(f"the target has {format_bytes(size_bytes)}, expected 4 KiB or more")
+        raise ValueError(f"the target has {size_text(size_bytes)}, expected 4 KiB or more")
     shape = json.loads(load_trace(step.trace).core_json())
     shape["span_bytes"] = min(shape["span_bytes"], size_bytes - size_bytes % _PAGE)
     return Trace.synthetic(json.dumps(shape), scale=step.scale, seed=step.seed)

@@ -17,7 +17,7 @@ from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: Cooling is enough where fewer of the likely drives throttle.
 ENOUGH = 0.1
@@ -265,7 +265,7 @@ def _mean(name: str, outcomes: Sequence[Outcome]) -> float:
 
 
 def _answer(advice: Advice, recorded: str | None) -> str:
-    length = format_duration(advice.duration_s)
+    length = duration_text(advice.duration_s)
     if advice.matters == "no":
         why = (
             f"it keeps its speed for {length} as it is."

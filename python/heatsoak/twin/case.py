@@ -25,7 +25,7 @@ from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: How many likely drives are looked at.
 DRAWS = 40
@@ -186,7 +186,7 @@ class Cliff(BaseModel):
         """It in a sentence."""
         what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
         return (
-            f"Without heat {what[self.cause]} after {format_duration(self.onset_s)}: "
+            f"Without heat {what[self.cause]} after {duration_text(self.onset_s)}: "
             f"-{self.depth_pct:.0f} %."
         )
 

@@ -13,7 +13,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import open_all
 from heatsoak.recording import Recording
 from heatsoak.twin.readings import GRID_S, MAX_S, Array, commands_of, is_heat, rates_of
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: A controller takes some seconds to warm: heat cannot show in less.
 _LEAST_S = 10
@@ -66,7 +66,7 @@ class Demand:
     def describe(self) -> str:
         """Return what it is, in a few words."""
         read_gb, write_gb = self.read_mb_s.sum() / 1e3, self.write_mb_s.sum() / 1e3
-        length = format_duration(self.seconds)
+        length = duration_text(self.seconds)
         return f"{self.name}, {length}: {read_gb:,.1f} GB read, {write_gb:,.1f} GB written"
 
     def first(self, duration_s: float) -> "Demand":
@@ -79,7 +79,7 @@ class Demand:
             return self
         names = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
         part = replace(self, **{name: getattr(self, name)[:count] for name in names})
-        return part.checked(f"{self.name}: its first {format_duration(count)}")
+        return part.checked(f"{self.name}: its first {duration_text(count)}")
 
     def checked(self, name: str) -> Self:
         """Return it; UsageError, beginning with `name`, where nothing can be said of it."""
@@ -228,4 +228,4 @@ def _remarks(columns: list[str], *, is_cut: bool) -> Iterator[str]:
 
 
 def _only_the_first() -> str:
-    return f"only its first {format_duration(MAX_S)} are looked at"
+    return f"only its first {duration_text(MAX_S)} are looked at"

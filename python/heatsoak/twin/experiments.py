@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heatsoak.analysis.sensors.readings import Stretch
-from heatsoak.protocol.phrases import listed
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem
@@ -25,7 +24,7 @@ from heatsoak.twin.readings import (
 )
 from heatsoak.twin.solving import Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, listed
 
 #: A run that makes all intervals together less than a third narrower is not worth proposing.
 _LEAST_BITS = 0.5
@@ -98,7 +97,7 @@ def _experiment(plan: _Plan, bits: float, now: Array, then: Array) -> Experiment
 
 def _answer(plan: _Plan, brings: Sequence[Brings]) -> str:
     parts = [
-        f"{format_duration(part.duration_s)} "
+        f"{duration_text(part.duration_s)} "
         + ("of rest" if not part.share else f"at {part.share:.0%} load")
         for part in plan.parts
     ]

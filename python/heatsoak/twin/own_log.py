@@ -16,7 +16,7 @@ from heatsoak.twin.asked import Asked, Speeds, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: What is moved.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
@@ -91,8 +91,8 @@ class OwnStep(BaseModel):
 
 def _after(onset_s: float | None, duration_s: float) -> str:
     if onset_s is None:
-        return f"not in its {format_duration(duration_s)}"
-    return f"after {format_duration(onset_s)}"
+        return f"not in its {duration_text(duration_s)}"
+    return f"after {duration_text(onset_s)}"
 
 
 def held_shares(base: Drive, measured: Iterable[Measured], full: Speeds) -> Array:

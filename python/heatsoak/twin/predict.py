@@ -24,7 +24,7 @@ from heatsoak.twin.case import (
 )
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: 90 % of what is likely, and its middle.
 _QUANTILES = (0.05, 0.5, 0.95)
@@ -240,7 +240,7 @@ def _assumed(
         yield f"it asks for what was moved when it was recorded{of}"
     if workload.held_s > 0:
         yield (
-            f"heat held the recorded drive back for {format_duration(workload.held_s)}: what it "
+            f"heat held the recorded drive back for {duration_text(workload.held_s)}: what it "
             "moved then is the least that was asked of it"
         )
     yield from workload.remarks
@@ -249,7 +249,7 @@ def _assumed(
 def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     held = found.held
     assert held is not None
-    length = format_duration(found.duration_s)
+    length = duration_text(found.duration_s)
     what = f"what {demand.name} does in {length}"
     if found.throttles < _UNLIKELY or found.onset_s is None:
         return (
@@ -264,8 +264,8 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     times = round(held.times[1])
     often = "once" if times == 1 else f"{times} times"
     how = (
-        f"first after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s), "
-        f"{often}, for {format_duration(held.held_s[1])} in all; up to "
+        f"first after {duration_text(middle)} ({low:,.0f} to {high:,.0f} s), "
+        f"{often}, for {duration_text(held.held_s[1])} in all; up to "
         f"{held.waiting_gb[1]:,.1f} GB wait, and {held.late_pct[1]:.0f} % of its GB come late"
     )
     if found.throttles < 0.5:
@@ -278,7 +278,7 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
 
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
-    length = format_duration(found.duration_s)
+    length = duration_text(found.duration_s)
     hottest = f"{found.max_reported_temp_c[1]:.0f} C by its own sensor at most"
     if found.holds is not None and holds_mb_s is not None:
         start = (
@@ -296,7 +296,7 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         become = f"{found.full_mb_s:,.0f} MB/s become {left_mb_s:,.0f}"
         if left_mb_s == 0:
             become = "then it is so hot that it shuts itself down"
-        how = f"after {format_duration(middle)} ({low:,.0f} to {high:,.0f} s): {become}; {hottest}."
+        how = f"after {duration_text(middle)} ({low:,.0f} to {high:,.0f} s): {become}; {hottest}."
         if found.throttles < 0.5:
             surely = f"Probably does not throttle in {length} ({1 - found.throttles:.0%} likely)"
             said = f"{surely}; if it does, {how}"

@@ -9,8 +9,9 @@ from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
 from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
-from heatsoak.protocol.phrases import phrase, plain, said
-from heatsoak.units import GB, format_bytes, format_duration
+from heatsoak.protocol.phrases import phrase
+from heatsoak.units import GB
+from heatsoak.words import duration_text, plain, said, size_text
 
 #: With more steps, they are counted instead of named.
 _MAX_STEPS = 3
@@ -295,10 +296,10 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
             told.tones.add("better")
             if not is_said:
                 told.falls.append(f"{name} never falls")
-            told.details.append(f"{_of(name)}the baseline falls after {format_duration(two)}")
+            told.details.append(f"{_of(name)}the baseline falls after {duration_text(two)}")
         elif one is not None and two is None:
             told.tones.add("worse")
-            told.falls.append(f"{name} falls after {format_duration(one)}, the baseline never")
+            told.falls.append(f"{name} falls after {duration_text(one)}, the baseline never")
         elif one is None or two is None:
             continue  # neither falls
         elif max(one, two) > SAME_ONSET_RATIO * min(one, two):
@@ -330,11 +331,11 @@ def _moved(
     else:
         why = f", but only because it is {speed}"
     told.falls.append(f"{name} falls {when}{why}")
-    times = f"{name} falls after {format_duration(one_s)}, not {format_duration(two_s)}"
+    times = f"{name} falls after {duration_text(one_s)}, not {duration_text(two_s)}"
     if written is None or written.value is None or written.baseline is None:
         told.details.append(times)
         return
-    one, two = (format_bytes(GB * gb) for gb in (written.value, written.baseline))
+    one, two = (size_text(GB * gb) for gb in (written.value, written.baseline))
     wrote = f"both times after {one}" if one == two else f"after {one}, not {two}"
     told.details.append(f"{times}; {wrote}")
 

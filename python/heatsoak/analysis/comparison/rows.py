@@ -23,7 +23,7 @@ from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, ho
 from heatsoak.analysis.definitions import MIN_DROP, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.protocol import Label
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: At a p value of this or more, no difference is shown.
 SIGNIFICANCE = 0.05
@@ -240,9 +240,7 @@ def _why_neither(
         if is_confirmed or not is_explained:
             return None
         unit = METRICS[name].unit
-        return bound.why[direction].format(
-            one=format_number(one), two=format_number(two), unit=unit
-        )
+        return bound.why[direction].format(one=number_text(one), two=number_text(two), unit=unit)
     return None
 
 

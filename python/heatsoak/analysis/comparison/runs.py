@@ -12,8 +12,8 @@ from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.view import StepView, judged_steps
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
-from heatsoak.protocol.phrases import listed
 from heatsoak.recording import Recording
+from heatsoak.words import listed
 
 #: What recordings can be grouped by, besides their conditions.
 DRIVE, MODEL, PROTOCOL, FILE = KEYS = ("drive", "model", "protocol", "file")

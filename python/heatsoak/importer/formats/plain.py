@@ -54,7 +54,7 @@ from heatsoak.importer.tables.words import (
     tokens_of,
 )
 from heatsoak.importer.timestamps import Times, read_times
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
 _MAX_INTERVAL_S = 6 * 3600.0
@@ -336,7 +336,7 @@ class _Table:
         usual_s = usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {format_number(usual_s / 3600)} h apart: not a log of a drive"
+                f"its rows are {number_text(usual_s / 3600)} h apart: not a log of a drive"
             )
         return times
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.effects import Effect, Fit, Observations, intervals
 from heatsoak.rack.results.findings import (
     DriveEffect,
@@ -18,7 +17,7 @@ from heatsoak.rack.results.findings import (
 )
 from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
 from heatsoak.rack.results.reading import Tested, columns_of
-from heatsoak.units import format_number
+from heatsoak.words import listed, number_text, plain
 
 UNKNOWN_MODEL = "unknown model"
 #: Places are those of each model if they would differ so much between models by this chance.
@@ -259,14 +258,14 @@ def _of_places(one: Compared) -> dict[str, float] | None:
 
 def number(value: float) -> str:
     """Return an effect's size in two digits."""
-    return format_number(abs(value), 2)
+    return number_text(abs(value), 2)
 
 
 def interval(effect: RackEffect) -> str:
     """Return ``12 to 24``, of an effect whose sign is said in words."""
     low, high = sorted((abs(effect.low), abs(effect.high)))
     if effect.low < 0 < effect.high:
-        return f"{format_number(effect.low, 2)} to {format_number(effect.high, 2)}"
+        return f"{number_text(effect.low, 2)} to {number_text(effect.high, 2)}"
     return f"{number(low)} to {number(high)}"
 
 

@@ -20,7 +20,6 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import (
     UNIT_WORDS,
     Compared,
@@ -32,6 +31,7 @@ from heatsoak.rack.results.compared import (
 )
 from heatsoak.rack.results.effects import LEVEL, Effect, Fit
 from heatsoak.rack.results.findings import RackOutlier
+from heatsoak.words import listed, plain
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4

@@ -17,10 +17,10 @@ from heatsoak.history.index import recordings_below, summaries_of
 from heatsoak.importer import divided
 from heatsoak.output import Progress, printable
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
-from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack import state
 from heatsoak.rack.results.measures import Row, rows_of
 from heatsoak.recording import Recording
+from heatsoak.words import listed, plain
 
 HOST = "host"
 _FINISHED = "finished"

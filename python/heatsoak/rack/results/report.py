@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
-from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
 from heatsoak.rack.results.findings import (
     DriveVerdict,
@@ -25,6 +24,7 @@ from heatsoak.rack.results.outliers import (
     set_aside,
 )
 from heatsoak.rack.results.reading import Results, Tested, place_labels, where
+from heatsoak.words import listed, plain
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]

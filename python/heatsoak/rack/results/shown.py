@@ -14,13 +14,11 @@ import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines
-from heatsoak.protocol.phrases import listed, plain
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
 from heatsoak.rack.results.measures import MEASURES
 from heatsoak.rack.results.reading import HOST, Results
 from heatsoak.recording.outputs import check_free, replacing
-from heatsoak.report import words
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child
 from heatsoak.report.page.contract import (
@@ -36,6 +34,7 @@ from heatsoak.report.page.contract import (
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.steps import printable_lines
+from heatsoak.words import counted, listed, plain
 
 _KINDS = ("page", "csv", "junit")
 
@@ -129,9 +128,9 @@ _DIGITS = 4
 
 def rack_page(found: RackReport, rack: Results) -> Page:
     """Return the page of what a rack's recordings show."""
-    count = words.counted(len(found.drives), "drive")
+    count = counted(len(found.drives), "drive")
     hosts = {one.host for one in found.tests if one.host}
-    where = f" in {words.counted(len(hosts), 'host')}" if hosts else ""
+    where = f" in {counted(len(hosts), 'host')}" if hosts else ""
     what = f": {listed([plain(one) for one in found.protocols])}" if found.protocols else ""
     return Page(
         title=f"Rack of {count}{where}{what}",

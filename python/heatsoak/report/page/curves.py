@@ -7,9 +7,8 @@ from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.findings import StepFindings
 from heatsoak.analysis.names import Names
 from heatsoak.protocol import Observation, Protocol, WorkloadStep
-from heatsoak.report import words
 from heatsoak.report.page.contract import Curve, CurveChart, CurvePoint
-from heatsoak.units import format_block
+from heatsoak.words import block_text, title_of
 
 _MIN_POINTS = 3
 
@@ -46,7 +45,7 @@ _AXES = (
         x=lambda step: 100 * step.read_share,
         rest=lambda step: (*_common(step), step.iodepth),
         title=lambda step: (
-            f"Reads and writes mixed: {_kind(step)}, {format_block(step.bs)}, QD{step.iodepth}"
+            f"Reads and writes mixed: {_kind(step)}, {block_text(step.bs)}, QD{step.iodepth}"
         ),
     ),
     _Axis(
@@ -108,7 +107,7 @@ def _rounds(findings: RecordingFindings) -> Iterator[_Found]:
             if mean is not None
         ]
         if len(points) >= 2:
-            title = f"{words.title_of(rounds.name)}: {rounds.tracked}, round by round"
+            title = f"{title_of(rounds.name)}: {rounds.tracked}, round by round"
             yield (rounds.name,), _chart(title, "round", "IOPS", is_log=False), points
 
 

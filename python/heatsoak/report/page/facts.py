@@ -12,13 +12,11 @@ from heatsoak.analysis import RecordingFindings, SensorTrust
 from heatsoak.analysis.names import Named
 from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
-from heatsoak.protocol.phrases import plain
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
-from heatsoak.report import words
 from heatsoak.report.findings import power_text
 from heatsoak.report.page.contract import EventLine, Fact, LineStyle, PageRecording
 from heatsoak.report.steps import sentence
-from heatsoak.units import format_bytes, format_duration
+from heatsoak.words import duration_text, plain, size_text, title_of
 
 #: The file name in the command for a protocol that is not bundled.
 _FILE = "protocol.toml"
@@ -122,11 +120,11 @@ def page_recording(named: Named, findings: RecordingFindings, style: LineStyle) 
         duration_s=meta.duration_s,
         findings=findings,
         sentences=[
-            f"{words.title_of(step.step)}: {sentence(step) or step.verdict}."
+            f"{title_of(step.step)}: {sentence(step) or step.verdict}."
             for step in findings.steps
             if step.rounds is None
         ]
-        + [f"{words.title_of(rounds.name)}: {rounds.text}." for rounds in findings.rounds],
+        + [f"{title_of(rounds.name)}: {rounds.text}." for rounds in findings.rounds],
         drive=list(_drive(meta.drive)),
         host=list(_flat(meta.host)),
         tools=list(_tools(meta.tools, meta.load)),
@@ -142,7 +140,7 @@ def _drive(drive: Mapping[str, Any]) -> Iterator[Fact]:
     for key, value in drive.items():
         if key == "size_bytes":
             if value:
-                yield Fact(name="size", text=format_bytes(value))
+                yield Fact(name="size", text=size_text(value))
         elif key == "details":
             yield from _flat(value, drive)
         else:
@@ -159,7 +157,7 @@ def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> It
             for fact in _flat(value):
                 yield Fact(name=f"{plain(key)} {fact.name}", text=fact.text)
         elif key.endswith("_bytes") and isinstance(value, int | float):
-            yield Fact(name=plain(key.removesuffix("_bytes")), text=format_bytes(value))
+            yield Fact(name=plain(key.removesuffix("_bytes")), text=size_text(value))
         else:
             yield Fact(name=plain(key), text=_text(value))
 
@@ -203,7 +201,7 @@ def _events(recording: Recording) -> Iterator[EventLine]:
     for event in recording.events[:_MAX_EVENTS]:
         parts = [event.step or "", event.text]
         if event.kind == "step-end" and "duration_s" in event.data:
-            parts.append(f"after {format_duration(event.data['duration_s'])}")
+            parts.append(f"after {duration_text(event.data['duration_s'])}")
         text = ": ".join(part for part in parts if part)
         yield EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MAX_TEXT])
 

@@ -10,8 +10,6 @@ from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.protocol import MIN_STEADY_ROUNDS
-from heatsoak.protocol.phrases import listed
-from heatsoak.report import words
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,
@@ -27,7 +25,7 @@ from heatsoak.report.page.tracks import (
     seconds,
 )
 from heatsoak.report.steps import all_in_short, verdicts
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text, listed, span_text, temps_text, title_of
 
 #: Reviews look at so much of the end of a random load.
 LAST_S = 400.0
@@ -149,7 +147,7 @@ class StepChart(Chart):
         return WorkloadSection(
             id=self.id,
             title=self.title,
-            detail=f"{description}, {format_duration(longest_s)}",
+            detail=f"{description}, {duration_text(longest_s)}",
             step=self.step,
             protocol=self.protocol,
             summary=all_in_short(steps),
@@ -183,7 +181,7 @@ class UnloadedChart(Chart):
         return WorkloadSection(
             id="unloaded",
             title="Without a load",
-            detail=f"nothing to judge, {format_duration(longest_s)}",
+            detail=f"nothing to judge, {duration_text(longest_s)}",
             step=self.drawn[0].view.step.name,
             protocol=self.protocol,
             summary=_summary_unloaded(self.unloaded),
@@ -204,13 +202,13 @@ def _scored_s(findings: RecordingFindings, step: str) -> float | None:
 def _rate(steps: Sequence[StepFindings]) -> str:
     """Mean throughput of the runs, the lowest and the highest of several."""
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
-    return words.span(means, "MB/s") if means else ""
+    return span_text(means, "MB/s") if means else ""
 
 
 def _hottest(temps_c: Sequence[float | None]) -> str:
     """The highest temperature of the runs, the lowest and the highest of several."""
     known = [temp_c for temp_c in temps_c if temp_c is not None]
-    return words.span(known, "°C") if known else ""
+    return span_text(known, "°C", 2) if known else ""
 
 
 def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[UnloadedChart]:
@@ -235,7 +233,7 @@ def _summary_unloaded(found: Sequence[Unloaded]) -> str:
         ).strip()
     parts = []
     if temps_c := [one.max_temp_c for one in found if one.max_temp_c is not None]:
-        parts.append(f"The highest temperatures were {words.span(temps_c, 'C')}.")
+        parts.append(f"The highest temperatures were {temps_text(temps_c)}.")
     followed = Counter(one.follows for one in found if one.follows is not None).most_common()
     if followed:
         each = [f"{what} in {count} of {len(found)}" for what, count in followed]
@@ -259,9 +257,7 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChar
             key = (protocol.name, "" if alone else name, step.workload)
             if key not in found:
                 title = step.workload if alone else name
-                found[key] = StepChart(
-                    f"w{len(found) + 1}", name, protocol.name, words.title_of(title)
-                )
+                found[key] = StepChart(f"w{len(found) + 1}", name, protocol.name, title_of(title))
                 found[key].scored_s = _scored_s(judged, step.step)
             label = named.label
             if step.round is not None:

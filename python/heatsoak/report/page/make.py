@@ -15,10 +15,9 @@ from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
-from heatsoak.protocol.phrases import drive_name, listed, said
+from heatsoak.protocol.phrases import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report import words
 from heatsoak.report.page.bars import bar_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
@@ -37,6 +36,7 @@ from heatsoak.report.page.palette import line_styles
 from heatsoak.report.page.tracks import QuantitySeries
 from heatsoak.report.page.twin import TwinChart, twin_chart
 from heatsoak.report.steps import badness, verdicts
+from heatsoak.words import counted, listed, said, title_of
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -185,7 +185,7 @@ def _headline(names: Names, found: Findings, comparisons: Sequence[Comparison]) 
         tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
         more=[
             *map(_sentence, told),
-            *(f"{words.title_of(one.name)}: {one.text}." for one in rounds),
+            *(f"{title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
         ],
@@ -204,11 +204,11 @@ def _cut(names: Names) -> list[str]:
     states = Counter(named.recording.meta.status for named in names.recordings)
     said = []
     if states["running"]:
-        cut = words.counted(states["running"], "recording")
+        cut = counted(states["running"], "recording")
         said.append(f"{cut} was cut short or is still running.")
     for status in ("interrupted", "failed"):
         if states[status]:
-            said.append(f"{words.counted(states[status], 'run')} {status} before the end.")
+            said.append(f"{counted(states[status], 'run')} {status} before the end.")
     return said
 
 
@@ -278,11 +278,11 @@ def _is_thinned(track: ChartSeries) -> bool:
 def _title(names: Names) -> str:
     metas = [named.recording.meta for named in names.recordings]
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
-    what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
+    what = protocols[0] if len(protocols) == 1 else counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        return f"{words.title_of(what)}: {listed(_files(names))}"
+        return f"{title_of(what)}: {listed(_files(names))}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
-    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
+    drive = drives[0] if len(drives) == 1 else counted(len(drives), "drive")
     return f"{drive}: {what}"
 
 

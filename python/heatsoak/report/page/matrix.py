@@ -15,9 +15,7 @@ from heatsoak.analysis import Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Protocol
-from heatsoak.protocol.phrases import listed
 from heatsoak.recording import Recording
-from heatsoak.report import words
 from heatsoak.report.page.contract import (
     MatrixCell,
     MatrixFigure,
@@ -26,6 +24,7 @@ from heatsoak.report.page.contract import (
     WorkloadSection,
 )
 from heatsoak.report.steps import badness
+from heatsoak.words import listed, number_text
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
@@ -262,7 +261,7 @@ def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Mat
         verdict = _verdict([step for steps in runs for step in steps])
         return MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
-    value_text = words.number(mean) if kind == _MEAN else words.about(mean)
+    value_text = number_text(mean, 2 if kind == _MEAN else 1)
     text = f"{value_text} {metric.unit}"
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"

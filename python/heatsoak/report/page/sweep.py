@@ -17,7 +17,7 @@ from heatsoak.report.page.packing import Packer
 from heatsoak.report.sweep import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.sweep import FinishedSweep
 from heatsoak.sweep.work import ENDS
-from heatsoak.units import format_duration
+from heatsoak.words import duration_text
 
 #: So many draw in a second; each takes about ten bytes of the page.
 _MOST_POINTS = 50_000
@@ -203,7 +203,7 @@ def _text(value: float | str, unit: str) -> str:
     if isinstance(value, str):
         return value
     if unit == "s":
-        return format_duration(value)
+        return duration_text(value)
     return f"{value:,.5g}\u202f{'°C' if unit == 'C' else unit}"
 
 

@@ -21,7 +21,7 @@ from heatsoak.recording.columns import (
     throttle_columns,
 )
 from heatsoak.report.page.contract import ChartQuantity, LatencyHistogram
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: Points further apart than this many usual intervals have a gap between them.
 _GAP_INTERVALS = 3.5
@@ -97,7 +97,7 @@ def seconds(view: StepView) -> QuantitySeries | None:
     label = (
         "IOPS of each second"
         if found.each_s == 1
-        else f"IOPS, means over {format_number(found.each_s)} s"
+        else f"IOPS, means over {number_text(found.each_s)} s"
     )
     return QuantitySeries("iops", label, "iops", "IOPS", found.t_s, found.values, RATE)
 

@@ -12,9 +12,8 @@ from heatsoak.analysis.series import Array
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import kind_of_condition
-from heatsoak.protocol.phrases import label_of, listed
+from heatsoak.protocol.phrases import label_of
 from heatsoak.recording import Recording
-from heatsoak.report import words
 from heatsoak.report.page.contract import (
     ChartSeries,
     CoolingMap,
@@ -24,6 +23,7 @@ from heatsoak.report.page.contract import (
     TwinSection,
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
+from heatsoak.words import counted, kelvin_text, listed, number_text
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -78,11 +78,11 @@ class TwinChart:
         """Return it with its packed series."""
         twin = self.twin
         limit = next(one for one in twin.parameters if one.name == "limit_c")
-        fitted = words.counted(len(twin.recordings), "recording")
+        fitted = counted(len(twin.recordings), "recording")
         return TwinSection(
             answer=twin.answer,
             detail=f"{twin.model or twin.base}, fitted to {fitted} "
-            f"in {words.counted(len(twin.places), 'place')}",
+            f"in {counted(len(twin.places), 'place')}",
             told=twin.told,
             limit_c=_rounded([limit.low, limit.value, limit.high], 1) if twin.throttled else None,
             lines=[one.line(packed) for one in self.followed],
@@ -184,10 +184,10 @@ def _place(recording: Recording) -> str:
 
 
 def _summary(measured: "Measured", rms_k: float) -> str:
-    close = f"The twin's sensor is within {words.number(rms_k)} K of the measured one (rms)."
+    close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
-    times = [f"{words.about(onset.t_s + measured.first_s)} s" for onset in measured.onsets]
+    times = [f"{number_text(onset.t_s + measured.first_s, 1)} s" for onset in measured.onsets]
     more = [f"{len(times) - 3} more times"] if len(times) > 4 else []
     shown = listed([*times[:3], *more] if more else times)
     return f"{close} Heat began to slow the drive after {shown} of the recording."

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.protocol.fio_options import wrong_option
-from heatsoak.units import Size, format_bytes
+from heatsoak.units import Size
+from heatsoak.words import size_text
 
 #: Offsets and spans given as shares are rounded down to this, for direct I/O.
 _ALIGNMENT = 4096
@@ -71,7 +72,7 @@ def region_of(workload: Workload, size_bytes: int) -> Region:
     span -= span % workload.bs
     if span <= 0:
         raise UsageError(
-            f"the target of {format_bytes(size_bytes)} has no room for one block of {workload.bs} "
+            f"the target of {size_text(size_bytes)} has no room for one block of {workload.bs} "
             f"bytes at offset {offset}: choose a smaller bs or offset, or a larger file_size"
         )
     capped = workload.span.bytes is not None and wanted > size_bytes - offset

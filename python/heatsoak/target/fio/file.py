@@ -24,7 +24,8 @@ from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
 from heatsoak.tools import environment, which
-from heatsoak.units import Size, format_bytes
+from heatsoak.units import Size
+from heatsoak.words import size_text
 
 #: A smaller file says nothing about a drive, and a file system that full is better left alone.
 MIN_SPACE = 64 << 20
@@ -78,9 +79,9 @@ class DirectoryTarget(FioTarget):
             self._require_space(file_size.of(space.usable))
         elif space.usable < MIN_SPACE:
             raise RefusedError(
-                f"{directory}: {format_bytes(space.free)} are free, but "
-                f"{format_bytes(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
-                f"({format_bytes(space.kept)}) is kept free"
+                f"{directory}: {size_text(space.free)} are free, but "
+                f"{size_text(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
+                f"({size_text(space.kept)}) is kept free"
             )
         wanted = file_size.of(space.usable)
         size = min(wanted, space.usable)
@@ -123,7 +124,7 @@ class DirectoryTarget(FioTarget):
         if self._wanted is not None:
             yield Note(
                 "warning",
-                f"the test file is {format_bytes(size)} instead of {format_bytes(self._wanted)}: "
+                f"the test file is {size_text(size)} instead of {size_text(self._wanted)}: "
                 "10 % of the file system is kept free",
             )
 
@@ -131,7 +132,7 @@ class DirectoryTarget(FioTarget):
         if size > _Space.of(self._directory, self._kept_free).usable:
             raise RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
-                f"{format_bytes(size)}: {100 * self._kept_free:.0f} % of the file system is kept "
+                f"{size_text(size)}: {100 * self._kept_free:.0f} % of the file system is kept "
                 "free"
             )
 
@@ -263,7 +264,7 @@ class DirectoryTarget(FioTarget):
         yield Note(
             "info",
             f"step '{step}' reads data that was not written yet: writing "
-            f"{format_bytes(end - start)} first, which is not measured but warms the drive",
+            f"{size_text(end - start)} first, which is not measured but warms the drive",
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
@@ -279,7 +280,7 @@ class DirectoryTarget(FioTarget):
                 done = watch.status.write.bytes
                 yield Note(
                     "info",
-                    f"laid out {format_bytes(done)} of {format_bytes(end - start)}",
+                    f"laid out {size_text(done)} of {size_text(end - start)}",
                     {"step": step, "done_bytes": done, "bytes": end - start},
                 )
         assert self._fd is not None

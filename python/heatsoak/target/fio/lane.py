@@ -17,7 +17,7 @@ from heatsoak.sensor import BusyTime
 from heatsoak.target.base import BEAT_S, Note, Outcome, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.target.fio.process import free_path
-from heatsoak.units import format_bytes, format_duration
+from heatsoak.words import duration_text, size_text
 
 #: A longer stall is reported when it is over.
 REPORTED_S = 3.0
@@ -80,7 +80,7 @@ class Stalls:
             )
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(
-                f"{self._where}: no I/O has completed for {format_duration(self._silent_s)}"
+                f"{self._where}: no I/O has completed for {duration_text(self._silent_s)}"
                 f"{self._why()}: giving up"
             )
 
@@ -302,8 +302,8 @@ class Lane:
         assert status is not None
         return Note(
             "info",
-            f"{self.where}: fio read {format_bytes(status.read.bytes)} and wrote "
-            f"{format_bytes(status.write.bytes)} in {status.runtime_ms / 1000:.1f} s, with "
+            f"{self.where}: fio read {size_text(status.read.bytes)} and wrote "
+            f"{size_text(status.write.bytes)} in {status.runtime_ms / 1000:.1f} s, with "
             f"{status.usr_cpu_pct + status.sys_cpu_pct:.0f} % of a core for each job",
             {
                 "step": self.load.name,

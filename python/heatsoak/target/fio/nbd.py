@@ -15,7 +15,7 @@ from heatsoak.target.guard import refusal
 from heatsoak.target.guard.data import look_for_data, of_others
 from heatsoak.target.guard.look import SAMPLE_BYTES, View, contents, is_filled, places
 from heatsoak.target.guard.named import Naming
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 _TRIMMED_AT_ONCE = 1 << 30
 
@@ -181,7 +181,7 @@ class NbdTarget(FioTarget):
         for start in range(0, size, _TRIMMED_AT_ONCE):
             held.trim(start, min(_TRIMMED_AT_ONCE, size - start))
             yield HEARTBEAT
-        yield Note("info", f"{self._uri}: {format_bytes(size)} were trimmed")
+        yield Note("info", f"{self._uri}: {size_text(size)} were trimmed")
 
     def _release(self) -> None:
         if self._connection is not None:

@@ -21,7 +21,7 @@ from heatsoak.target.fio.command import FioPlace, job_name, loading, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.process import Fio, takes_direct
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 #: The oldest fio that reads iologs of version 3.
 OLDEST = (3, 31)
@@ -157,7 +157,7 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     largest = log.asked["largest_bytes"]
     if largest * step.iodepth > _BUFFER_BYTES:
         raise UsageError(
-            f"{step.name}: {step.trace} has I/Os of {format_bytes(largest)}, and up to "
+            f"{step.name}: {step.trace} has I/Os of {size_text(largest)}, and up to "
             f"{step.iodepth} in flight need too much memory: choose a smaller iodepth"
         )
     return log

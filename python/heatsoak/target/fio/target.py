@@ -47,7 +47,8 @@ from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.data import look_for_data, remember
 from heatsoak.target.guard.look import Seen, View, changes, look
-from heatsoak.units import Size, format_bytes
+from heatsoak.units import Size
+from heatsoak.words import size_text
 
 #: Shorter ones work, but cost fio noticeable time.
 _SHORTEST_INTERVAL_S = 0.1
@@ -299,8 +300,8 @@ class FioTarget(ABC):
             if region.capped:
                 yield Note(
                     "warning",
-                    f"step '{step.name}': the target only has {format_bytes(region.span)} of the "
-                    f"span of {format_bytes(load.span.bytes or 0)}",
+                    f"step '{step.name}': the target only has {size_text(region.span)} of the "
+                    f"span of {size_text(load.span.bytes or 0)}",
                 )
         line = self.command_line(step)
         read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]

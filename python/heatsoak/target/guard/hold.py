@@ -21,7 +21,7 @@ from heatsoak.target.guard.look import View
 from heatsoak.target.guard.named import Naming, refusal
 from heatsoak.target.guard.structure import exports, loops, structure
 from heatsoak.target.guard.users import mounts, swaps, writers
-from heatsoak.units import format_bytes
+from heatsoak.words import size_text
 
 _BLKGETSIZE64 = 0x80081272
 _BLKROGET = 0x125E
@@ -100,7 +100,7 @@ def _ask(fd: int, request: int, length: int) -> int:
 
 def naming(device: Path, info: DeviceInfo) -> Naming:
     """Return how a drive that can be told from all others is named."""
-    what = f"{info.model or info.transport}, {format_bytes(info.size_bytes)}"
+    what = f"{info.model or info.transport}, {size_text(info.size_bytes)}"
     unnamed = f"all data on it ({what}) would be lost; to confirm"
     return Naming(device, info.erase_ids, f"drive ({what})", unnamed, info.model)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.waiting import fullness, queue_of
-from heatsoak.units import format_number
+from heatsoak.words import number_text
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
@@ -237,8 +237,8 @@ def _sizes(case: Case) -> Finding | None:
     return Finding(
         "demand",
         "other-load",
-        f"the load changed: its I/Os were {format_number(before_kib)} KiB before, "
-        f"and {format_number(during_kib)} KiB during the drop",
+        f"the load changed: its I/Os were {number_text(before_kib)} KiB before, "
+        f"and {number_text(during_kib)} KiB during the drop",
     )
 
 
@@ -264,8 +264,8 @@ def _in_flight(case: Case) -> Finding | None:
         return None
     share = math.log(before / during) / lost
     said = (
-        f"{format_number(before, 2)} I/Os were in flight before, "
-        f"{format_number(during, 2)} during the drop"
+        f"{number_text(before, 2)} I/Os were in flight before, "
+        f"{number_text(during, 2)} during the drop"
     )
     if share >= MIN_EXPLAINED:
         return Finding(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence.counters import beside_limits, stated_limits_c
 from heatsoak.analysis.cause.evidence.shape import SAME, apart
-from heatsoak.units import GB, format_number
+from heatsoak.units import GB
+from heatsoak.words import number_text
 
 if TYPE_CHECKING:
     from heatsoak.catalog import Likeness
@@ -49,8 +50,8 @@ def cache(case: Case) -> Finding | None:
     return Finding(
         "known-cache",
         "full",
-        f"{format_number(here_gb)} GB had been written, and the cache of such drives holds "
-        f"{format_number(cache_gb)} GB (catalog: {known.drive.id})",
+        f"{number_text(here_gb)} GB had been written, and the cache of such drives holds "
+        f"{number_text(cache_gb)} GB (catalog: {known.drive.id})",
     )
 
 

@@ -8,7 +8,8 @@ from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, AS_HOT_K, is_as_hot
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
-from heatsoak.units import MB, format_number
+from heatsoak.units import MB
+from heatsoak.words import number_text
 
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
@@ -50,7 +51,7 @@ def shape(case: Case) -> Finding | None:
     return Finding(
         "shape",
         kind,
-        f"90 % of the drop took {format_number(max(drop.fall_s, sampling_s), 2)} s",
+        f"90 % of the drop took {number_text(max(drop.fall_s, sampling_s), 2)} s",
     )
 
 
@@ -315,8 +316,8 @@ def against_capacity(case: Case) -> Finding | None:
     written_gb = here_gb + case.view.written_before_gb
     share = written_gb / course.drive_gb
     said = (
-        f"{format_number(written_gb)} GB had been written to a drive of "
-        f"{format_number(course.drive_gb)} GB"
+        f"{number_text(written_gb)} GB had been written to a drive of "
+        f"{number_text(course.drive_gb)} GB"
     )
     is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
@@ -341,8 +342,8 @@ def too_much_for_a_cache(case: Case) -> Finding | None:
     most_gb = MOST_CACHED_GB if drive_gb is None else MOST_CACHED * drive_gb
     if here_gb is None or here_gb <= most_gb or case.index > 0 or not case.view.step.writes:
         return None
-    of = "" if drive_gb is None else f" of {format_number(drive_gb)} GB"
-    text = f"it had written {format_number(here_gb)} GB at full speed: no cache of a drive{of}"
+    of = "" if drive_gb is None else f" of {number_text(drive_gb)} GB"
+    text = f"it had written {number_text(here_gb)} GB at full speed: no cache of a drive{of}"
     return Finding("cache", "too-small", f"{text} holds as much")
 
 
@@ -361,9 +362,9 @@ def repeats(case: Case) -> Finding | None:
         bytes_apart = apart(here_gb, there_gb)
         time_apart = apart(case.drop.onset_s, drops[0].onset_s)
         said = (
-            f"'{view.step.name}' fell after {format_number(there_gb)} GB and "
+            f"'{view.step.name}' fell after {number_text(there_gb)} GB and "
             f"{drops[0].onset_s:.0f} s, "
-            f"here after {format_number(here_gb)} GB and {case.drop.onset_s:.0f} s"
+            f"here after {number_text(here_gb)} GB and {case.drop.onset_s:.0f} s"
         )
         if bytes_apart <= SAME and time_apart >= OTHER:
             return Finding("repeats-in", "bytes", f"it repeats in bytes, not in time: {said}")

@@ -1,0 +1,148 @@
+"""Text for people: quantities with their units, counts, lists and names, each made in one way.
+
+Every sentence, table cell and label takes its numbers from here, so that a number reads the same in
+a terminal, on a page and in a file. Reading what people write is :mod:`heatsoak.units`.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+#: Longer values are shortened in labels and sentences.
+_MAX_LETTERS = 60
+#: Characters that change the direction of the text after them, by kind.
+_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+_RIGHT_TO_LEFT = {"R", "AL"}
+_ISOLATE, _END = "\u2068", "\u2069"
+_DEPTH = re.compile(r"\bqd(?=\d)")
+#: Below this, a duration is told in seconds, or minutes.
+_MOST_OF_A_UNIT = 100
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number in at least `digits` digits, never with an exponent: ``1,499``, ``6.4``.
+
+    What is before the point is never rounded, zeros at the end of what is after it are left out.
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value + 0.0:g}"
+    decimals = digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits}g}"))))
+    text = f"{value:,.{max(0, decimals)}f}"
+    return text.rstrip("0").rstrip(".") if decimals > 0 else text
+
+
+def signed_text(value: float, digits: int = 2) -> str:
+    """Return a number with its sign: ``+18``, ``-0.4``, and ``0`` without one."""
+    text = number_text(value, digits)
+    return f"+{text}" if value > 0 else text
+
+
+def amount_text(value: float, unit: str, digits: int = 3) -> str:
+    """Return a number with its unit: ``5.2 W``."""
+    return f"{number_text(value, digits)} {unit}"
+
+
+def span_text(values: Iterable[float], unit: str, digits: int = 1) -> str:
+    """Return a range: ``8 to 71 s``, or ``8 s`` if both ends read the same."""
+    whole = list(values)
+    low, high = number_text(min(whole), digits), number_text(max(whole), digits)
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def temp_text(temp_c: float, digits: int = 2) -> str:
+    """Return a temperature, which no drive knows better than to a degree: ``72 C``."""
+    return amount_text(temp_c, "C", digits)
+
+
+def temps_text(temps_c: Iterable[float]) -> str:
+    """Return a range of temperatures: ``60 to 72 C``."""
+    return span_text(temps_c, "C", 2)
+
+
+def kelvin_text(difference_k: float, digits: int = 2) -> str:
+    """Return a difference of temperatures: ``8.5 K``."""
+    return amount_text(difference_k, "K", digits)
+
+
+def rate_text(rate_mb_s: float, digits: int = 3) -> str:
+    """Return a rate: ``1,499 MB/s``, ``6.42 MB/s``."""
+    return amount_text(rate_mb_s, "MB/s", digits)
+
+
+def percent_text(pct: float, digits: int = 2) -> str:
+    """Return a percentage: ``69 %``, ``0.4 %``."""
+    return amount_text(pct, "%", digits)
+
+
+def size_text(count: float) -> str:
+    """Return a number of bytes in decimal units: ``37.6 GB``."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= 0.9995 * scale:  # which is shown as 1
+            return amount_text(count / scale, unit)
+    return f"{count:.0f} B"
+
+
+def block_text(size: int) -> str:
+    """Return a block size as fio writes it: ``128k``."""
+    for suffix, scale in (("m", 1 << 20), ("k", 1 << 10)):
+        if size >= scale and size % scale == 0:
+            return f"{size // scale}{suffix}"
+    return str(size)
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration: ``45 s``, ``5 min``, ``2 h 59 min``."""
+    whole = round(seconds)
+    if whole < _MOST_OF_A_UNIT:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    if minutes < _MOST_OF_A_UNIT:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return ``1 place`` or ``3 places``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(texts: Sequence[str], most: int | None = None) -> str:
+    """Return ``a, b and c``, or of more than `most` those and ``4 more``."""
+    if most is not None and len(texts) > most:
+        texts = [*texts[:most], f"{len(texts) - most} more"]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else "".join(texts)
+
+
+def said(value: object) -> str:
+    """Return a value as part of a line: of limited length, on one line, without control characters.
+
+    Right-to-left text is isolated, so that it does not turn the text around it.
+    """
+    kinds = [(letter, unicodedata.bidirectional(letter)) for letter in str(value)]
+    kept = [
+        letter if letter.isprintable() else " " for letter, kind in kinds if kind not in _TURNING
+    ]
+    text = " ".join("".join(kept).split())
+    text = shortened(text, _MAX_LETTERS)
+    turns = any(kind in _RIGHT_TO_LEFT for _, kind in kinds)
+    return f"{_ISOLATE}{text}{_END}" if turns else text
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text without its middle if it is longer: names often differ in their ends."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) * 2 // 5
+    return f"{text[: most - 1 - end].rstrip()}…{text[len(text) - end :].lstrip()}"
+
+
+def plain(name: str) -> str:
+    """Return the name of a key or step with spaces for hyphens and underscores."""
+    return said(name.replace("_", " ").replace("-", " "))
+
+
+def title_of(step: str) -> str:
+    """Return a step's name as a title: ``Sequential write``."""
+    text = _DEPTH.sub(lambda found: found.group().upper(), plain(step))
+    return text[:1].upper() + text[1:]
