@@ -75,6 +75,11 @@ def percent_text(pct: float, digits: int = 2) -> str:
     return amount_text(pct, "%", digits)
 
 
+def share_text(share: float, digits: int = 2) -> str:
+    """Return a share of 0 to 1, or a probability, in percent: ``69 %``."""
+    return percent_text(100 * share, digits)
+
+
 def size_text(count: float) -> str:
     """Return a number of bytes in decimal units: ``37.6 GB``."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

@@ -17,7 +17,7 @@ from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
-from heatsoak.words import duration_text
+from heatsoak.words import amount_text, duration_text, temp_text
 
 #: Cooling is enough where fewer of the likely drives throttle.
 ENOUGH = 0.1
@@ -270,17 +270,17 @@ def _answer(advice: Advice, recorded: str | None) -> str:
         why = (
             f"it keeps its speed for {length} as it is."
             if recorded is None
-            else f"heat does not slow {recorded} (hottest {advice.hottest_c:.0f} C of a limit of "
-            f"{advice.limit_c:.0f} C)."
+            else f"heat does not slow {recorded} (hottest {temp_text(advice.hottest_c)} "
+            f"of a limit of {temp_text(advice.limit_c)})."
         )
         return f"Needs no more cooling: {why}"
     if advice.matters == "not-enough":
         return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
     ways = []
     if advice.airflow_m_s is not None:
-        ways.append(f"air that moves at {advice.airflow_m_s:.1f} m/s")
+        ways.append(f"air that moves at {amount_text(advice.airflow_m_s, 'm/s', 2)}")
     if advice.heatsink_k_per_w is not None:
         enough = [offer.heatsink for offer in advice.offers if offer.throttles <= ENOUGH]
         such = f", such as '{enough[0]}'" if enough else ""
-        ways.append(f"a heatsink of {advice.heatsink_k_per_w:.3g} K/W or less{such}")
+        ways.append(f"a heatsink of {amount_text(advice.heatsink_k_per_w, 'K/W')} or less{such}")
     return f"Keeps its speed for {length} with {', or '.join(ways)}."

@@ -25,7 +25,7 @@ from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, kelvin_text, percent_text, temp_text
 
 #: How many likely drives are looked at.
 DRAWS = 40
@@ -78,8 +78,8 @@ class Cooling:
         """Refuse an unknown heatsink, and air that is given twice, before anything is run."""
         if self.ambient_c is not None and self.warming_k:
             raise UsageError(
-                f"the air is to be {self.ambient_c:g} C, and {self.warming_k:g} K warmer than it "
-                "was: give one of the two (--ambient or --warmer)"
+                f"the air is to be {temp_text(self.ambient_c)}, and {kelvin_text(self.warming_k)} "
+                "warmer than it was: give one of the two (--ambient or --warmer)"
             )
         if isinstance(self.heatsink, str):
             load_enclosure(self.heatsink)
@@ -187,7 +187,7 @@ class Cliff(BaseModel):
         what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
         return (
             f"Without heat {what[self.cause]} after {duration_text(self.onset_s)}: "
-            f"-{self.depth_pct:.0f} %."
+            f"-{percent_text(self.depth_pct)}."
         )
 
 

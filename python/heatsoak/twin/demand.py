@@ -13,7 +13,7 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import open_all
 from heatsoak.recording import Recording
 from heatsoak.twin.readings import GRID_S, MAX_S, Array, commands_of, is_heat, rates_of
-from heatsoak.words import duration_text
+from heatsoak.words import amount_text, duration_text
 
 #: A controller takes some seconds to warm: heat cannot show in less.
 _LEAST_S = 10
@@ -67,7 +67,8 @@ class Demand:
         """Return what it is, in a few words."""
         read_gb, write_gb = self.read_mb_s.sum() / 1e3, self.write_mb_s.sum() / 1e3
         length = duration_text(self.seconds)
-        return f"{self.name}, {length}: {read_gb:,.1f} GB read, {write_gb:,.1f} GB written"
+        read, written = amount_text(read_gb, "GB"), amount_text(write_gb, "GB")
+        return f"{self.name}, {length}: {read} read, {written} written"
 
     def first(self, duration_s: float) -> "Demand":
         """Return so much of its beginning, or all of it if it is shorter.

@@ -24,7 +24,14 @@ from heatsoak.twin.readings import (
 )
 from heatsoak.twin.solving import Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
-from heatsoak.words import duration_text, listed
+from heatsoak.words import (
+    amount_text,
+    duration_text,
+    listed,
+    number_text,
+    share_text,
+    temp_text,
+)
 
 #: A run that makes all intervals together less than a third narrower is not worth proposing.
 _LEAST_BITS = 0.5
@@ -98,18 +105,18 @@ def _experiment(plan: _Plan, bits: float, now: Array, then: Array) -> Experiment
 def _answer(plan: _Plan, brings: Sequence[Brings]) -> str:
     parts = [
         f"{duration_text(part.duration_s)} "
-        + ("of rest" if not part.share else f"at {part.share:.0%} load")
+        + ("of rest" if not part.share else f"at {share_text(part.share)} of full load")
         for part in plan.parts
     ]
     what = listed(parts)
     if plan.tmt1_c:
-        what += f", with TMT1 at {listed([f'{value:.0f} C' for value in plan.tmt1_c])} in turn"
+        what += f", with TMT1 at {listed([*map(temp_text, plan.tmt1_c)])} in turn"
     if plan.has_power:
         what += ", with its power recorded"
     most = max(brings, key=lambda one: one.now / one.then)
     return (
-        f"{what}: {most.quantity} would be known within {most.then:.2g} {most.unit} instead of "
-        f"{most.now:.2g}"
+        f"{what}: {most.quantity} would be known within {amount_text(most.then, most.unit, 2)} "
+        f"instead of {number_text(most.now, 2)}"
     )
 
 

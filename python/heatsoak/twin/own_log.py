@@ -16,7 +16,7 @@ from heatsoak.twin.asked import Asked, Speeds, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, number_text, rate_text, temp_text
 
 #: What is moved.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
@@ -79,13 +79,13 @@ class OwnStep(BaseModel):
             assert self.mb_s is not None
             assert self.twin_mb_s is not None
             yield (
-                f"'{self.step}' moved {self.mb_s[0]:,.0f} MB/s once it throttled, the twin "
-                f"{self.twin_mb_s[0]:,.0f}"
+                f"'{self.step}' moved {rate_text(self.mb_s[0])} once it throttled, the twin "
+                f"{number_text(self.twin_mb_s[0])}"
             )
         elif abs(self.twin_hottest_c - self.hottest_c) > HOTTEST_K:
             yield (
-                f"'{self.step}' reached {self.hottest_c:.0f} C, the twin "
-                f"{self.twin_hottest_c:.0f} C"
+                f"'{self.step}' reached {temp_text(self.hottest_c)}, the twin "
+                f"{temp_text(self.twin_hottest_c)}"
             )
 
 

@@ -24,7 +24,17 @@ from heatsoak.twin.case import (
 )
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
-from heatsoak.words import duration_text
+from heatsoak.words import (
+    amount_text,
+    duration_text,
+    kelvin_text,
+    number_text,
+    percent_text,
+    rate_text,
+    share_text,
+    span_text,
+    temp_text,
+)
 
 #: 90 % of what is likely, and its middle.
 _QUANTILES = (0.05, 0.5, 0.95)
@@ -217,8 +227,9 @@ def _assumed(
             yield "nobody measured it: what its data sheet does not tell are figures of its class"
         power, limit_k = spreads_of(subject)
         yield (
-            f"drives of a model and their rooms differ: air by {AIR_K:.0f} K, resistance to it by "
-            f"{RESISTANCE:.0%}, power by {power:.0%}, limit by {limit_k:.0f} K"
+            f"drives of a model and their rooms differ: air by {kelvin_text(AIR_K)}, resistance "
+            f"to it by {share_text(RESISTANCE)}, power by {share_text(power)}, "
+            f"limit by {kelvin_text(limit_k)}"
         )
     else:
         yield from subject.assumed
@@ -253,8 +264,8 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     what = f"what {demand.name} does in {length}"
     if found.throttles < _UNLIKELY or found.onset_s is None:
         return (
-            f"Heat does not slow {what}: its governor sees {found.hidden_temp_c[1]:.0f} C at most, "
-            f"of a limit of {held.limit_c:.0f} C.{demand.doubt}"
+            f"Heat does not slow {what}: its governor sees {temp_text(found.hidden_temp_c[1])} at "
+            f"most, of a limit of {temp_text(held.limit_c)}.{demand.doubt}"
         )
     assert held.times is not None
     assert held.held_s is not None
@@ -264,26 +275,23 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     times = round(held.times[1])
     often = "once" if times == 1 else f"{times} times"
     how = (
-        f"first after {duration_text(middle)} ({low:,.0f} to {high:,.0f} s), "
+        f"first after {duration_text(middle)} ({span_text([low, high], 's')}), "
         f"{often}, for {duration_text(held.held_s[1])} in all; up to "
-        f"{held.waiting_gb[1]:,.1f} GB wait, and {held.late_pct[1]:.0f} % of its GB come late"
+        f"{amount_text(held.waiting_gb[1], 'GB', 2)} wait, and {percent_text(held.late_pct[1])} "
+        f"of its GB come late"
     )
     if found.throttles < 0.5:
-        surely = (
-            f"Heat probably does not slow {what} ({1 - found.throttles:.0%} likely); if it does"
-        )
-        return f"{surely}, {how}.{demand.doubt}"
-    sure = "" if found.throttles >= _SURE else f", {found.throttles:.0%} likely"
+        surely = f"Heat probably does not slow {what} ({share_text(1 - found.throttles)} likely)"
+        return f"{surely}; if it does, {how}.{demand.doubt}"
+    sure = "" if found.throttles >= _SURE else f", {share_text(found.throttles)} likely"
     return f"Heat slows {what}{sure}: {how}.{demand.doubt}"
 
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     length = duration_text(found.duration_s)
-    hottest = f"{found.max_reported_temp_c[1]:.0f} C by its own sensor at most"
+    hottest = f"{temp_text(found.max_reported_temp_c[1])} by its own sensor at most"
     if found.holds is not None and holds_mb_s is not None:
-        start = (
-            f"Holds {holds_mb_s:,.0f} MB/s for {length} with a probability of {found.holds:.0%}. "
-        )
+        start = f"{share_text(found.holds)} likely to hold {rate_text(holds_mb_s)} for {length}. "
     else:
         start = ""
     if found.throttles < _UNLIKELY or found.onset_s is None:
@@ -293,15 +301,17 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         assert found.throttled_mb_s is not None
         low, middle, high = found.onset_s
         left_mb_s = found.throttled_mb_s[1]
-        become = f"{found.full_mb_s:,.0f} MB/s become {left_mb_s:,.0f}"
+        become = f"{rate_text(found.full_mb_s, 1)} become {number_text(left_mb_s, 1)}"
         if left_mb_s == 0:
             become = "then it is so hot that it shuts itself down"
-        how = f"after {duration_text(middle)} ({low:,.0f} to {high:,.0f} s): {become}; {hottest}."
+        how = f"after {duration_text(middle)} ({span_text([low, high], 's')}): {become}; {hottest}."
         if found.throttles < 0.5:
-            surely = f"Probably does not throttle in {length} ({1 - found.throttles:.0%} likely)"
+            surely = (
+                f"Probably does not throttle in {length} ({share_text(1 - found.throttles)} likely)"
+            )
             said = f"{surely}; if it does, {how}"
         else:
-            sure = "" if found.throttles >= _SURE else f"{found.throttles:.0%} likely, "
+            sure = "" if found.throttles >= _SURE else f"{share_text(found.throttles)} likely, "
             said = f"Throttles, {sure}{how}" if sure else f"Throttles {how}"
     if found.cliff is not None:
         said += f" {found.cliff.sentence}"

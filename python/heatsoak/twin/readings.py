@@ -21,6 +21,7 @@ from heatsoak.recording.columns import (
     throttle_counters,
 )
 from heatsoak.sensor.nvme import celsius
+from heatsoak.words import duration_text, percent_text, share_text, temp_text
 
 Array = NDArray[np.float64]
 
@@ -326,7 +327,7 @@ def _sensor(samples: pl.DataFrame, trusts: list[SensorTrust], name: str) -> str:
         trust = _trust_in(column, trusts)
         readings = samples[column].drop_nulls().drop_nans()
         if float(readings.max()) == float(readings.min()):  # type: ignore[arg-type]
-            why = f"'{column.removeprefix(TEMPERATURES)}' never moved from {readings[0]:.0f} C"
+            why = f"'{column.removeprefix(TEMPERATURES)}' never moved from {temp_text(readings[0])}"
         elif trust is not None and trust.trust == "poor":
             why = f"'{trust.name}': {trust.why}"
         else:
@@ -565,7 +566,8 @@ def _onsets(
 
 def _unexplained(steps: list[StepFindings]) -> list[str]:
     return [
-        f"'{step.step}' fell by {episode.depth_pct:.0f} % after {episode.onset_s:.0f} s"
+        f"'{step.step}' fell by {percent_text(episode.depth_pct)} after "
+        f"{duration_text(episode.onset_s)}"
         + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
         for step in steps
         for episode in step.episodes[:1]
@@ -575,8 +577,8 @@ def _unexplained(steps: list[StepFindings]) -> list[str]:
 
 def _likely(steps: list[StepFindings]) -> list[str]:
     return [
-        f"whether heat made '{step.step}' fall after {episode.onset_s:.0f} s is left open "
-        f"({episode.likelihoods['thermal']:.0%} likely)"
+        f"whether heat made '{step.step}' fall after {duration_text(episode.onset_s)} is left open "
+        f"({share_text(episode.likelihoods['thermal'])} likely)"
         for step in steps
         for episode in step.episodes[:1]
         if episode.cause == "unknown" and is_heat(episode)

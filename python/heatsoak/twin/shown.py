@@ -14,6 +14,7 @@ from heatsoak.catalog.bases import drive_over
 from heatsoak.catalog.specs import plain
 from heatsoak.twin.model import figures
 from heatsoak.twin.readings import Array, Measured
+from heatsoak.words import size_text
 
 #: A larger cache than the base's shows where so much more was written at full speed.
 _MORE = 1.02
@@ -99,10 +100,11 @@ class Shown(BaseModel):
         """Yield what is taken from the base, and what recordings show in part."""
         if self.cache_gb is None:
             if base.cache is not None:
-                gb = base.cache.bytes.value / 1e9
-                yield f"its write cache, {gb:,.0f} GB, is that of {base.id}: its own did not show"
+                size = size_text(base.cache.bytes.value)
+                yield f"its write cache, {size}, is that of {base.id}: its own did not show"
         elif self.cache_gb > 0 and not self.cache_was_full:
-            yield f"its write cache holds no more than the {self.cache_gb:,.0f} GB written into it"
+            written = size_text(1e9 * self.cache_gb)
+            yield f"its write cache holds no more than the {written} written into it"
         if self.law is None:
             yield f"how far its governor slows it is as in {base.id}" + (
                 "" if throttled else ": it never throttled"

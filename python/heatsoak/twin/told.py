@@ -4,6 +4,7 @@ import numpy as np
 
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.twin import Estimate, FittedParameter, FittedRecording
+from heatsoak.words import amount_text, kelvin_text, listed, span_text, temp_text
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -60,24 +61,19 @@ def answer(estimates: list[Estimate], measured: list[Measured]) -> str:
     slow = next(e for e in estimates if e.name == "time_constant_s")
     seen_c = max(float(np.max(one.reading_c)) for one in measured)
     if any(one.has_power or one.has_load for one in measured):
-        cooling = (
-            f"{resistance.value:.1f} K/W to the air ({resistance.low:.1f} to {resistance.high:.1f})"
-        )
+        cooling = _with_range(resistance, " to the air")
     else:
-        cooling = f"time constant {slow.value:.0f} s ({slow.low:.0f} to {slow.high:.0f})"
+        cooling = f"time constant {_with_range(slow)}"
     if limit is not None:
-        return (
-            f"Throttles at {limit.value:.0f} C ({limit.low:.0f} to {limit.high:.0f}) by its own "
-            f"sensor; {cooling}."
-        )
+        return f"Throttles at {_with_range(limit)} by its own sensor; {cooling}."
     if any(one.onsets for one in measured):
         return (
             "Throttled only where the host told it to: its own limit is above "
-            f"{seen_c:.0f} C by its own sensor; {cooling}."
+            f"{temp_text(seen_c)} by its own sensor; {cooling}."
         )
     if any(one.unexplained for one in measured):
         return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
-    return f"Never throttled: its limit is above {seen_c:.0f} C by its own sensor; {cooling}."
+    return f"Never throttled: its limit is above {temp_text(seen_c)} by its own sensor; {cooling}."
 
 
 def told(
@@ -103,7 +99,7 @@ def told(
         for what in one.likely
     ]
     said += [
-        f"{one.path} began {one.start_k:.0f} K warmer than at rest."
+        f"{one.path} began {kelvin_text(one.start_k)} warmer than at rest."
         for one in recordings
         if one.start_k > _HOT_START_K
     ]
@@ -119,7 +115,7 @@ def told(
         if p.learned < _NOTHING_LEARNED and p.name.partition("@")[0] not in _NUISANCES
     ]
     if loose:
-        said.append(f"Nothing was learned of {_listed(loose)}: as expected of drives of the class.")
+        said.append(f"Nothing was learned of {listed(loose)}: as expected of drives of the class.")
     return said
 
 
@@ -135,8 +131,8 @@ def _neighbours(parameters: list[FittedParameter]) -> list[str]:
                 for share in (parameter.value, parameter.low, parameter.high)
             ]
             said.append(
-                f"{_NEIGHBOURS[own]} at {_AT_WORK_C:.0f} C makes the drive's air "
-                f"{more_k[0]:.0f} K warmer ({more_k[1]:.0f} to {more_k[2]:.0f})."
+                f"{_NEIGHBOURS[own]} at {temp_text(_AT_WORK_C)} makes the drive's air "
+                f"{kelvin_text(more_k[0])} warmer ({span_text(more_k[1:], 'K', 2)})."
             )
     return said
 
@@ -165,5 +161,5 @@ def _words(name: str) -> str:
     return _WORDS[own] + (f" ({place})" if place and own != "start_k" and place != "here" else "")
 
 
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _with_range(of: Estimate, what: str = "") -> str:
+    return f"{amount_text(of.value, of.unit)}{what} ({span_text([of.low, of.high], of.unit, 3)})"

@@ -35,6 +35,7 @@ from heatsoak.twin.model import (
 from heatsoak.twin.own_log import OwnStep
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
 from heatsoak.twin.shown import Shown
+from heatsoak.words import rate_text
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
@@ -337,7 +338,7 @@ class Twin(_Row):
         )
         return [
             *(
-                f"its full speed {way}, {rated:,.0f} MB/s, is that of {base.id}"
+                f"its full speed {way}, {rate_text(rated)}, is that of {base.id}"
                 for way, seen, rated in speeds
                 if not seen
             ),
