@@ -267,13 +267,12 @@ def _mean(name: str, outcomes: Sequence[Outcome]) -> float:
 def _answer(advice: Advice, recorded: str | None) -> str:
     length = duration_text(advice.duration_s)
     if advice.matters == "no":
-        why = (
-            f"it keeps its speed for {length} as it is."
-            if recorded is None
-            else f"heat does not slow {recorded} (hottest {temp_text(advice.hottest_c)} "
-            f"of a limit of {temp_text(advice.limit_c)})."
+        if advice.hottest_c is None or advice.limit_c is None:
+            return f"Needs no more cooling: it keeps its speed for {length} as it is."
+        return (
+            f"Needs no more cooling: heat does not slow {recorded} (hottest "
+            f"{temp_text(advice.hottest_c)} of a limit of {temp_text(advice.limit_c)})."
         )
-        return f"Needs no more cooling: {why}"
     if advice.matters == "not-enough":
         return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
     ways = []
