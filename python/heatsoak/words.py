@@ -75,6 +75,16 @@ def percent_text(pct: float, digits: int = 2) -> str:
     return amount_text(pct, "%", digits)
 
 
+def share_text(share: float, digits: int = 2) -> str:
+    """Return a share, 0 to 1, as a percentage: ``69 %``."""
+    return percent_text(100 * share, digits)
+
+
+def seconds_text(seconds: float, digits: int = 3) -> str:
+    """Return a time where minutes would hide what matters: ``283 s``, ``0.13 s``."""
+    return amount_text(seconds, "s", digits)
+
+
 def size_text(count: float) -> str:
     """Return a number of bytes in decimal units: ``37.6 GB``."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

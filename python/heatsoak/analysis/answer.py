@@ -13,7 +13,14 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.own_count import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
-from heatsoak.words import duration_text, number_text
+from heatsoak.words import (
+    amount_text,
+    duration_text,
+    kelvin_text,
+    number_text,
+    share_text,
+    temp_text,
+)
 
 #: So many reasons are told.
 MAX_REASONS = 3
@@ -197,7 +204,7 @@ def _what_heat_did(step: StepFindings) -> str:
 
 def _does_not(judged: Sequence[StepFindings]) -> Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
-    hot = f", at {max(temps_c):.0f} C at most" if temps_c else ""
+    hot = f", at {temp_text(max(temps_c))} at most" if temps_c else ""
     warming = _still_warming(judged)
     longer = "a longer load would show whether it throttles when it is hotter" if warming else None
     fallen = [step for step in judged if step.episodes]
@@ -234,7 +241,7 @@ def _still_warming(judged: Sequence[StepFindings]) -> str:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
     return (
-        f"; the drive was still warming when {_named(step)} ended, by {step.still_warming_k:.0f} K "
+        f"; the drive was still warming when {_named(step)} ended, by {kelvin_text(step.still_warming_k)} "
         "in the last third"
     )
 
@@ -284,7 +291,7 @@ def _open_cause(episode: Episode) -> str:
     heat = shares.get("thermal", 0.0)
     if heat < 0.5 or not episode.shows_heat:
         return "Cannot tell whether heat or something else slows the drive"
-    return f"Probably heat ({heat:.0%}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+    return f"Probably heat ({share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
 
 
 def _likeliest(episode: Episode) -> list[Verdict]:
@@ -306,7 +313,7 @@ def _not_judged(recording: RecordingFindings) -> Answer:
             return Answer(
                 throttles="cannot-tell",
                 sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
-                f"most, {number_text(unloaded.bursts_gb)} GB in all{unloaded.text}, {too} to "
+                f"most, {amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} to "
                 "show it.",
                 because=unloaded.reasons[:MAX_REASONS],
                 next="log every second"
@@ -324,7 +331,7 @@ def _not_judged(recording: RecordingFindings) -> Answer:
     return Answer(
         throttles="cannot-tell",
         sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
-        because=[f"it was at {max(temps_c):.0f} C at most"] if temps_c else [],
+        because=[f"it was at {temp_text(max(temps_c))} at most"] if temps_c else [],
         next="a log with the drive's throughput every few seconds would settle it",
     )
 
@@ -344,7 +351,7 @@ def _fell(episode: Episode, what: str) -> str:
         if before is not None and during is not None:
             levels = f", from {_amount(before)} to {_amount(during)} {unit}"
             verb = "slowed" if before < during else "fell"
-    temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
+    temp = "" if episode.temp_c_at_onset is None else f", at {temp_text(episode.temp_c_at_onset)}"
     swings = " again and again" if episode.oscillates else ""
     return (
         f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "

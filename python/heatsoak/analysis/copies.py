@@ -15,6 +15,7 @@ from heatsoak.analysis.view import Partner, RecordingView, StepView
 from heatsoak.analysis.waiting import waiting_shares
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
+from heatsoak.words import percent_text, seconds_text, share_text
 
 #: A side that waits for this share of the time never ran at its own speed.
 ALWAYS = 0.9
@@ -48,7 +49,7 @@ def always_waited(view: StepView) -> str | None:
     shares = None if partner is None else waiting_shares(view, partner.view)
     if partner is None or shares is None or shares[0] < ALWAYS:
         return None
-    return f"it waited for the {partner.role} {100 * shares[0]:.0f} % of the time"
+    return f"it waited for the {partner.role} {share_text(shares[0])} of the time"
 
 
 def lone_side_note(recording: Recording, *, is_alone: bool) -> str | None:
@@ -115,22 +116,20 @@ def _text(
 ) -> str:
     if bottleneck == "neither":
         shares = ", ".join(
-            f"the {role} {100 * share:.0f} %" for role, share in slowed_other.items()
+            f"the {role} {share_text(share)}" for role, share in slowed_other.items()
         )
         return f"neither drive slowed the other down for most of the time ({shares} of it)"
     other: Role = "source" if bottleneck == "destination" else "destination"
     text = (
-        f"the {bottleneck} slowed the {other} down {100 * slowed_other[bottleneck]:.0f} % of "
+        f"the {bottleneck} slowed the {other} down {share_text(slowed_other[bottleneck])} of "
         "the time"
     )
     if slowed_other[other] >= 0.005:
-        text += f", the {other} the {bottleneck} {100 * slowed_other[other]:.0f} %"
+        text += f", the {other} the {bottleneck} {share_text(slowed_other[other])}"
     own = [each for each in steps[bottleneck].episodes if each.cause != "limited-by-host"]
     return f"{text}: {_fell(max(own, key=lambda each: each.depth_pct))}" if own else text
 
 
 def _fell(episode: Episode) -> str:
     named = "its cause is unknown" if episode.cause == "unknown" else episode.cause
-    return (
-        f"it fell by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s ({named})"
-    )
+    return f"it fell by about {percent_text(episode.depth_pct)} after about {seconds_text(episode.onset_s)} ({named})"

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak.recording import Touched
+from heatsoak.words import percent_text
 
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
 #: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
@@ -221,8 +222,8 @@ class Episode(_Findings):
         shares = [low / high for low, high in levels if low is not None and high]
         lowest_pct = 100 * (1 - min(shares, default=1.0))
         if lowest_pct <= self.depth_pct + 5:
-            return f"{self.depth_pct:.0f} %"
-        return f"{self.depth_pct:.0f} %, {lowest_pct:.0f} % at its lowest"
+            return f"{percent_text(self.depth_pct)}"
+        return f"{percent_text(self.depth_pct)}, {percent_text(lowest_pct)} at its lowest"
 
 
 class IopsPercentiles(_Findings):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.series import Array, Series, resampled
-from heatsoak.words import duration_text, number_text
+from heatsoak.words import duration_text, seconds_text, share_text
 
 #: Means are over at least this.
 _BIN_S = 0.5
@@ -64,7 +64,9 @@ def _means(series: Series, bin_s: float) -> Array:
 def _missing(bins: Array, what: str) -> str | None:
     """What single bins cost that are too few to stand out of the noise, as a sentence."""
     lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
-    return f"{what} moved {lost:.0%} less than at its usual speed" if lost > MIN_DROP else None
+    return (
+        f"{what} moved {share_text(lost)} less than at its usual speed" if lost > MIN_DROP else None
+    )
 
 
 def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
@@ -83,7 +85,7 @@ def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
         f"{what} swung from the start from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
-        f"{number_text(period * bin_s, 2)} s, as under a governor or a load of its own"
+        f"{seconds_text(period * bin_s, 2)}, as under a governor or a load of its own"
     )
 
 
@@ -136,7 +138,9 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"
-        return f"{speed} varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
+        return (
+            f"{speed} varies so much that a loss of {share_text(min(hidden, 1.0))} would not show"
+        )
     return None
 
 

@@ -14,7 +14,7 @@ from heatsoak.analysis.course import StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.units import GB, Size
-from heatsoak.words import block_text, number_text, size_text
+from heatsoak.words import amount_text, block_text, size_text
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
 LENGTH_TOLERANCE = 0.03
@@ -169,7 +169,7 @@ def _length(one: StepView, other: StepView) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if not _is_as_long(*lengths):
-        yield f"it took {number_text(lengths[0], 4)} s and {number_text(lengths[1], 4)} s"
+        yield f"it took {amount_text(lengths[0], 's', 4)} and {amount_text(lengths[1], 's', 4)}"
 
 
 def _is_as_long(one_s: float, other_s: float) -> bool:

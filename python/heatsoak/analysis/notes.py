@@ -10,6 +10,7 @@ from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_RISE_K
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
+from heatsoak.words import kelvin_text, seconds_text, share_text, temp_text
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
@@ -26,8 +27,8 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
             continue
         first = fill.drops[0]
         yield (
-            f"'{fill.step.name}' fell by {100 * (1 - last.last / first.before):.0f} % after "
-            f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' started, which may "
+            f"'{fill.step.name}' fell by {share_text(1 - last.last / first.before)} after "
+            f"{seconds_text(first.onset_s)} and was still slow when '{view.step.name}' started, which may "
             "have been slow from the start: a pause between them would settle it"
         )
 
@@ -53,25 +54,25 @@ def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
     if len(temp.values) == 1:
         return [
-            f"the temperature was {start_c:.0f} C, in a single reading: a series would show more"
+            f"the temperature was {temp_text(start_c)}, in a single reading: a series would show more"
         ]
     if top_c - low_c < MIN_RISE_K:
-        return [f"the temperature hardly changed: {low_c:.0f} to {top_c:.0f} C"]
+        return [f"the temperature hardly changed: {low_c:.0f} to {temp_text(top_c)}"]
     if not has_clock:
-        return [f"the temperature was between {low_c:.0f} and {top_c:.0f} C, at unknown times"]
+        return [f"the temperature was between {low_c:.0f} and {temp_text(top_c)}, at unknown times"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
     if top_c - start_c > HELD_WITHIN_K:
-        text = f"the temperature rose from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
+        text = f"the temperature rose from {temp_text(start_c)} to {temp_text(top_c)} in {seconds_text(reached_s)}"
     else:
         text = (
-            f"the temperature was between {low_c:.0f} and {top_c:.0f} C, starting at "
-            f"{start_c:.0f} C"
+            f"the temperature was between {low_c:.0f} and {temp_text(top_c)}, starting at "
+            f"{temp_text(start_c)}"
         )
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
     if held_s >= MIN_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
         text += (
-            f" and stayed within {HELD_WITHIN_K:.0f} K of that for {held_s:.0f} s, as "
+            f" and stayed within {kelvin_text(HELD_WITHIN_K)} of that for {seconds_text(held_s)}, as "
             "under a governor, or in equilibrium with its cooling"
         )
     return [text]
@@ -82,7 +83,7 @@ def _limits(view: StepView) -> list[str]:
         return []
     top_c = float(np.max(view.temp.values))
     reached = [
-        f"{name} ({limit:.0f} C)"
+        f"{name} ({temp_text(limit)})"
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
         if limit <= top_c
     ]
@@ -163,7 +164,7 @@ def _stall_note(view: StepView) -> str | None:
     times = "" if len(stalls) == 1 else f" {len(stalls)} times"
     first = "first " if times else ""
     return (
-        f"'{view.step.name}' stalled{times} for {span}, {first}at {stalls[0].begin_s:.0f} s, "
+        f"'{view.step.name}' stalled{times} for {span}, {first}at {seconds_text(stalls[0].begin_s)}, "
         "and then continued as before: not an episode; a flush, a reset or garbage "
         "collection may cause it"
     )
@@ -180,7 +181,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         return []
     coolest = min(temp for _, temp in starts)
     return [
-        f"'{name}' started at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
+        f"'{name}' started at {temp_text(temp)}, {kelvin_text(temp - coolest)} warmer than the coolest step: "
         "a longer pause would show more"
         for name, temp in starts
         if temp - coolest > tolerance_k

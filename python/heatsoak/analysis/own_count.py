@@ -9,7 +9,7 @@ from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
-from heatsoak.words import duration_text, listed
+from heatsoak.words import duration_text, listed, percent_text
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
@@ -72,7 +72,7 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
     elif counted.throttled_pct:
-        parts = [f"yes, by {counted.throttled_pct:.0f} % when it was read, by its own word"]
+        parts = [f"yes, by {percent_text(counted.throttled_pct)} when it was read, by its own word"]
         parts += [f"in all {_told(ever)}{life}"] if ever else []
     elif ever:
         parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]

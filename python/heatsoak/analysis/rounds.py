@@ -11,6 +11,7 @@ from heatsoak.analysis.series import Series, iops
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
 from heatsoak.recording import Recording
+from heatsoak.words import percent_text
 
 
 def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
@@ -32,7 +33,9 @@ def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
             f"'{rounds.name}' cannot be called steady: {taken} whole rounds with IOPS of "
             f"'{rounds.tracks}', but {MIN_STEADY_ROUNDS} are needed"
         )
-    figures = f"differ by {found.range_pct:.0f} % and drift by {found.slope_pct:.0f} %"
+    figures = (
+        f"differ by {percent_text(found.range_pct)} and drift by {percent_text(found.slope_pct)}"
+    )
     if found.reached:
         first = taken - MIN_STEADY_ROUNDS + 1
         return f"steady in rounds {first} to {taken}: IOPS of '{rounds.tracks}' {figures}"

@@ -21,7 +21,7 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
-from heatsoak.words import number_text
+from heatsoak.words import number_text, rate_text, share_text, temp_text
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -48,8 +48,8 @@ def limited_by_link(view: StepView) -> str | None:
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
     return (
-        f"{level:,.0f} MB/s is all that its PCIe link carries ({ceiling:,.0f} MB/s before protocol "
-        f"overhead); at the drive's full width and speed it would carry {most:,.0f} MB/s"
+        f"{rate_text(level)} is all that its PCIe link carries ({rate_text(ceiling)} before protocol "
+        f"overhead); at the drive's full width and speed it would carry {rate_text(most)}"
     )
 
 
@@ -95,11 +95,13 @@ class SlowStart:
         """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
         fell = 1 - self.drop.during / self.drop.before
         by = "heat" if cause == "thermal" else "something"
-        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
+        after = (
+            f"right after '{self.origin.step.name}', which {by} had slowed by {share_text(fell)}"
+        )
         if self.lost is None:
             text = f"it started {after}"
         else:
-            text = f"it ran {self.lost:.0%} below its full speed from the start, {after}"
+            text = f"it ran {share_text(self.lost)} below its full speed from the start, {after}"
         if self.is_held:
             text += ", and stayed as hot"
         if self.is_counted:
@@ -193,7 +195,7 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
         is_shown = (
             temps_c[0] < MIN_THROTTLING_C or float(np.max(temps_c)) >= temps_c[0] + HELD_WITHIN_K
         )
-        why = f"it was at {temps_c[0]:.0f} C from the first, so whether it was slow before is open"
+        why = f"it was at {temp_text(temps_c[0])} from the first, so whether it was slow before is open"
     return None if is_shown or _is_full_speed(view, others, MIN_THROTTLING_C) else why
 
 
@@ -268,7 +270,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
         return None
     said = f"with {cooling.text} the same load {verb} {number_text(times, 2)} times as fast"
     if is_told:
-        said += f", the drive at {there_c:.0f} C at most: here it got {here_c:.0f} C hot"
+        said += f", the drive at {temp_text(there_c)} at most: here it got {temp_text(here_c)} hot"
     else:
         said += ", and no temperature shows whether heat is why"
     return FasterWhenCooled(lost, is_told, said)

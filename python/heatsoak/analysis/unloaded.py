@@ -12,7 +12,7 @@ import numpy as np
 from heatsoak.analysis.findings import Unloaded
 from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.words import duration_text, number_text
+from heatsoak.words import duration_text, number_text, percent_text, temp_text
 
 #: A temperature that moved less followed nothing.
 _MIN_RANGE_K = 3.0
@@ -47,12 +47,12 @@ def unloaded_of(view: StepView) -> Unloaded:
     if len(rate.values) and rate.unit in _UNITS:
         seen.append(f"at most {number_text(np.max(rate.values))} {_UNITS[rate.unit]}")
     if busy_pct is not None:
-        seen.append(f"busy {busy_pct:.0f} % of the time")
+        seen.append(f"busy {percent_text(busy_pct)} of the time")
     found = _followed(view)
     bursts = _bursts(view) if rate.unit == "mb_s" else []
     reasons = []
     if max_c is not None:
-        reasons.append(f"it was at {max_c:.0f} C at most")
+        reasons.append(f"it was at {temp_text(max_c)} at most")
     if found is not None:
         slowly = duration_text(found.time_constant_s)
         reasons.append(f"its temperature followed {found.what}, with a time constant of {slowly}")

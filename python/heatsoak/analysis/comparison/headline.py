@@ -11,7 +11,7 @@ from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
 from heatsoak.protocol.phrases import phrase
 from heatsoak.units import GB
-from heatsoak.words import duration_text, plain, said, size_text
+from heatsoak.words import duration_text, plain, said, size_text, temp_text
 
 #: With more steps, they are counted instead of named.
 _MAX_STEPS = 3
@@ -281,7 +281,7 @@ def _warmth(steps: Steps, told: _Told) -> None:
         return
     one, two = max(value for value, _ in known), max(value for _, value in known)
     if abs(one - two) > TOLERANCE_K:
-        told.details.append(f"{one:.0f} C at most, not {two:.0f} C")
+        told.details.append(f"{temp_text(one)} at most, not {temp_text(two)}")
 
 
 def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:

@@ -16,6 +16,7 @@ from heatsoak.analysis.comparison.runs import (
 )
 from heatsoak.analysis.likeness import differences
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
+from heatsoak.words import temp_text
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
 #: elsewhere.
@@ -301,7 +302,7 @@ def _warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str |
     elif rest:
         return None
     how = "" if rest is None else f", with the {said} still cooling"
-    return f"it started at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
+    return f"it started at {temp_text(starts[0])} and at {temp_text(starts[1])}{how}"
 
 
 def _rests(run: GroupedRun, step: str) -> bool | None:

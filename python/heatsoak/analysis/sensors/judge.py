@@ -27,6 +27,7 @@ from heatsoak.analysis.sensors.readings import (
     read_stretches,
 )
 from heatsoak.recording import Recording
+from heatsoak.words import kelvin_text, temp_text
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
 #: lags more the faster it warms, and workloads heat different parts of a drive.
@@ -95,17 +96,20 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
         one = "one onset says" if len(seen) == 1 else "onsets in one condition say"
         return judged("unknown", f"{moved}; {at}: {one} little")
     if spread_k > APART_K + step_k:
-        return judged("poor", f"{at}: {spread_k:.0f} K apart, it does not explain the throttling")
+        return judged(
+            "poor", f"{at}: {kelvin_text(spread_k)} apart, it does not explain the throttling"
+        )
     hotter = _hotter(sightings, max(readings_c) + ALIKE_K + step_k, min(readings_c) - ALIKE_K)
     if hotter is not None:
         return judged(
             "poor",
-            f"{at}, and {hotter.reading_c:.0f} C in '{hotter.step}', which did not throttle: "
+            f"{at}, and {temp_text(hotter.reading_c)} in '{hotter.step}', which did not throttle: "
             "it does not explain the throttling",
         )
     if spread_k > ALIKE_K + step_k:
         return judged(
-            "unknown", f"{at}: {spread_k:.0f} K apart: it may or may not explain the throttling"
+            "unknown",
+            f"{at}: {kelvin_text(spread_k)} apart: it may or may not explain the throttling",
         )
     if not _rose(seen):
         return judged("unknown", f"{at}, hardly higher than before: that says little")
@@ -170,7 +174,7 @@ def _varied(seen: list[ReadingAtOnset]) -> bool:
 
 def _listed(readings_c: list[float]) -> str:
     if len(readings_c) > _MAX_LISTED:
-        return f"{readings_c[0]:.0f} to {readings_c[-1]:.0f} C"
+        return f"{readings_c[0]:.0f} to {temp_text(readings_c[-1])}"
     *first, last = [f"{reading:.0f}" for reading in readings_c]
     return f"{', '.join(first)} and {last} C" if first else f"{last} C"
 
@@ -247,9 +251,9 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
             readings = readings.only(~is_code(readings))
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     if low == high:
-        moved = f"it stayed at {low:.0f} C"
+        moved = f"it stayed at {temp_text(low)}"
     else:
-        moved = f"it ranged from {low:.0f} to {high:.0f} C"
+        moved = f"it ranged from {low:.0f} to {temp_text(high)}"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",
