@@ -139,12 +139,7 @@ class ScoreFindings(_Findings):
 
 #: What can reduce throughput, in the order of the tables.
 Cause = Literal[
-    "thermal",
-    "spare-area",
-    "write-cache",
-    "limited-by-host",
-    "interference",
-    "sliding",
+    "thermal", "spare-area", "write-cache", "limited-by-host", "interference", "sliding"
 ]
 Verdict = Cause | Literal["steady", "unknown"]
 

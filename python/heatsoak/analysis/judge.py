@@ -55,11 +55,7 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
-    return Findings(
-        answer=answer_of_all(told, names_of(given)),
-        recordings=told,
-        copies=copies,
-    )
+    return Findings(answer=answer_of_all(told, names_of(given)), recordings=told, copies=copies)
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:

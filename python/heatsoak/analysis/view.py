@@ -15,14 +15,7 @@ from heatsoak.analysis.falls import Drop, Found, Stall, find
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import judge_sensors
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
-from heatsoak.protocol import (
-    LoadStep,
-    Observed,
-    Precondition,
-    Role,
-    cools_better,
-    differing,
-)
+from heatsoak.protocol import LoadStep, Observed, Precondition, Role, cools_better, differing
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
 
@@ -243,9 +236,7 @@ class StepView:
         ]
         tracks = [self.track(name) for name in drive_temperatures(trusted)]
         return max(
-            tracks,
-            key=lambda t: float(np.max(t.values, initial=-np.inf)),
-            default=self.track(""),
+            tracks, key=lambda t: float(np.max(t.values, initial=-np.inf)), default=self.track("")
         )
 
     @cached_property

@@ -202,7 +202,7 @@ def _date(day: float) -> datetime.date:
 def judge_together(fitted: Sequence[FittedSeries]) -> None:
     """Decide which changes are beyond chance: Benjamini and Hochberg's procedure, 1995."""
     known = sorted(
-        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None),
+        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None)
     )
     passed = 0
     for rank, (p, _) in enumerate(known, 1):

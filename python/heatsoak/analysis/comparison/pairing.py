@@ -6,14 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.runs import (
-    DRIVE,
-    ENCLOSURE,
-    FILE,
-    MODEL,
-    PROTOCOL,
-    GroupedRun,
-)
+from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, FILE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.analysis.likeness import differences
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
 from heatsoak.words import temp_text

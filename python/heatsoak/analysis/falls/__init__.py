@@ -7,12 +7,4 @@ of their description.
 from heatsoak.analysis.falls.drop import Drop, Shape, joined
 from heatsoak.analysis.falls.find import Found, Stall, find, find_drops
 
-__all__ = [
-    "Drop",
-    "Found",
-    "Shape",
-    "Stall",
-    "find",
-    "find_drops",
-    "joined",
-]
+__all__ = ["Drop", "Found", "Shape", "Stall", "find", "find_drops", "joined"]

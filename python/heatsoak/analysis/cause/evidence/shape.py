@@ -333,10 +333,7 @@ def repeats(case: Case) -> Evidence | None:
         time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
         here, there = (
             f"{amount_text(written_gb, 'GB')} and {seconds_text(onset_s)}"
-            for written_gb, onset_s in (
-                (here_gb, case.drop.onset_s),
-                (there_gb, drops[0].onset_s),
-            )
+            for written_gb, onset_s in ((here_gb, case.drop.onset_s), (there_gb, drops[0].onset_s))
         )
         said = f"'{view.step.name}' fell after {there}, here after {here}"
         if bytes_apart <= SAME and time_apart >= OTHER:
