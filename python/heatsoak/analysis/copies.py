@@ -1,8 +1,14 @@
-"""Copies from one drive to another: which of the two slowed the other down."""
+"""Copies from one drive to another: which of the two slowed the other down.
+
+The one that waits is the one whose queue is not full.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import Literal
+
+import numpy as np
+import polars as pl
 
 from heatsoak.analysis.findings import (
     CopyFindings,
@@ -11,12 +17,16 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     StepFindings,
 )
+from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import Partner, RecordingView, StepView
-from heatsoak.analysis.waiting import waiting_shares
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
 from heatsoak.words import percent_text, seconds_text, share_text
 
+#: Queues that differ by less than this share of their depth count as equally full.
+MIN_DIFFERENCE = 0.25
+#: The time step in which each drive is found to wait or not.
+_STEP_S = 1.0
 #: A side that waits for this share of the time never ran at its own speed.
 ALWAYS = 0.9
 #: A side that the other waits for in this share of the time limits the copy.
@@ -41,6 +51,53 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
         if other is not None:
             view.partner = Partner("source", other)
             other.partner = Partner("destination", view)
+
+
+def in_flight(view: StepView) -> Series | None:
+    """Return how many I/Os were in flight, by Little's law: IOPS times latency.
+
+    Times count from the recording's start. None if the depth of the queue is unknown.
+    """
+    rows = view.samples.filter(pl.col("interval_s").is_not_null())
+    if not view.step.iodepth or rows.is_empty():
+        return None
+    count = np.zeros(rows.height)
+    for direction in ("read", "write"):
+        columns = [f"{direction}_{what}" for what in ("iops", "lat_us")]
+        if set(columns) <= set(rows.columns):
+            iops, lat_us = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
+            # an interval without completed I/O has no latency, and an unused direction no rate
+            count += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
+    known = np.isfinite(count)
+    t_s, interval_s = rows["t_s"].to_numpy()[known], rows["interval_s"].to_numpy()[known]
+    return Series(t_s, interval_s, count[known], "iops")
+
+
+def fullness(own: StepView, other: StepView, edges_s: Array) -> tuple[Array, Array] | None:
+    """Return how full both queues were between neighbouring edges, 0 to 1; NaN where unknown."""
+    queues, depths = (in_flight(own), in_flight(other)), (own.step.iodepth, other.step.iodepth)
+    if queues[0] is None or queues[1] is None or not (depths[0] and depths[1]):
+        return None
+    return queues[0].means(edges_s) / depths[0], queues[1].means(edges_s) / depths[1]
+
+
+def waiting_shares(own: StepView, other: StepView) -> tuple[float, float] | None:
+    """Return the share of the time in which `own` waited for `other`, and the other way round.
+
+    Second by second, while both ran; None if the queues are unknown.
+    """
+    start_s, end_s = max(own.start_s, other.start_s), min(own.end_s, other.end_s)
+    if end_s <= start_s:
+        return None
+    edges_s = np.linspace(start_s, end_s, max(int((end_s - start_s) / _STEP_S), 1) + 1)
+    full = fullness(own, other, edges_s)
+    if full is None:
+        return None
+    fuller = full[1] - full[0]
+    fuller = fuller[np.isfinite(fuller)]
+    if len(fuller) == 0:
+        return None
+    return float(np.mean(fuller >= MIN_DIFFERENCE)), float(np.mean(-fuller >= MIN_DIFFERENCE))
 
 
 def always_waited(view: StepView) -> str | None:

@@ -87,6 +87,20 @@ class Series:
         amounts = np.diff(np.interp(spans_s, edges_s, moved), axis=0)[0]
         return float(np.min(amounts[known] / lengths_s[known], initial=np.inf))
 
+    def means(self, edges_s: Array) -> Array:
+        """Return the time-weighted means between neighbouring edges.
+
+        NaN if less than half of the time was measured.
+        """
+        mean: Array = np.full(len(edges_s) - 1, np.nan)
+        if len(self.t_s):
+            starts_s, moved, measured_s = self.sums
+            known_s = np.diff(np.interp(edges_s, starts_s, measured_s))
+            total = np.diff(np.interp(edges_s, starts_s, moved))
+            is_known = (known_s >= 0.5 * np.diff(edges_s)) & (known_s > 0)
+            np.divide(total, known_s, out=mean, where=is_known)
+        return mean
+
     def between(self, start_s: float, end_s: float) -> "Series":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
         first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
@@ -224,20 +238,9 @@ def tidied(series: Series) -> Series:
 
 
 def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
-    """Return the time-weighted means of even steps from `start_s` to `end_s`.
-
-    NaN if less than half of a step was measured.
-    """
+    """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))
-    if len(series.t_s) == 0 or count == 0:
-        return np.full(count, np.nan)
-    edges_s, moved, measured_s = series.sums
-    grid_s = start_s + step_s * np.arange(count + 1)
-    in_step_s = np.diff(np.interp(grid_s, edges_s, measured_s))
-    mean: Array = np.full(count, np.nan)
-    by_step = np.diff(np.interp(grid_s, edges_s, moved))
-    np.divide(by_step, in_step_s, out=mean, where=in_step_s >= 0.5 * step_s)
-    return mean
+    return series.means(start_s + step_s * np.arange(count + 1))
 
 
 def lagged(spent: Array, steps: float) -> Array:

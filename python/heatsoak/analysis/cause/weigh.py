@@ -130,22 +130,6 @@ def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
     return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
 
 
-def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:
-    """Return a table's prior and weights as :func:`table` reads them from TOML."""
-    rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
-    for (about, seen), row in rules.weights.items():
-        rows.setdefault(about, {})[seen] = _named(row)
-    return rows
-
-
-def _named(row: Array) -> dict[str, float]:
-    return {
-        cause: round(float(weight), 2)
-        for cause, weight in zip(CAUSES, row, strict=True)
-        if abs(weight) >= 0.005
-    }
-
-
 def _row(weights: Mapping[str, float]) -> Array:
     return np.array([float(weights.get(cause, 0.0)) for cause in CAUSES])
 

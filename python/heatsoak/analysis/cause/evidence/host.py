@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Evidence
-from heatsoak.analysis.waiting import fullness, queue_of
+from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
 from heatsoak.words import (
     amount_text,
     number_text,
@@ -152,15 +152,13 @@ def waits(case: Case) -> Evidence | None:
         return None
     zero_s = case.view.start_s
     start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.around_s
-    own, other = queue_of(case.view), queue_of(partner.view)
-    if own is None or other is None:
+    full = fullness(case.view, partner.view, np.array([start_s, end_s]))
+    if full is None or not np.isfinite(full).all():
         return None
-    full = fullness(own, other, np.array([start_s, end_s]))
-    if not full.is_known.all():
-        return None
+    here, there = (share.item() for share in full)
     here_text, there_text = (
-        f"{number_text(queue.depth * share.item(), 2)} of {queue.depth}"
-        for queue, share in ((own, full.own), (other, full.other))
+        f"{number_text(share * (view.step.iodepth or 0), 2)} of {view.step.iodepth}"
+        for share, view in ((here, case.view), (there, partner.view))
     )
     in_flight = f"{here_text} I/Os in flight here, {there_text} there"
     their_drop = partner.cause_between(start_s, end_s)
@@ -168,11 +166,11 @@ def waits(case: Case) -> Evidence | None:
     if their_drop is not None:
         depth = share_text(their_drop[0].depth)
         same = f"the {partner.role} fell at the same time, by {depth}"
-    if full.own_waits.all():
+    if there - here >= MIN_DIFFERENCE:
         if their_drop is not None and their_drop[1] not in ("unknown", "limited-by-host"):
             same += f", and the cause is there ({their_drop[1]})"
         return "held-up", f"{same}: this drive waited for it, {in_flight}"
-    if full.other_waits.all():
+    if here - there >= MIN_DIFFERENCE:
         return "waited", f"{same}, and waited for this drive: {in_flight}"
     return "both-busy", f"{same}; neither waited: {in_flight}"
 
