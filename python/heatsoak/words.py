@@ -80,8 +80,8 @@ def share_text(share: float, digits: int = 2) -> str:
     return percent_text(100 * share, digits)
 
 
-def seconds_text(seconds: float, digits: int = 3) -> str:
-    """Return a time where minutes would hide what matters: ``283 s``, ``0.13 s``."""
+def seconds_text(seconds: float, digits: int = 2) -> str:
+    """Return a time where minutes would hide what matters: ``283 s``, ``8.6 s``."""
     return amount_text(seconds, "s", digits)
 
 

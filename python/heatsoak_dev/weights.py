@@ -93,7 +93,7 @@ def _judged(weights: Mapping[Seen, Array], name: Seen) -> Array:
 
 
 def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:
-    """Return a table's prior and weights as :func:`heatsoak.analysis.cause.weigh.table` reads them from TOML."""
+    """Return a table's prior and weights as the judge reads them from TOML."""
     rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
     for (about, seen), row in rules.weights.items():
         rows.setdefault(about, {})[seen] = _named(row)

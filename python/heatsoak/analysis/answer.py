@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from heatsoak.analysis import advice
 from heatsoak.analysis.findings import (
     Answer,
     Episode,
@@ -13,6 +14,7 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.own_count import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
+from heatsoak.recording.meta import RecordingMeta
 from heatsoak.words import (
     amount_text,
     duration_text,
@@ -34,16 +36,15 @@ CAUSE_WORDS: dict[Verdict, str] = {
     "sliding": "it slows down over its whole area",
     "unknown": "an unknown cause",
 }
-#: What helps, or what to do about a cause.
-_ADVICE: dict[Verdict, str] = {
-    "thermal": "cool it better (a heatsink, more air, another slot) and run the same again",
-    "spare-area": "leave part of the drive unused, or trim it, for steadier random writes",
-    "write-cache": "write in smaller portions with pauses: the cache empties when the drive rests",
-    "limited-by-host": "look for the limit in the host: processor, PCIe link, or the load itself",
-    "interference": "run it again while nothing else uses the drive",
-    "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
+#: What a piece of evidence speaks for.
+_POINTS_TO = {
+    "thermal": "points to heat",
+    "spare-area": "points to used-up spare area",
+    "write-cache": "points to a full write cache",
+    "limited-by-host": "points to the host",
+    "interference": "points to other work",
+    "sliding": "points to a drive that slows down over its area",
 }
-
 #: How an answer begins that leaves it open.
 CANNOT_TELL = "Cannot tell whether it throttles: "
 _BUT = "Does not throttle, but "
@@ -52,31 +53,31 @@ _LONG_BURST_S = 600.0
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
-def answer_of(recording: RecordingFindings) -> Answer:
+def answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     """Return the answer of one recording, as it was read."""
-    answer = _answer_of(recording)
+    answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: MAX_REASONS - len(before)], *before]
     return answer.model_copy(update={"because": because})
 
 
-def _answer_of(recording: RecordingFindings) -> Answer:
+def _answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:
         return counted
     if not (judged or open_):
-        return _not_judged(recording)
+        return _not_judged(recording, meta)
     throttled = [step for step in judged if step.throttles]
     if throttled:
         seen = [step for step in recording.steps if step.is_long_enough or step.episodes]
-        return _throttles(throttled, len(seen))
+        return _throttles(throttled, len(seen), meta)
     if open_:
-        return _cannot_tell(open_)
+        return _cannot_tell(open_, recording, meta)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
     if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
-        return _not_judged(recording)
-    return _does_not(judged)
+        return _not_judged(recording, meta)
+    return _does_not(judged, recording, meta)
 
 
 def answer_of_unread(why: str) -> Answer:
@@ -151,7 +152,15 @@ def leaves_heat_open(step: StepFindings) -> bool:
 
 def _open_falls(step: StepFindings) -> list[Episode]:
     """The falls that heat may have caused, or something else."""
-    return [one for one in step.episodes if one.cause == "unknown" and not one.excludes_heat]
+    return [one for one in step.episodes if _is_open(one)]
+
+
+def _is_open(episode: Episode) -> bool:
+    return episode.cause == "unknown" and not episode.excludes_heat
+
+
+def _depth(episode: Episode) -> float:
+    return episode.depth_pct
 
 
 def _loss(step: StepFindings) -> float:
@@ -163,9 +172,9 @@ def _heat_loss(step: StepFindings) -> float:
     return max([*by_heat, step.slowed_by_heat_pct or 0.0])
 
 
-def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
+def _throttles(throttled: Sequence[StepFindings], seen: int, meta: RecordingMeta) -> Answer:
     step = _worst(throttled)
-    worst, next_ = _worst_by_heat(step), _ADVICE["thermal"]
+    worst, next_ = _worst_by_heat(step), advice.against("thermal", meta)
     if step.counted is not None:
         start = "Heat throttles the drive, by its own count"
     elif worst is None:
@@ -177,9 +186,8 @@ def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
     also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
     because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
-    if step.counted is not None and step.episodes:
-        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
-        sentence += f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
+    if step.counted is not None and step.deepest is not None:
+        sentence += _besides(step.deepest)
     return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
 
 
@@ -190,7 +198,7 @@ def _worst(throttled: Sequence[StepFindings]) -> StepFindings:
 
 def _worst_by_heat(step: StepFindings) -> Episode | None:
     falls = [episode for episode in step.episodes if episode.cause == "thermal"]
-    return max(falls, key=lambda episode: episode.depth_pct, default=None)
+    return max(falls, key=_depth, default=None)
 
 
 def _what_heat_did(step: StepFindings) -> str:
@@ -202,35 +210,35 @@ def _what_heat_did(step: StepFindings) -> str:
     return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
 
 
-def _does_not(judged: Sequence[StepFindings]) -> Answer:
+def _does_not(
+    judged: Sequence[StepFindings], recording: RecordingFindings, meta: RecordingMeta
+) -> Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
     hot = f", at {temp_text(max(temps_c))} at most" if temps_c else ""
     warming = _still_warming(judged)
-    longer = "a longer load would show whether it throttles when it is hotter" if warming else None
-    fallen = [step for step in judged if step.episodes]
-    if not fallen:
-        steps = "it" if len(judged) == 1 else f"each of {len(judged)} steps"
-        held = f"{steps} held its speed"
+    worst = max((step.deepest for step in judged if step.deepest), key=_depth, default=None)
+    if worst is None:
+        steps = {1: "it", 2: "both steps"}.get(len(judged), f"all {len(judged)} steps")
+        held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
         bound = [step for step in judged if step.verdict == "limited-by-host"]
         if bound:
             return Answer(
                 throttles="no",
                 sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
                 because=list(bound[0].why[:MAX_REASONS]),
-                next=_ADVICE["limited-by-host"],
+                next=advice.against("limited-by-host", meta),
             )
         said = [text for step in judged for text in step.why][:MAX_REASONS]
-        next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
+        next_ = advice.load_for_longer(meta) if warming else recording.no_temp
         begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
         sentence = f"Does not throttle: {held}{hot}{begun}{warming}."
-        return Answer(throttles="no", sentence=sentence, because=said, next=longer or next_)
-    step = max(fallen, key=_loss)
-    worst = max(step.episodes, key=lambda episode: episode.depth_pct)
+        return Answer(throttles="no", sentence=sentence, because=said, next=next_)
+    step = next(step for step in judged if worst in step.episodes)
     return Answer(
         throttles="no",
         sentence=f"{_BUT}{_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
         because=_reasons(worst),
-        next=_ADVICE.get(worst.cause) or _probe(worst),
+        next=advice.against(worst.cause, meta) or advice.tell_apart(_probe(worst), meta),
     )
 
 
@@ -240,10 +248,8 @@ def _still_warming(judged: Sequence[StepFindings]) -> str:
     if not warming:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
-    return (
-        f"; the drive was still warming when {_named(step)} ended, by {kelvin_text(step.still_warming_k)} "
-        "in the last third"
-    )
+    by = kelvin_text(step.still_warming_k or 0.0)
+    return f"; the drive was still warming when {_named(step)} ended, by {by} in the last third"
 
 
 def _cause(episode: Episode) -> str:
@@ -254,34 +260,27 @@ def _cause(episode: Episode) -> str:
     return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 
-def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
+def _cannot_tell(
+    unknown: Sequence[StepFindings], recording: RecordingFindings, meta: RecordingMeta
+) -> Answer:
     step = max(unknown, key=_loss)
-    is_of_falls = step.hot_from_start is None and not step.is_uneven
-    falls = _open_falls(step) if is_of_falls else step.episodes
-    worst = max(falls, key=lambda episode: episode.depth_pct, default=None)
-    if worst is not None and is_of_falls:
-        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
-        known = "" if deepest in falls else f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
+    worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
+    if worst is not None and step.hot_from_start is None and not step.is_uneven:
+        known = "" if deepest is None or _is_open(deepest) else _besides(deepest)
         return Answer(
             throttles="cannot-tell",
             sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.{known}",
             because=_reasons(worst),
-            next=_probe(worst),
+            next=advice.tell_apart(_probe(worst), meta),
         )
     why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
-    later = ""
-    if worst is not None:
-        when = "Later" if step.hot_from_start else "Besides,"
-        later = f" {when} {_fell(worst, 'it')}: {_cause(worst)}."
-    if step.is_uneven:
-        more = "the drive's temperature and throttling counters, logged beside an even load,"
-    else:
-        more = "the same load on a cool drive"
+    later = "" if deepest is None else _besides(deepest, "Later" if step.hot_from_start else "")
+    even = advice.load_evenly(recording, meta) if step.is_uneven else advice.start_cool(meta)
     return Answer(
         throttles="cannot-tell",
         sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",
-        because=[] if worst is None else _reasons(worst),
-        next=f"{more} would settle it",
+        because=[] if deepest is None else _reasons(deepest),
+        next=even,
     )
 
 
@@ -301,7 +300,7 @@ def _likeliest(episode: Episode) -> list[Verdict]:
     return sorted(known, key=lambda cause: -shares[cause])
 
 
-def _not_judged(recording: RecordingFindings) -> Answer:
+def _not_judged(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     reasons = dict.fromkeys(step.why_unknown for step in recording.steps if step.why_unknown)
     was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
     if was_idle:
@@ -316,23 +315,21 @@ def _not_judged(recording: RecordingFindings) -> Answer:
                 f"most, {amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} to "
                 "show it.",
                 because=unloaded.reasons[:MAX_REASONS],
-                next="log every second"
-                if is_long
-                else "log a load of minutes: `heatsoak run quick --on .`",
+                next="log every second" if is_long else advice.LOAD_IT,
             )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
             because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
-            next="load it (`heatsoak run quick --on .`), or log while it works",
+            next=advice.LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return Answer(
         throttles="cannot-tell",
         sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
         because=[f"it was at {temp_text(max(temps_c))} at most"] if temps_c else [],
-        next="a log with the drive's throughput every few seconds would settle it",
+        next=advice.measure_it(meta),
     )
 
 
@@ -349,7 +346,7 @@ def _fell(episode: Episode, what: str) -> str:
         (episode.before_lat_us, episode.during_lat_us, "µs an I/O"),
     ):
         if before is not None and during is not None:
-            levels = f", from {_amount(before)} to {_amount(during)} {unit}"
+            levels = f", from {number_text(before, 2)} to {number_text(during, 2)} {unit}"
             verb = "slowed" if before < during else "fell"
     temp = "" if episode.temp_c_at_onset is None else f", at {temp_text(episode.temp_c_at_onset)}"
     swings = " again and again" if episode.oscillates else ""
@@ -359,17 +356,19 @@ def _fell(episode: Episode, what: str) -> str:
     )
 
 
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else number_text(value, 2)
+def _besides(episode: Episode, when: str = "") -> str:
+    """Another fall and its cause, as a sentence of its own."""
+    return f" {when or 'Besides,'} {_fell(episode, 'it')}: {_cause(episode)}."
 
 
 def _reasons(episode: Episode) -> list[str]:
     """The strongest evidence for the cause; for an unknown one, for what is likeliest."""
-    wanted = "for " if episode.cause == "unknown" else f"for {episode.cause}: "
-    lines = [line for line in episode.evidence if line.startswith(wanted)]
-    if episode.cause != "unknown":
-        lines = [line.removeprefix(wanted) for line in lines]
-    return lines[:MAX_REASONS]
+    found = []
+    for line in episode.evidence:
+        cause, _, text = line.removeprefix("for ").partition(": ")
+        if line.startswith("for ") and episode.cause in (cause, "unknown"):
+            found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
+    return found[:MAX_REASONS]
 
 
 def _probe(episode: Episode) -> str | None:

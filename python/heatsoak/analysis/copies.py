@@ -21,7 +21,7 @@ from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import Partner, RecordingView, StepView
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
-from heatsoak.words import percent_text, seconds_text, share_text
+from heatsoak.words import duration_text, share_text
 
 #: Queues that differ by less than this share of their depth count as equally full.
 MIN_DIFFERENCE = 0.25
@@ -188,5 +188,5 @@ def _text(
 
 
 def _fell(episode: Episode) -> str:
-    named = "its cause is unknown" if episode.cause == "unknown" else episode.cause
-    return f"it fell by about {percent_text(episode.depth_pct)} after about {seconds_text(episode.onset_s)} ({named})"
+    cause = "its cause is unknown" if episode.cause == "unknown" else episode.cause
+    return f"it fell by {episode.depth_text} after {duration_text(episode.onset_s)} ({cause})"

@@ -370,6 +370,11 @@ class StepFindings(_Findings):
     round: int | None = None
 
     @property
+    def deepest(self) -> Episode | None:
+        """The episode that lost most."""
+        return max(self.episodes, key=lambda one: one.depth_pct, default=None)
+
+    @property
     def is_long_enough(self) -> bool:
         """Whether its throughput was looked at; a step of a few samples cannot be judged."""
         return self.why_unknown is None or self.is_uneven

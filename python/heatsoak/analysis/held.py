@@ -31,7 +31,6 @@ _BY_CHANCE, _QUICK, _MOST = 1e-4, 12.0, 0.5
 _HIDDEN, _SEEN_S = 0.15, 30.0
 #: The lower quartile of a normal distribution's absolute differences, over its deviation.
 _QUARTILE = 0.3186 * math.sqrt(2)
-_UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
 def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
@@ -49,11 +48,7 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     bins = _means(series, bin_s)
     if len(bins) < 4:
         return "too little of it was measured to tell"
-    return (
-        _swing(bins, bin_s, series.unit, what)
-        or _lower(series, bin_s, what)
-        or _missing(bins, what)
-    )
+    return _swing(series, bins, bin_s, what) or _lower(series, bin_s, what) or _missing(bins, what)
 
 
 def _means(series: Series, bin_s: float) -> Array:
@@ -69,7 +64,7 @@ def _missing(bins: Array, what: str) -> str | None:
     )
 
 
-def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
+def _swing(series: Series, bins: Array, bin_s: float, what: str) -> str | None:
     """A line in the spectrum of bins (Fisher's test), as a sentence."""
     power = np.square(np.abs(np.fft.rfft(bins - np.mean(bins))[1:]))
     if len(power) < 4 or not np.any(power > 0):
@@ -84,8 +79,8 @@ def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
         return None
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
-        f"{what} swung from the start from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
-        f"{seconds_text(period * bin_s, 2)}, as under a governor or a load of its own"
+        f"{what} swung between {series.text(low)} and {series.text(high)} from the start, every "
+        f"{seconds_text(period * bin_s)}, as under a governor or a load of its own"
     )
 
 
@@ -132,15 +127,15 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
         bin_s *= 2
     if said is not None:
         level, low_s, high = said
+        span = f"{duration_text(low_s)} of {duration_text(series.duration_s)}"
         return (
-            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {duration_text(low_s)} "
-            f"of {duration_text(series.duration_s)}, and at {high:,.0f} at best"
+            f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"
-        return (
-            f"{speed} varies so much that a loss of {share_text(min(hidden, 1.0))} would not show"
-        )
+        if hidden >= 1:
+            return f"{speed} varies too much to tell"
+        return f"{speed} varies so much that a loss of {share_text(hidden)} would not show"
     return None
 
 

@@ -48,9 +48,9 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         [one.recording for one in opened],
         [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
     )
-    for findings, sensors in zip(found, trust, strict=True):
+    for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
-        findings.answer = answer_of(findings)
+        findings.answer = answer_of(findings, one.recording.meta)
         take_back(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)

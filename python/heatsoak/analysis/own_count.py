@@ -3,13 +3,20 @@
 Where a log shows no load to judge, that is the answer: most people have a single reading.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
-from heatsoak.words import duration_text, listed, percent_text
+from heatsoak.words import (
+    amount_text,
+    duration_text,
+    listed,
+    number_text,
+    percent_text,
+    seconds_text,
+)
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
@@ -98,7 +105,7 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     warning = counted.critical_warning or 0
     is_failing = warning & ~_TEMPERATURE or (counted.failed and not warning)
     is_hot = ever or above or warning & _TEMPERATURE
-    more = "a log of its throughput and temperature while it works would show when, and how far"
+    more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
     whys = dict.fromkeys(
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
     )
@@ -124,7 +131,7 @@ def counted_before(counted: OwnCount | None) -> list[str]:
 
 
 def _life(counted: OwnCount) -> str:
-    return "" if counted.power_on_h is None else f" in {counted.power_on_h:,.0f} h"
+    return "" if counted.power_on_h is None else f" in {amount_text(counted.power_on_h, 'h')}"
 
 
 def _between(counted: OwnCount) -> str:
@@ -143,29 +150,28 @@ def _alarm(counted: OwnCount) -> list[str]:
 
 def _above_limits(totals: Mapping[str, float]) -> str:
     """How long the drive was above the limits that it states; empty for never."""
-    told = [
-        f"above its {name} temperature for {minutes:,.0f} min"
-        + (f" ({minutes / 60:,.0f} h)" if minutes >= 120 else "")
-        for name in ("warning", "critical")
-        if (minutes := totals.get(_TIME_S + name, 0.0) / 60)
-    ]
-    return listed(told)
+    return listed(
+        [
+            f"above its {name} temperature for {duration_text(above_s)}"
+            for name in ("warning", "critical")
+            if (above_s := totals.get(_TIME_S + name, 0.0))
+        ]
+    )
 
 
 def _told(counts: Mapping[str, float]) -> str:
     """Counters in words: ``8,126 light and 97 strong transitions (412,331 s and 5,110 s)``."""
 
-    def of(family: str, unit: str, *, named: bool) -> str:
-        return listed(
-            [
-                f"{value:,.0f}{unit}"
-                + (f" {_STEPS.get(name.removeprefix(family), '')}".rstrip() if named else "")
-                for name, value in counts.items()
-                if name.startswith(family)
-            ]
-        )
+    def steps(family: str, text_of: Callable[[float], str]) -> list[tuple[str, str]]:
+        return [
+            (text_of(value), _STEPS.get(name.removeprefix(family), ""))
+            for name, value in counts.items()
+            if name.startswith(family)
+        ]
 
-    if count := of(_COUNT, "", named=True):
-        times = of(_TIME_S, " s", named=False)
-        return f"{count} transitions" + (f" ({times})" if times else "")
-    return f"{of(_TIME_S, ' s', named=True)} of throttling"
+    times, spent = steps(_COUNT, number_text), steps(_TIME_S, seconds_text)
+    named = listed([f"{text} {step}".rstrip() for text, step in times or spent])
+    if not times:
+        return f"{named} of throttling"
+    in_all = listed([text for text, _ in spent])
+    return f"{named} transitions" + (f" ({in_all})" if in_all else "")

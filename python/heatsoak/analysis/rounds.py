@@ -15,8 +15,8 @@ from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
 from heatsoak.recording import Recording
 from heatsoak.words import percent_text
 
-#: The range of the tracked value in five rounds is at most this share of its average, and the straight
-#: line through them rises or falls by at most that one.
+#: The range of the tracked value in five rounds is at most this share of its average, and the line
+#: through them rises or falls by at most that one.
 _MAX_RANGE, _MAX_SLOPE = 0.20, 0.10
 #: A step's own rounds.
 _ROUND_S = 60.0

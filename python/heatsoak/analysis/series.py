@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak.words import amount_text
+
 Array = NDArray[np.float64]
 
 #: A normal distribution's standard deviation over its median absolute deviation.
@@ -22,6 +24,7 @@ TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 _LONGEST_INTERVAL = 3.0
 
 RateUnit = Literal["mb_s", "iops", "lat_us"]
+_UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,10 @@ class Series:
         known = lengths_s >= 0.5 * length_s
         amounts = np.diff(np.interp(spans_s, edges_s, moved), axis=0)[0]
         return float(np.min(amounts[known] / lengths_s[known], initial=np.inf))
+
+    def text(self, rate: float) -> str:
+        """Return a rate with its unit."""
+        return amount_text(rate, _UNITS[self.unit])
 
     def means(self, edges_s: Array) -> Array:
         """Return the time-weighted means between neighbouring edges.
@@ -240,7 +247,7 @@ def tidied(series: Series) -> Series:
 def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
     """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))
-    return series.means(start_s + step_s * np.arange(count + 1))
+    return series.means(start_s + step_s * np.arange(count + 1, dtype=np.float64))
 
 
 def lagged(spent: Array, steps: float) -> Array:

@@ -21,7 +21,7 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
-from heatsoak.words import number_text, rate_text, share_text, temp_text
+from heatsoak.words import number_text, rate_text, share_text, temp_text, temps_text
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -47,9 +47,10 @@ def limited_by_link(view: StepView) -> str | None:
     low, high = NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
+    carries = f"{rate_text(ceiling)} before protocol overhead"
     return (
-        f"{rate_text(level)} is all that its PCIe link carries ({rate_text(ceiling)} before protocol "
-        f"overhead); at the drive's full width and speed it would carry {rate_text(most)}"
+        f"{rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's full "
+        f"width and speed it would carry {rate_text(most)}"
     )
 
 
@@ -108,7 +109,7 @@ class SlowStart:
             text += "; the drive counted throttling"
         if self.verdict(cause) == "thermal":
             return text
-        return f"{text}: a pause between them would settle it"
+        return f"{text}: a pause between them would tell"
 
 
 def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
@@ -177,9 +178,7 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
         return None
     if _is_full_speed(view, others, USUALLY_THROTTLING_C):
         return None
-    low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
-    span = " to ".join(dict.fromkeys(f"{temp_c:.0f}" for temp_c in (low_c, high_c))) + " C"
-    return f"it was at {span} from its first second, as hot as drives throttle at"
+    return f"it was at {temps_text(temps_c)} from its first second, as hot as drives throttle at"
 
 
 def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -195,7 +194,8 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
         is_shown = (
             temps_c[0] < MIN_THROTTLING_C or float(np.max(temps_c)) >= temps_c[0] + HELD_WITHIN_K
         )
-        why = f"it was at {temp_text(temps_c[0])} from the first, so whether it was slow before is open"
+        hot = temp_text(temps_c[0])
+        why = f"it was at {hot} from the start, and may have been slow before"
     return None if is_shown or _is_full_speed(view, others, MIN_THROTTLING_C) else why
 
 
@@ -269,7 +269,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     if lost < _MIN_COOLING_GAIN:
         return None
     said = f"with {cooling.text} the same load {verb} {number_text(times, 2)} times as fast"
-    if is_told:
+    if here_c is not None and there_c is not None:
         said += f", the drive at {temp_text(there_c)} at most: here it got {temp_text(here_c)} hot"
     else:
         said += ", and no temperature shows whether heat is why"

@@ -12,7 +12,7 @@ import numpy as np
 from heatsoak.analysis.findings import Unloaded
 from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
 from heatsoak.analysis.view import SensorTrack, StepView
-from heatsoak.words import duration_text, number_text, percent_text, temp_text
+from heatsoak.words import duration_text, percent_text, temp_text
 
 #: A temperature that moved less followed nothing.
 _MIN_RANGE_K = 3.0
@@ -30,7 +30,6 @@ _NEIGHBOURS = {
     "temp_c.chamber": "the room",
     "temp_c.case": "the air in the case",
 }
-_UNITS = {"mb_s": "MB/s", "iops": "IOPS"}
 #: A spell at this much and more, in which this much is moved, is work: a burst of it.
 _BURST_MB_S, _BURST_GB = 20.0, 0.5
 #: Where the drive was less busy, it had time to rest.
@@ -44,10 +43,10 @@ def unloaded_of(view: StepView) -> Unloaded:
     busy = view.track("busy_pct").values
     busy_pct = float(np.mean(busy)) if len(busy) else None
     seen = []
-    if len(rate.values) and rate.unit in _UNITS:
-        seen.append(f"at most {number_text(np.max(rate.values))} {_UNITS[rate.unit]}")
+    if len(rate.values) and rate.unit != "lat_us":
+        seen.append(f"at most {rate.text(np.max(rate.values))}")
     if busy_pct is not None:
-        seen.append(f"busy {percent_text(busy_pct)} of the time")
+        seen.append(f"busy {percent_text(round(busy_pct))} of the time")
     found = _followed(view)
     bursts = _bursts(view) if rate.unit == "mb_s" else []
     reasons = []

@@ -27,7 +27,7 @@ from heatsoak.analysis.sensors.readings import (
     read_stretches,
 )
 from heatsoak.recording import Recording
-from heatsoak.words import kelvin_text, temp_text
+from heatsoak.words import kelvin_text, listed, temp_text, temps_text
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
 #: lags more the faster it warms, and workloads heat different parts of a drive.
@@ -85,7 +85,9 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
     step_k = trust.step_c or 0.0
-    at = f"at the onset of throttling it read {_listed(readings_c)} {where}"
+    several = len(readings_c) > _MAX_LISTED
+    read = temps_text(readings_c) if several else listed([temp_text(one) for one in readings_c])
+    at = f"at the onset of throttling it read {read} {where}"
     known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
     moved = trust.why.split(";")[0]
 
@@ -172,13 +174,6 @@ def _varied(seen: list[ReadingAtOnset]) -> bool:
     )
 
 
-def _listed(readings_c: list[float]) -> str:
-    if len(readings_c) > _MAX_LISTED:
-        return f"{readings_c[0]:.0f} to {temp_text(readings_c[-1])}"
-    *first, last = [f"{reading:.0f}" for reading in readings_c]
-    return f"{', '.join(first)} and {last} C" if first else f"{last} C"
-
-
 def judge_sensors(recording: Recording) -> list[SensorTrust]:
     """Return the trust in each temperature of a recording.
 
@@ -201,7 +196,7 @@ def judge_sensors_together(
     whatever their cause: a step without any shows what a temperature reaches without throttling.
     `is_heat` tells which of them the temperatures are compared with.
     """
-    listed = list(onsets)
+    began = list(onsets)
     logs = [read_log(recording) for recording in recordings]
     trusts = [judge_log(log) for log in logs]
     drives = [drive_of(recording) for recording in recordings]
@@ -209,7 +204,7 @@ def judge_sensors_together(
     for index, recording in enumerate(recordings):
         stretches = read_stretches(recording)
         fatal = {trust.name for trust in trusts[index] if trust.trust == "poor"}
-        here = [onset for onset in listed if onset.recording == index]
+        here = [onset for onset in began if onset.recording == index]
         for readings in logs[index].readings:
             if not readings.is_of_host and readings.name not in fatal:
                 clean = readings.only(~is_code(readings))
@@ -250,10 +245,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
             flaws.append(flaw)
             readings = readings.only(~is_code(readings))
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
-    if low == high:
-        moved = f"it stayed at {temp_text(low)}"
-    else:
-        moved = f"it ranged from {low:.0f} to {temp_text(high)}"
+    moved = f"it {'stayed at' if low == high else 'ranged from'} {temps_text((low, high))}"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",
@@ -263,9 +255,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
     )
     if not readings.is_of_host:
         trust.lag_s = lag_s(readings, log)
-        trust.why += (
-            "; telling whether it explains throttling takes recordings in several conditions"
-        )
+        trust.why += "; recordings in several conditions would tell whether it explains throttling"
     return trust
 
 

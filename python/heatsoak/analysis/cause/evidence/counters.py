@@ -1,7 +1,7 @@
-"""What the drive itself reports: throttling counters, power state, and its limits, or those that the
-catalog has of such drives."""
+"""What the drive itself reports: throttling counters, power state, and limits, of which the catalog
+has some too."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
-from heatsoak.words import seconds_text, temp_text
+from heatsoak.words import number_text, seconds_text, temp_text
 
 #: A governor acts at its limit; sensors round to a kelvin and lag.
 AT_LIMIT_K = 3.0
@@ -80,7 +80,7 @@ def stated_limit(case: Case) -> Evidence | None:
     """The temperature at onset, compared with the limits that the drive states."""
     temp_c = case.onset_c
     found = None if temp_c is None else _beside_limits(temp_c, _stated_limits_c(case))
-    if found is None:
+    if found is None or temp_c is None:
         return None
     seen, name, limit_c = found
     here, there = temp_text(temp_c), temp_text(limit_c)
@@ -131,19 +131,28 @@ def counter_columns(view: StepView) -> list[str]:
 def counted(case: Case) -> list[str]:
     """Return how much each of the drive's throttling counters rose in the drop."""
     # the drive counts before any loss is visible
-    return risen(case.view, case.drop.begin_s - SLACK_S, case.drop.end_s + SLACK_S)
+    return risen(case.view, None, case.drop.begin_s - SLACK_S, case.drop.end_s + SLACK_S)
 
 
-def risen(view: StepView, start_s: float = 0.0, end_s: float = np.inf) -> list[str]:
-    """Return how much each of the drive's throttling counters rose between two times of a step."""
+def risen(
+    view: StepView,
+    counters: Iterable[str] | None = None,
+    start_s: float = 0.0,
+    end_s: float = np.inf,
+) -> list[str]:
+    """Return how much each of the drive's counters rose between two times of a step.
+
+    `counters` are columns, by default those of throttling.
+    """
     moved = []
-    for name in counter_columns(view):
+    for name in counter_columns(view) if counters is None else counters:
         track = view.track(name)
         before, after = track.at(start_s), track.at(end_s)
         if before is not None and after is not None and after > before:
             stage = name.partition(".")[2]
             stage = f"stage {stage}" if stage.isdecimal() else stage
             is_time = name.startswith("throttle_time_s.")
-            what, unit = (f"time in {stage}", " s") if is_time else (stage, "")
-            moved.append(f"{what} by {after - before:g}{unit}")
+            what = f"time in {stage}" if is_time else stage
+            by = seconds_text(after - before) if is_time else number_text(after - before)
+            moved.append(f"{what} by {by}")
     return moved

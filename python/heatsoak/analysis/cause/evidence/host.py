@@ -83,15 +83,15 @@ def others_traffic(case: Case) -> Evidence | None:
     before, during = (_others_mb_s(case, *span_s) for span_s in case.spans_s)
     if before is None or during is None or case.view.throughput.unit != "mb_s":
         return None
-    rates = f"{rate_text(during)} ({rate_text(max(before, 0.0))} before)"
+    rates = f"{rate_text(round(during))} during the drop, {rate_text(max(round(before), 0))} before"
     more = during - before
     if more >= _explaining_mb_s(case):
-        return "busy", f"others moved {rates} on the same device during the drop"
+        return "busy", f"others used the same device: they moved {rates}"
     little = NOTHING * case.drop.before
     if during < little:
         text = "nobody else used the device"
         if during >= 0.5:
-            text = f"others moved next to nothing on the same device: {rate_text(during)}"
+            text = f"others moved next to nothing on the same device: {rates}"
         return "quiet", text
     if more >= little:
         return "quiet", f"others moved too little on the same device to explain the drop: {rates}"
@@ -114,8 +114,8 @@ def other_drives(case: Case) -> Evidence | None:
     if goes_up_and_down or during - before < _explaining_mb_s(case):
         return None
     return "busier", (
-        f"besides, the machine's drives moved {rate_text(during)} during the drop "
-        f"({rate_text(before)} before): they may share a link, or an array was rebuilt"
+        f"the machine's other drives moved {rate_text(during)} during the drop, "
+        f"{rate_text(before)} before: they may share a link, or an array was rebuilt"
     )
 
 

@@ -15,6 +15,7 @@ from heatsoak.words import amount_text, seconds_text, share_text, temp_text
 LONG_S = 60.0
 #: A cache or spare area is used up at once; heat acts slowly, unless the governor acts in steps.
 FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
+_HOW = {"sharp-step": "at once", "step": "quickly", "gradual": "gradually", "slow": "slowly"}
 #: How much of the level before the drop is lost, in words. Behind a full cache, or while collecting
 #: garbage, flash still writes a twentieth and more; some governors leave less.
 LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8), ("most", 0.95))
@@ -43,14 +44,16 @@ def shape(case: Case) -> Evidence | None:
         return "slide", f"it slid down{over}"
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
-    return kind, f"90 % of the drop took {seconds_text(max(drop.fall_s, sampling_s), 2)}"
+    took = seconds_text(max(drop.fall_s, sampling_s))
+    return kind, f"it fell {_HOW[kind]}: 90 % of the drop took {took}"
 
 
 def depth(case: Case) -> Evidence:
     """How much was lost: garbage collection takes most of it, a governor a part or nearly all."""
     lost = case.drop.depth
     seen = next((name for name, below in LOST if lost < below), "nearly-all")
-    return seen, f"it lost {share_text(lost)} of the level before"
+    usual = "heat usually takes a part, used-up spare area most"
+    return seen, f"it lost {share_text(lost)} of its speed: {usual}"
 
 
 def ratio(case: Case) -> Evidence | None:
@@ -89,7 +92,7 @@ def end(case: Case) -> Evidence | None:
     # a deeper fall may have ended it
     if case.length_s >= LONG_S and left_s < LONG_S:
         length = seconds_text(case.length_s)
-        if case.view.lasting_drop is case.drop:
+        if case.view.lasting_drop is case.drop or left_s < 1:
             return "lasted", f"it lasted to the end, {length}"
         return "lasted", f"it lasted {length}, until {seconds_text(left_s)} before the step's end"
     return None
@@ -122,7 +125,7 @@ def power(case: Case) -> Evidence | None:
     if powers is None or powers[0] <= 0:
         return None
     kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
-    said = f"power went from {amount_text(powers[0], 'W', 2)} to {amount_text(powers[1], 'W', 2)}"
+    said = f"power went from {amount_text(powers[0], 'W')} to {amount_text(powers[1], 'W')}"
     if kept - rate >= SPENT_INSIDE:
         return "kept", f"{said}: the drive was busy with internal work"
     return "fell", f"{said}, with the rate"
