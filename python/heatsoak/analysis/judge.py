@@ -45,7 +45,7 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         found.append(_judge(one, siblings_of(one, opened), window_s))
         one.forget()
     trust = judge_sensors_together(
-        [one.recording for one in opened],
+        [one.sensed for one in opened],
         [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
     )
     for one, findings, sensors in zip(opened, found, trust, strict=True):
@@ -130,8 +130,8 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         no_temp=no_temp,
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
-        power=power_of(recording),
-        counted=counted_of(recording),
+        power=power_of(recording, opened.samples),
+        counted=counted_of(recording, opened.samples),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
         reservations=reservations_of(recording),
     )

@@ -5,6 +5,8 @@ Where a log shows no load to judge, that is the answer: most people have a singl
 
 from collections.abc import Callable, Mapping
 
+import polars as pl
+
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
@@ -37,7 +39,7 @@ _WARNINGS = {
 _SAVE = "copy what is on it to another drive, and replace it"
 
 
-def counted_of(recording: Recording) -> OwnCount | None:
+def counted_of(recording: Recording, samples: pl.DataFrame) -> OwnCount | None:
     """Return what a log tells of a drive's own count and health; None where it tells neither."""
     meta = recording.meta
     said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
@@ -45,7 +47,6 @@ def counted_of(recording: Recording) -> OwnCount | None:
     columns = throttle_columns(meta.columns)
     if not meta.protocol.is_observed or not (columns or any(health.values())):
         return None
-    samples = recording.samples(["t_s", *columns])
     known = {name: samples[name].drop_nulls().to_list() for name in columns}
     known = {name: values for name, values in known.items() if values and values[-1] < _FULL}
     has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)

@@ -2,16 +2,18 @@
 
 from typing import Any
 
+import polars as pl
+
 from heatsoak.analysis.findings import Power
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording, SensorMeta
 
 
-def power_of(recording: Recording) -> Power | None:
+def power_of(recording: Recording, samples: pl.DataFrame) -> Power | None:
     """Return where a recording's power figures come from; None if nothing is known."""
-    found = _source(recording) or {}
-    found |= _rating(recording)
+    found = _source(recording, samples) or {}
+    found |= _rating(recording, samples)
     return Power(**found) if found else None
 
 
@@ -23,9 +25,9 @@ def step_power(view: StepView) -> dict[str, float]:
     return {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
 
 
-def _source(recording: Recording) -> dict[str, Any] | None:
+def _source(recording: Recording, samples: pl.DataFrame) -> dict[str, Any] | None:
     meta = recording.meta
-    if "power_w" not in meta.columns or recording.samples(["power_w"])["power_w"].count() == 0:
+    if "power_w" not in meta.columns or samples["power_w"].count() == 0:
         return None
     sensor = next((one for one in meta.sensors if "power_w" in one.columns), None)
     kind = None if sensor is None else sensor.details.get("power")
@@ -45,14 +47,14 @@ def _quality(sensor: SensorMeta) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def _rating(recording: Recording) -> dict[str, Any]:
+def _rating(recording: Recording, samples: pl.DataFrame) -> dict[str, Any]:
     """The highest power that the drive states for the power states that it was in."""
     stated = (one.details.get("power_states") for one in recording.meta.sensors)
     states: list[dict[str, Any]] = next((found for found in stated if found), [])
     rated_w = {state["state"]: state["max_w"] for state in states if "max_w" in state}
     seen: set[int] = set()
     if "power_state" in recording.meta.columns:
-        seen = set(recording.samples(["power_state"])["power_state"].drop_nulls().to_list())
+        seen = set(samples["power_state"].drop_nulls().to_list())
     known = {state: watts for state, watts in rated_w.items() if not seen or state in seen}
     if not known:
         return {}

@@ -2,11 +2,12 @@
 the same whenever throttling starts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+import polars as pl
 
 from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import SensorTrust
@@ -20,11 +21,9 @@ from heatsoak.analysis.sensors.flaws import (
     step_c,
 )
 from heatsoak.analysis.sensors.readings import (
-    Stretch,
     TemperatureReadings,
     ThermalLog,
     read_log,
-    read_stretches,
 )
 from heatsoak.recording import Recording
 from heatsoak.words import kelvin_text, listed, temp_text, temps_text
@@ -53,11 +52,6 @@ class EpisodeOnset:
     step: str
     onset_s: float
     cause: str
-
-
-def is_thermal(onset: EpisodeOnset) -> bool:
-    """Return whether an onset was judged to be caused by heat."""
-    return onset.cause == "thermal"
 
 
 @dataclass(frozen=True)
@@ -174,51 +168,58 @@ def _varied(seen: list[ReadingAtOnset]) -> bool:
     )
 
 
-def judge_sensors(recording: Recording) -> list[SensorTrust]:
-    """Return the trust in each temperature of a recording.
+@dataclass(frozen=True)
+class Sensed:
+    """A recording's temperatures, and the trust in each on its own.
+
+    None is called good: that takes onsets of throttling, with :func:`judge_sensors_together`.
+    """
+
+    recording: Recording
+    log: ThermalLog
+    trusts: list[SensorTrust]
+
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """The names of temperatures with a flaw."""
+        return frozenset(trust.name for trust in self.trusts if trust.trust == "poor")
+
+
+def sense(recording: Recording, samples: pl.DataFrame | None = None) -> Sensed:
+    """Return a recording's temperatures, judged on their own; `samples` are all of its samples.
 
     Pauses and preconditioning count too: a drive held at its limit reads the same throughout its
-    load, which is not a flaw. None is called good: that takes onsets of throttling, with
-    :func:`judge_sensors_together`.
+    load, which is not a flaw.
     """
-    return judge_log(read_log(recording))
+    log = read_log(recording, samples)
+    return Sensed(recording, log, judge_log(log))
 
 
 def judge_sensors_together(
-    recordings: Sequence[Recording],
-    onsets: Iterable[EpisodeOnset],
-    is_heat: Callable[[EpisodeOnset], bool] = is_thermal,
+    sensed: Sequence[Sensed], onsets: Iterable[EpisodeOnset]
 ) -> list[list[SensorTrust]]:
-    """Return the trust in each recording's temperatures, in the order of `recordings`.
+    """Return the trust in the temperatures of each recording.
 
     Recordings of the same drive are evidence for each other: a reading explains throttling if it is
     the same whenever throttling starts, in any conditions. `onsets` are those of all episodes,
     whatever their cause: a step without any shows what a temperature reaches without throttling.
-    `is_heat` tells which of them the temperatures are compared with.
     """
     began = list(onsets)
-    logs = [read_log(recording) for recording in recordings]
-    trusts = [judge_log(log) for log in logs]
-    drives = [drive_of(recording) for recording in recordings]
     sightings: dict[tuple[object, str], list[ReadingAtOnset]] = defaultdict(list)
-    for index, recording in enumerate(recordings):
-        stretches = read_stretches(recording)
-        fatal = {trust.name for trust in trusts[index] if trust.trust == "poor"}
+    for index, one in enumerate(sensed):
         here = [onset for onset in began if onset.recording == index]
-        for readings in logs[index].readings:
-            if not readings.is_of_host and readings.name not in fatal:
+        for readings in one.log.readings:
+            if not readings.is_of_host and readings.name not in one.distrusted:
                 clean = readings.only(~is_code(readings))
-                sightings[drives[index], readings.name] += _sightings(
-                    recording, stretches, clean, here, is_heat
-                )
+                sightings[drive_of(one.recording), readings.name] += _sightings(one, clean, here)
     return [
         [
             trust
             if trust.trust == "poor"
-            else trust_from_onsets(trust, sightings[drive, trust.name])
-            for trust in of_one
+            else trust_from_onsets(trust, sightings[drive_of(one.recording), trust.name])
+            for trust in one.trusts
         ]
-        for drive, of_one in zip(drives, trusts, strict=True)
+        for one in sensed
     ]
 
 
@@ -270,19 +271,16 @@ def _twin(readings: TemperatureReadings, others: list[TemperatureReadings]) -> s
 
 
 def _sightings(
-    recording: Recording,
-    stretches: dict[str, Stretch],
-    readings: TemperatureReadings,
-    onsets: list[EpisodeOnset],
-    is_heat: Callable[[EpisodeOnset], bool],
+    one: Sensed, readings: TemperatureReadings, onsets: list[EpisodeOnset]
 ) -> list[ReadingAtOnset]:
     """A temperature's readings at the onsets of heat, and its highest in steps without an onset."""
+    recording, stretches = one.recording, one.log.stretches
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))
     condition = labels or recording.path_text
     found: list[ReadingAtOnset] = []
     for onset in onsets:
         stretch = stretches.get(onset.step)
-        if stretch is None or not is_heat(onset):
+        if stretch is None or onset.cause != "thermal":
             continue
         reading_c = readings.at(stretch.start_s + onset.onset_s)
         start_c = readings.at(stretch.start_s)
