@@ -1,19 +1,23 @@
-"""What a person wanted to know: whether the drive throttles, why, and what next."""
+"""What a person wanted to know: whether the drive throttles, why, and what next; and what of it is
+taken back since it was not read for certain."""
 
 from collections.abc import Sequence
 
 from heatsoak.analysis import advice
+from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import (
     Answer,
     Episode,
     RecordingFindings,
+    Reservation,
     StepFindings,
     Throttles,
     Verdict,
 )
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.own_count import by_own_count, counted_before
+from heatsoak.analysis.unloaded import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
+from heatsoak.recording import Recording, Touched
 from heatsoak.recording.meta import RecordingMeta
 from heatsoak.words import (
     amount_text,
@@ -25,7 +29,7 @@ from heatsoak.words import (
 )
 
 #: So many reasons are told.
-MAX_REASONS = 3
+_MAX_REASONS = 3
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -46,7 +50,7 @@ _POINTS_TO = {
     "sliding": "points to a drive that slows down over its area",
 }
 #: How an answer begins that leaves it open.
-CANNOT_TELL = "Cannot tell whether it throttles: "
+_CANNOT_TELL = "Cannot tell whether it throttles: "
 _BUT = "Does not throttle, but "
 #: So long a burst would show throttling, were it logged often enough.
 _LONG_BURST_S = 600.0
@@ -57,7 +61,7 @@ def answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     """Return the answer of one recording, as it was read."""
     answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
-    because = [*answer.because[: MAX_REASONS - len(before)], *before]
+    because = [*answer.because[: _MAX_REASONS - len(before)], *before]
     return answer.model_copy(update={"because": because})
 
 
@@ -84,7 +88,7 @@ def answer_of_unread(why: str) -> Answer:
     """Return the answer of a recording that was not judged since it was changed."""
     return Answer(
         throttles="cannot-tell",
-        sentence=f"{CANNOT_TELL}{why}.",
+        sentence=f"{_CANNOT_TELL}{why}.",
         next="take it from a copy, or make it again; --damaged reads what can be read",
     )
 
@@ -114,7 +118,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
         return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
-    told = worst.answer.sentence.removeprefix(CANNOT_TELL).removeprefix(_BUT)
+    told = worst.answer.sentence.removeprefix(_CANNOT_TELL).removeprefix(_BUT)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(_worst(throttled))}."
@@ -184,7 +188,7 @@ def _throttles(throttled: Sequence[StepFindings], seen: int, meta: RecordingMeta
     else:
         start = "Heat throttles the drive"
     also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
-    because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
+    because = list(step.why[:_MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
     if step.counted is not None and step.deepest is not None:
         sentence += _besides(step.deepest)
@@ -225,10 +229,10 @@ def _does_not(
             return Answer(
                 throttles="no",
                 sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
-                because=list(bound[0].why[:MAX_REASONS]),
+                because=list(bound[0].why[:_MAX_REASONS]),
                 next=advice.against("limited-by-host", meta),
             )
-        said = [text for step in judged for text in step.why][:MAX_REASONS]
+        said = [text for step in judged for text in step.why][:_MAX_REASONS]
         next_ = advice.load_for_longer(meta) if warming else recording.no_temp
         begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
         sentence = f"Does not throttle: {held}{hot}{begun}{warming}."
@@ -311,23 +315,23 @@ def _not_judged(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
             too = "in samples too far apart" if is_long else "too short"
             return Answer(
                 throttles="cannot-tell",
-                sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
+                sentence=f"{_CANNOT_TELL}it worked in bursts of {longest} at "
                 f"most, {amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} to "
                 "show it.",
-                because=unloaded.reasons[:MAX_REASONS],
+                because=unloaded.reasons[:_MAX_REASONS],
                 next="log every second" if is_long else advice.LOAD_IT,
             )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
-            because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
+            because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
             next=advice.LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return Answer(
         throttles="cannot-tell",
-        sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
+        sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
         because=[f"it was at {temp_text(max(temps_c))} at most"] if temps_c else [],
         next=advice.measure_it(meta),
     )
@@ -368,9 +372,70 @@ def _reasons(episode: Episode) -> list[str]:
         cause, _, text = line.removeprefix("for ").partition(": ")
         if line.startswith("for ") and episode.cause in (cause, "unknown"):
             found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
-    return found[:MAX_REASONS]
+    return found[:_MAX_REASONS]
 
 
 def _probe(episode: Episode) -> str | None:
     open_ = [line for line in episode.evidence if line.startswith("open: ")]
     return open_[-1].removeprefix("open: ") if open_ else None
+
+
+#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
+#: its falls stay; temperatures and times only count where there is a fall that is said to be none
+#: of heat's. Nothing withstands that the recording was changed.
+_CHANGED: frozenset[Touched] = frozenset({"recording"})
+_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
+_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
+_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
+#: What a doubt touches about rates that were logged, and could not be taken as they stand.
+_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
+
+
+def reservations_of(recording: Recording) -> list[Reservation]:
+    """Return what was not read for certain of a recording, and that it was changed."""
+    found = []
+    if recording.changes is not None:
+        found.append(Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(Reservation(text=event.text, touches=event.data["touches"]))
+    return found
+
+
+def take_back(found: RecordingFindings) -> None:
+    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
+    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
+    for index, step in enumerate(found.steps):
+        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
+            continue
+        own = _TURN_FALLEN if step.episodes else _TURN_HELD
+        if standing := _standing(found, own):
+            found.steps[index] = _unknown(step, standing)
+        turned |= own
+    read = found.answer
+    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    if NO_THROUGHPUT in read.sentence and unread:
+        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
+        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
+    if read.throttles in ("yes", "cannot-tell"):
+        turned = _CHANGED
+    if standing := _standing(found, turned):
+        found.answer = Answer(
+            throttles="cannot-tell",
+            sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
+            f"{read.sentence[:1].lower()}{read.sentence[1:]}",
+            because=[*standing[1:], *read.because][:_MAX_REASONS],
+            next=read.next,
+        )
+
+
+def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
+    return [one.text for one in found.reservations if turned & set(one.touches)]
+
+
+def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
+    if step.episodes:
+        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
+    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})

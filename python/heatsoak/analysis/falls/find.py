@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.drop import Drop
-from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Fall, Traced, first_of
+from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, Series, tidied
 

@@ -112,8 +112,7 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     if not (across and _varied(seen)):
         return judged(
             "unknown",
-            f"{at}, always after a similar time from a similar start: other conditions would "
-            "settle it",
+            f"{at}, always after a similar time from a similar start: other conditions would tell",
         )
     return judged("good", f"{at}, however long it took: it explains the throttling")
 

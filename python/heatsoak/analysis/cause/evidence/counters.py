@@ -29,7 +29,7 @@ def thermal_counters(case: Case) -> Evidence | None:
         unmoved_s, first_s = _first_rise_s(case)
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
-            return "went-on", f"{said}, but they were already rising before this drop"
+            return "went-on", f"{said}, but they were already rising before this fall"
         if _is_late(case, unmoved_s):
             late_s = first_s - case.drop.onset_s
             return "later", f"{said}, but only {seconds_text(late_s)} later"

@@ -41,7 +41,7 @@ def cpu(case: Case) -> Evidence | None:
         before, during = shares
         said = f"({percent_text(during)}, {percent_text(before)} before)"
         if during > SATURATED_PCT and before < FREE_PCT:
-            return "saturated", f"{what} was saturated during the drop {said}"
+            return "saturated", f"{what} was saturated during the fall {said}"
         if during > SATURATED_PCT:
             seen = "saturated-before-too", f"{what} was saturated all along {said}"
         elif seen is None:
@@ -60,7 +60,7 @@ def heat(case: Case) -> Evidence | None:
         return None
     before_c, during_c = hottest
     before, during = temp_text(before_c), temp_text(during_c)
-    said = f"the processor was at {during} during the drop ({before} before)"
+    said = f"the processor was at {during} during the fall ({before} before)"
     if during_c >= CPU_LIMIT_C:
         return "at-its-limit", f"{said}, where processors throttle"
     return "below", said
@@ -83,7 +83,7 @@ def others_traffic(case: Case) -> Evidence | None:
     before, during = (_others_mb_s(case, *span_s) for span_s in case.spans_s)
     if before is None or during is None or case.view.throughput.unit != "mb_s":
         return None
-    rates = f"{rate_text(round(during))} during the drop, {rate_text(max(round(before), 0))} before"
+    rates = f"{rate_text(round(during))} during the fall, {rate_text(max(round(before), 0))} before"
     more = during - before
     if more >= _explaining_mb_s(case):
         return "busy", f"others used the same device: they moved {rates}"
@@ -94,7 +94,7 @@ def others_traffic(case: Case) -> Evidence | None:
             text = f"others moved next to nothing on the same device: {rates}"
         return "quiet", text
     if more >= little:
-        return "quiet", f"others moved too little on the same device to explain the drop: {rates}"
+        return "quiet", f"others moved too little on the same device to explain the fall: {rates}"
     return "quiet", f"others moved no more on the same device than before: {rates}"
 
 
@@ -114,7 +114,7 @@ def other_drives(case: Case) -> Evidence | None:
     if goes_up_and_down or during - before < _explaining_mb_s(case):
         return None
     return "busier", (
-        f"the machine's other drives moved {rate_text(during)} during the drop, "
+        f"the machine's other drives moved {rate_text(during)} during the fall, "
         f"{rate_text(before)} before: they may share a link, or an array was rebuilt"
     )
 
@@ -220,7 +220,7 @@ def _sizes(case: Case) -> Evidence | None:
         return None
     return "other-load", (
         f"the load changed: its I/Os were {amount_text(before_kib, 'KiB')} before, "
-        f"and {amount_text(during_kib, 'KiB')} during the drop"
+        f"and {amount_text(during_kib, 'KiB')} during the fall"
     )
 
 
@@ -247,7 +247,7 @@ def _in_flight(case: Case) -> Evidence | None:
     share = math.log(before / during) / lost
     said = (
         f"{number_text(before, 2)} I/Os were in flight before, "
-        f"{number_text(during, 2)} during the drop"
+        f"{number_text(during, 2)} during the fall"
     )
     if share >= MIN_EXPLAINED:
         return "fewer", f"{said}, each answered about as fast: the load asked for less"
@@ -293,7 +293,7 @@ def _idling(case: Case) -> Evidence | None:
     before, during = (float(np.median(each)) for each in shares)
     if before >= BUSY_PCT and (waited := _stood_still(case)) is not None:
         return waited
-    busy = f"busy {percent_text(before)} of the time before, {percent_text(during)} during the drop"
+    busy = f"busy {percent_text(before)} of the time before, {percent_text(during)} during the fall"
     if min(before, during) >= BUSY_PCT:
         return "as-many", f"the drive was as busy as before: {busy}"
     if before >= BUSY_PCT and during <= IDLES_PCT:
@@ -341,7 +341,7 @@ def _watched(case: Case) -> Evidence | None:
     if paused.any() and drop.during > NOTHING * drop.before:
         return "after-a-pause", "nothing was moved just before: another load may have started"
     if all(case.is_even(*span) for span in _spans(case)):
-        text = "it ran evenly before and during the drop, as a load does that takes all it can get"
+        text = "it ran evenly before and during the fall, as a load does that takes all it can get"
         return "even", text
     text = "nothing shows that the load asked for as much as before: its own log would show it"
     return "not-known", text

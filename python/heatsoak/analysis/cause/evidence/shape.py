@@ -45,7 +45,7 @@ def shape(case: Case) -> Evidence | None:
     sampling_s = case.view.throughput.sampling_s
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     took = seconds_text(max(drop.fall_s, sampling_s))
-    return kind, f"it fell {_HOW[kind]}: 90 % of the drop took {took}"
+    return kind, f"it fell {_HOW[kind]}: 90 % of it took {took}"
 
 
 def depth(case: Case) -> Evidence:
@@ -195,7 +195,7 @@ def reads_beside(case: Case) -> Evidence | None:
     if not steps:
         return "none", (
             "no step only read: an exhausted cache or spare area would look the same, "
-            "and a read step would settle it"
+            "and a read step would tell"
         )
     for view in steps:
         if _fell_alike(view, case):
