@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
 from heatsoak.analysis.falls.find import Stall
-from heatsoak.analysis.series import Array, Series, resampled
+from heatsoak.analysis.series import Array, Series, resampled, spans_of
 from heatsoak.words import duration_text, seconds_text, share_text
 
 #: Means are over at least this.
@@ -112,7 +111,7 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
             limit = (1 - MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
-            at_once_s = _longest_run(low) * bin_s
+            at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
             is_long = at_once_s > min_loss_s or (
@@ -137,12 +136,6 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
             return f"{speed} varies too much to tell"
         return f"{speed} varies so much that a loss of {share_text(hidden)} would not show"
     return None
-
-
-def _longest_run(which: NDArray[np.bool_]) -> int:
-    """How many neighbours are true at most."""
-    edges = np.flatnonzero(np.diff(which, prepend=False, append=False))
-    return int(np.max(edges[1::2] - edges[::2], initial=0))
 
 
 def _noise(bins: Array) -> tuple[float, float]:

@@ -244,6 +244,12 @@ def tidied(series: Series) -> Series:
     return Series(t_s, interval_s, values, series.unit)
 
 
+def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where neighbours are true: the first, and the one behind the last."""
+    edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
 def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
     """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))

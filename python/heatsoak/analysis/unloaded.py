@@ -13,7 +13,7 @@ import polars as pl
 
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings, Unloaded
-from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
+from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged, spans_of
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
@@ -253,9 +253,8 @@ def _bursts(view: StepView) -> list[_Burst]:
     if len(rate.values) == 0:
         return []
     working = rate.values >= max(_BURST_MB_S, 0.1 * float(np.max(rate.values)))
-    edges = np.flatnonzero(np.diff(working, prepend=False, append=False))
     found = []
-    for begin, end in edges.reshape(-1, 2).tolist():
+    for begin, end in spans_of(working):
         busy_pct = busy.between(rate.t_s[begin], rate.t_s[end - 1])
         if len(busy_pct) and float(np.mean(busy_pct)) < _BUSY_PCT:
             continue

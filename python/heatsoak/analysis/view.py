@@ -338,7 +338,7 @@ def _start_s(rows: pl.DataFrame) -> float:
 
 
 #: A shorter pause does not count as a rest.
-_RESTED_S = 5.0
+RESTED_S = 5.0
 
 
 class RecordingView:
@@ -357,7 +357,7 @@ class RecordingView:
         loaded = list(_loaded_steps(self._samples, self.sensed.distrusted))
         for before, view in pairwise(loaded):
             purged = view.course.was_purged_between(before.end_s, view.start_s)
-            if view.course.rest_before_s(view.start_s) < _RESTED_S and not purged:
+            if view.course.rest_before_s(view.start_s) < RESTED_S and not purged:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]

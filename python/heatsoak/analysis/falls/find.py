@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, RECOVERED
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
-from heatsoak.analysis.series import Array, Series, tidied
+from heatsoak.analysis.series import Array, Series, spans_of, tidied
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, _MIN_S = 12, 4.0
@@ -106,7 +105,7 @@ class _Walk:
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
-        self._stalls = _stretches(self._seen < self._curve + _LOST)
+        self._stalls = spans_of(self._seen < self._curve + _LOST)
         self._pieces = self._lasting(chain)
         self._traced = Traced(series, bins, self._pieces, self._curve)
 
@@ -148,7 +147,7 @@ class _Walk:
         # a pause inside a sample, or across two, shows as so many low ones
         filled = _closed(seen, bins.count(max(STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
-        for start, end in _stretches(seen < np.log(2 * STANDSTILL)):
+        for start, end in spans_of(seen < np.log(2 * STANDSTILL)):
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
@@ -177,7 +176,7 @@ class _Walk:
         parts = [
             piece.part(piece.start + start, piece.start + end)
             for piece in chain
-            for start, end in _stretches(~inside[piece.start : piece.end])
+            for start, end in spans_of(~inside[piece.start : piece.end])
         ]
         stall = self._bins.count(STALL_S)
         lasting += [part for part in parts if part.end - part.start > stall]
@@ -409,9 +408,3 @@ def _closed(curve: Array, count: int) -> Array:
 
 def _windows(values: Array, size: int) -> Array:
     return np.lib.stride_tricks.sliding_window_view(values, size)
-
-
-def _stretches(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where neighbours are true: the first, and the one behind the last."""
-    edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))

@@ -7,12 +7,11 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Evidence
+from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
 from heatsoak.words import number_text, seconds_text, temp_text
 
-#: A governor acts at its limit; sensors round to a kelvin and lag.
-AT_LIMIT_K = 3.0
 #: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
 #: Readings a second apart may miss a change by this much.
@@ -117,7 +116,7 @@ def _beside_limits(
     if not limits_c:
         return None
     name, limit_c = min(limits_c.items(), key=lambda item: abs(item[1] - temp_c))
-    if abs(temp_c - limit_c) <= AT_LIMIT_K:
+    if abs(temp_c - limit_c) <= HELD_WITHIN_K:
         return "at", name, limit_c
     name, limit_c = min(limits_c.items(), key=lambda item: item[1])
     return ("far-below", name, limit_c) if temp_c < limit_c - FAR_BELOW_K else None

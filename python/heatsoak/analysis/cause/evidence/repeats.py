@@ -6,9 +6,9 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Evidence, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
-from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
+from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import alike, like_runs
-from heatsoak.analysis.view import StepView, other_cooling
+from heatsoak.analysis.view import RESTED_S, StepView, other_cooling
 from heatsoak.words import seconds_text, share_text, temp_text
 
 #: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
@@ -66,8 +66,6 @@ def is_as_hot(case: Case, view: StepView) -> bool:
 
 #: The start of a step; a cool drive is slow again soon.
 START_S = 5.0
-#: A shorter pause does not count as a rest.
-RESTED_S = 5.0
 #: The share of the loss that was recovered.
 MIN_RECOVERED, MAX_STILL_SLOW = 0.75, 0.25
 #: Alike falls: onsets within this share of each other, depths within this difference.
@@ -76,8 +74,6 @@ ALIKE_TIME, ALIKE_DEPTH = 0.2, 0.15
 LONGER = 1.5
 #: This much cooler at the restart, a governor throttles it no more.
 COOLER_K = 8.0
-#: This close to the temperature at onset, a governor would still throttle it.
-AS_HOT_K = 3.0
 
 
 def at_once(case: Case) -> Evidence | None:
@@ -108,7 +104,7 @@ def after_a_rest(case: Case) -> Evidence | None:
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
     # a governor may hold on until the drive has cooled far below where it began
     is_cool = start_c is not None and start_c < MIN_THROTTLING_C
-    is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+    is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
     said = f"'{view.step.name}' started {how}{warm}"
     if back >= MIN_RECOVERED:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
@@ -147,7 +143,7 @@ def _when_cooler(case: Case) -> Evidence | None:
         there_c, back_c = temp.at(drop.onset_s), temp.at(drop.back_s)
         if not drop.recovered or there_c is None or back_c is None or case.onset_c is None:
             continue
-        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - AS_HOT_K:
+        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - HELD_WITHIN_K:
             continue
         when = f"at {temp_text(there_c)}, after {seconds_text(drop.onset_s)}, and recovered"
         if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
@@ -192,7 +188,7 @@ def after_a_purge(case: Case) -> Evidence | None:
         if back is None:
             continue
         warmer_k = _warmer_k(case, view)
-        is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+        is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
         warm = ", as hot as before" if is_as_hot else ""
         if back >= MIN_RECOVERED:
             seen = "back-as-hot" if is_as_hot else "back"

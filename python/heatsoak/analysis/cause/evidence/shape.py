@@ -5,7 +5,8 @@ import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
-from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, AS_HOT_K, is_as_hot
+from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
+from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 from heatsoak.units import GB, MB
@@ -210,7 +211,7 @@ def reads_beside(case: Case) -> Evidence | None:
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:
         top_c = max(view.temp.values, default=None)
-        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
+        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - HELD_WITHIN_K:
             where = f"at {temp_text(top_c)}, in '{view.step.name}'"
             return "held-as-hot", f"reads kept their speed {where}"
     return ("held", f"reads kept their speed, in '{held[0].step.name}'") if held else None
@@ -252,7 +253,7 @@ def _fell_alike(view: StepView, case: Case) -> bool:
         and (
             here_c is None
             or (there_c := view.temp.at(drop.onset_s)) is None
-            or abs(there_c - here_c) <= temperature.HELD_WITHIN_K
+            or abs(there_c - here_c) <= temperature.NEAR_ONSET_K
         )
         for drop in view.drops or []
     )

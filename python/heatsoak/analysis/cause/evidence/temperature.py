@@ -17,7 +17,7 @@ from heatsoak.words import kelvin_text, seconds_text, share_text, temp_text, tem
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
 #: Under a governor a temperature stays this close to where throttling began.
-HELD_WITHIN_K = 4.0
+NEAR_ONSET_K = 4.0
 #: Beyond the hysteresis of most governors.
 FAR_K = 8.0
 #: A sensor lags: it still gains what it would in this time at its slope before the onset.
@@ -83,18 +83,18 @@ def course(case: Case) -> Evidence | None:
     def seen(what: str, text: str) -> Evidence:
         return what, f"{text}: {path}"
 
-    if more_k <= -HELD_WITHIN_K and counted_it(case):
+    if more_k <= -NEAR_ONSET_K and counted_it(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K:
         return seen("cooled-far", "the drive cooled a lot while it stayed slow")
-    if more_k <= -HELD_WITHIN_K:
+    if more_k <= -NEAR_ONSET_K:
         return seen("cooled", "the drive cooled while it stayed slow")
-    if more_k > HELD_WITHIN_K + to_come_k:
+    if more_k > NEAR_ONSET_K + to_come_k:
         return seen("rose-on", "the temperature kept rising while it was slow")
     if onset_c - start_c < MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
-    if abs(more_k) <= HELD_WITHIN_K / 2:
+    if abs(more_k) <= NEAR_ONSET_K / 2:
         # a load that happens to change seldom does so at its new equilibrium
         if (_rise_before_k(case) or 0.0) >= STOPPED_K and not case.is_nested:
             return seen("stopped", "the temperature was rising until then, and was held there")
@@ -207,9 +207,9 @@ def same_at_each_onset(case: Case) -> Evidence | None:
     other_c, name = max(onsets, key=lambda onset: abs(onset[0] - here_c))
     apart_k = abs(other_c - here_c)
     said = f"'{name}' fell at {temp_text(other_c)}, this one at {temp_text(here_c)}"
-    if apart_k <= HELD_WITHIN_K:
+    if apart_k <= NEAR_ONSET_K:
         return "same", f"the same temperature at each onset: {said}"
-    if apart_k >= 2 * HELD_WITHIN_K:
+    if apart_k >= 2 * NEAR_ONSET_K:
         return "apart", f"onsets at different temperatures: {said}"
     return None
 
