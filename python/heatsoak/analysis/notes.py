@@ -14,6 +14,7 @@ from heatsoak.recording.columns import throttle_columns
 from heatsoak.words import (
     duration_text,
     kelvin_text,
+    listed,
     seconds_text,
     share_text,
     span_text,
@@ -92,12 +93,12 @@ def _limits(view: StepView) -> list[str]:
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
         if limit <= top_c
     ]
-    return [f"the temperature reached the drive's limits: {', '.join(reached)}"] if reached else []
+    return [f"the temperature reached the drive's limits: {listed(reached)}"] if reached else []
 
 
 def _counters(view: StepView) -> list[str]:
     moved = risen(view, throttle_columns(view.columns("throttle_")))
-    return [f"the drive's own throttling counters rose: {', '.join(moved)}"] if moved else []
+    return [f"the drive's own throttling counters rose: {listed(moved)}"] if moved else []
 
 
 #: What brings a temperature, by how the drive is connected.

@@ -78,7 +78,7 @@ def compare(
         strata = [replace(one, model=_model(one)) for one in strata]
         notes.append(
             f"{len(models)} drive models are compared separately, which --pool-models changes: "
-            f"{', '.join(models)}"
+            f"{listed(models)}"
         )
     else:
         models = []

@@ -9,7 +9,7 @@ from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, FILE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.analysis.likeness import differences
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
-from heatsoak.words import temp_text
+from heatsoak.words import share_text, temp_text
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
 #: elsewhere.
@@ -401,7 +401,8 @@ def _unlike_rounds(protocol: Protocol, run: GroupedRun) -> str | None:
     if not isinstance(other, Protocol) or protocol.steps != other.steps:
         return "their rounds have different steps, or different steps before them"
     if protocol.scale != other.scale:
-        return f"one is at {protocol.scale:g} and one at {other.scale:g} of the sizes and times"
+        here, there = share_text(protocol.scale), share_text(other.scale)
+        return f"one is at {here} and one at {there} of the sizes and times"
     return None
 
 

@@ -135,9 +135,8 @@ def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     span = f"it reads {number_text(low, 1)} to {number_text(high, 1)}"
     if low >= 250 and high <= 400 and low != high:
-        return Flaw(
-            f"{span}: these look like kelvins, {low - 273.15:.0f} to {temp_text(high - 273.15)}"
-        )
+        in_c = temps_text((low - 273.15, high - 273.15))
+        return Flaw(f"{span}: these look like kelvins, {in_c}")
     for unit, scale in (("tenths", 10), ("thousandths", 1000)):
         if 15 * scale <= low and high <= 110 * scale and high > 150:
             in_c = temps_text((low / scale, high / scale))

@@ -10,7 +10,7 @@ from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
-from heatsoak.words import number_text, seconds_text, temp_text
+from heatsoak.words import listed, number_text, seconds_text, temp_text
 
 #: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
@@ -24,7 +24,7 @@ def thermal_counters(case: Case) -> Evidence | None:
     """The drive counts its own throttling (NVMe: transitions and time of TMT1 and TMT2)."""
     moved = counted(case)
     if moved:
-        said = f"the drive's own throttling counters rose: {', '.join(moved)}"
+        said = f"the drive's own throttling counters rose: {listed(moved)}"
         unmoved_s, first_s = _first_rise_s(case)
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
@@ -71,7 +71,10 @@ def power_state(case: Case) -> Evidence | None:
         return None
     before, during = states
     if during > before:
-        return "lowered", f"the drive went from power state {before:.0f} to {during:.0f} under load"
+        return (
+            "lowered",
+            f"the drive went from power state {round(before)} to {round(during)} under load",
+        )
     return None
 
 
