@@ -292,7 +292,7 @@ def places(
 @pytest.mark.parametrize(
     ("at_c", "times_s", "more", "trust", "onsets", "spread_k", "why"),
     [
-        ([70, 70, 70, 26], TIMES_S, {}, "poor", 4, (43, 45), "26, 70, 70 and 70 C in 4 conditions"),
+        ([70, 70, 70, 26], TIMES_S, {}, "poor", 4, (43, 45), "26 to 70 C in 4 conditions"),
         ([70, 71, 70, 71], TIMES_S, {}, "good", 4, (0, 2), "in 4 conditions"),
         ([62, 70, 62, 70], TIMES_S, {}, "unknown", 4, (0, 10), ""),
         ([70], [30.0], {}, "unknown", 1, None, "one onset"),

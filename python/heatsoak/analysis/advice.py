@@ -2,9 +2,9 @@
 
 import shlex
 
-from heatsoak.analysis.findings import RecordingFindings, Verdict
+from heatsoak.analysis.findings import Verdict
 from heatsoak.protocol import Protocol, bundled
-from heatsoak.recording.columns import throttle_counters
+from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
 #: What helps against a cause, or what to do about it, where no command does.
@@ -81,11 +81,12 @@ def tell_apart(probe: str | None, meta: RecordingMeta) -> str | None:
     return f"to tell, with probes after each fall: {again}" if again else probe
 
 
-def load_evenly(found: RecordingFindings, meta: RecordingMeta) -> str:
+def load_evenly(meta: RecordingMeta) -> str:
     """Return what a load that was too uneven to judge lacks, of what it has not."""
     if again := run_again(meta, "why"):
         return f"a longer, even load: {again}"
-    lacks = [] if any(step.max_temp_c is not None for step in found.steps) else ["temperature"]
+    temps = [name for name in meta.columns if name.startswith(TEMPERATURES)]
+    lacks = [] if drive_temperatures(temps) else ["temperature"]
     lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
     if not lacks:
         return "log an even load"

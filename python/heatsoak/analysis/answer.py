@@ -77,7 +77,7 @@ def _answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
         seen = [step for step in recording.steps if step.is_long_enough or step.episodes]
         return _throttles(throttled, len(seen), meta)
     if open_:
-        return _cannot_tell(open_, recording, meta)
+        return _cannot_tell(open_, meta)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
     if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
         return _not_judged(recording, meta)
@@ -252,7 +252,7 @@ def _still_warming(judged: Sequence[StepFindings]) -> str:
     if not warming:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
-    by = kelvin_text(step.still_warming_k or 0.0)
+    by = kelvin_text(round(step.still_warming_k or 0.0))
     return f"; the drive was still warming when {_named(step)} ended, by {by} in the last third"
 
 
@@ -264,9 +264,7 @@ def _cause(episode: Episode) -> str:
     return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 
-def _cannot_tell(
-    unknown: Sequence[StepFindings], recording: RecordingFindings, meta: RecordingMeta
-) -> Answer:
+def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer:
     step = max(unknown, key=_loss)
     worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
     if worst is not None and step.hot_from_start is None and not step.is_uneven:
@@ -279,7 +277,7 @@ def _cannot_tell(
         )
     why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
     later = "" if deepest is None else _besides(deepest, "Later" if step.hot_from_start else "")
-    even = advice.load_evenly(recording, meta) if step.is_uneven else advice.start_cool(meta)
+    even = advice.load_evenly(meta) if step.is_uneven else advice.start_cool(meta)
     return Answer(
         throttles="cannot-tell",
         sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",

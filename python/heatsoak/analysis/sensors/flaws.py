@@ -158,7 +158,7 @@ def codes(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     values, counts = np.unique(readings.values[wrong], return_counts=True)
     value = float(values[np.argmax(counts)])
     rare = count <= 0.01 * len(wrong)
-    text = f"{count} of {len(wrong)} readings are about {number_text(value)}"
+    text = f"{count} of {len(wrong)} readings are {number_text(value)} or similar"
     text += f": {_match(value, _CODES)}"
     return Flaw(text, is_fatal=not rare)
 

@@ -26,7 +26,7 @@ from heatsoak.analysis.sensors.readings import (
     read_log,
 )
 from heatsoak.recording import Recording
-from heatsoak.words import kelvin_text, listed, temp_text, temps_text
+from heatsoak.words import kelvin_text, temp_text, temps_text
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
 #: lags more the faster it warms, and workloads heat different parts of a drive.
@@ -35,7 +35,6 @@ ALIKE_K = 5.0
 APART_K = 10.0
 #: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
-_MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,7 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
     step_k = trust.step_c or 0.0
-    several = len(readings_c) > _MAX_LISTED
-    read = temps_text(readings_c) if several else listed([temp_text(one) for one in readings_c])
-    at = f"at the onset of throttling it read {read} {where}"
+    at = f"at the onset of throttling it read {temps_text(readings_c)} {where}"
     known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
     moved = trust.why.split(";")[0]
 

@@ -86,7 +86,7 @@ def others_traffic(case: Case) -> Evidence | None:
     rates = f"{rate_text(round(during))} during the fall, {rate_text(max(round(before), 0))} before"
     more = during - before
     if more >= _explaining_mb_s(case):
-        return "busy", f"others used the same device: they moved {rates}"
+        return "busy", f"others moved much on the same device: {rates}"
     little = NOTHING * case.drop.before
     if during < little:
         text = "nobody else used the device"
