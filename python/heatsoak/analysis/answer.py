@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from heatsoak.analysis import advice
 from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import (
+    WORST_FIRST,
     Answer,
     Episode,
     RecordingFindings,
     Reservation,
     StepFindings,
-    Throttles,
     Verdict,
 )
 from heatsoak.analysis.names import Names
@@ -99,8 +99,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
         return recordings[0].answer
     touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
     changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
-    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
-    throttles = min((one.answer.throttles for one in recordings), key=order.index)
+    throttles = min((one.answer.throttles for one in recordings), key=WORST_FIRST.index)
     named = zip(recordings, names.recordings, strict=True)
     hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"

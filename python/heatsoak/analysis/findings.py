@@ -433,6 +433,7 @@ class SensorTrust(_Findings):
 
 #: ``not-loaded``: nothing was asked of the drive.
 Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
+WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
 
 
 class Answer(_Findings):

@@ -67,15 +67,14 @@ class SlowStart:
     Attributes:
         origin: the first of the loads directly before it whose throughput had fallen.
         drop: the drop of that load that lasted to its end.
-        before: the full speed of the same load, in the step's unit; None if unknown.
-        lost: the share of `before` that is missing from the step's start; None if `before` is.
+        lost: the share of the same load's full speed that is missing from the start; None if that
+            is unknown.
         is_held: whether the drive stayed as hot; None without temperatures.
         is_counted: whether the drive counted throttling in the step.
     """
 
     origin: StepView
     drop: Drop
-    before: float | None
     lost: float | None
     is_held: bool | None
     is_counted: bool
@@ -94,11 +93,8 @@ class SlowStart:
 
     def reason(self, cause: Verdict) -> str:
         """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
-        fell = 1 - self.drop.during / self.drop.before
-        by = "heat" if cause == "thermal" else "something"
-        after = (
-            f"right after '{self.origin.step.name}', which {by} had slowed by {share_text(fell)}"
-        )
+        by, fell = "heat" if cause == "thermal" else "something", share_text(self.drop.depth)
+        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell}"
         if self.lost is None:
             text = f"it started {after}"
         else:
@@ -125,7 +121,7 @@ def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
     lost = None if before is None else 1 - view.level / before
     if lost is not None and lost <= 1 - RECOVERED:
         return None
-    return SlowStart(origin, drop, before, lost, _is_held(view, origin), bool(risen(view)))
+    return SlowStart(origin, drop, lost, _is_held(view, origin), bool(risen(view)))
 
 
 def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:

@@ -40,7 +40,7 @@ from heatsoak.analysis.comparison.runs import (
     group_runs,
 )
 from heatsoak.analysis.definitions import NO_THROUGHPUT
-from heatsoak.analysis.findings import Findings, Throttles
+from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
 from heatsoak.protocol.phrases import short
@@ -149,11 +149,10 @@ def _throttling(
         return {}
     judged = zip(recordings, findings.recordings, strict=True)
     answers = {id(recording): found.answer.throttles for recording, found in judged}
-    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
     worst: dict[Label, Throttles] = {}
     for run in _taken(sections):
         answer = answers[id(run.recording)]
-        worst[run.group] = min(worst.get(run.group, answer), answer, key=order.index)
+        worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
     return worst
 
 

@@ -218,9 +218,7 @@ def find_sections(
                 for run in runs:
                     texts = _against(reference, run, name, by)
                     if texts:
-                        entry = unlike.setdefault(
-                            (reference.name, run.name), Unlike(reference.name, run.name)
-                        )
+                        entry = _between(unlike, reference, run)
                         entry.steps = [n for n in names if n in run.views] or names
                         for text in texts:
                             entry.found.setdefault(text, []).append(name)
@@ -334,10 +332,13 @@ def _name_missing(
         for run in runs:
             for name in run.views:
                 if name not in names:
-                    entry = unlike.setdefault(
-                        (reference.name, run.name), Unlike(reference.name, run.name)
-                    )
-                    entry.found.setdefault("the first does not have this step", []).append(name)
+                    found = _between(unlike, reference, run).found
+                    found.setdefault("the first does not have this step", []).append(name)
+
+
+def _between(unlike: dict[tuple[str, str], Unlike], one: GroupedRun, other: GroupedRun) -> Unlike:
+    """The differences between two runs, which may be the first that are found."""
+    return unlike.setdefault((one.name, other.name), Unlike(one.name, other.name))
 
 
 def _quoted(names: list[str]) -> str:
