@@ -85,6 +85,13 @@ class Case:
         return self.drop.end_s - self.drop.onset_s
 
     @property
+    def own_end_s(self) -> float:
+        """Where a deeper fall within it begins, whose cause may be another; else its end."""
+        later = (self.view.drops or [])[self.index + 1 :]
+        inside = (one.onset_s for one in later if one.onset_s < self.drop.end_s)
+        return min(inside, default=self.drop.end_s)
+
+    @property
     def around_s(self) -> float:
         """Until when what happens may explain the onset; a slow fall may take longer."""
         drop = self.drop

@@ -44,6 +44,8 @@ def shape(case: Case) -> Evidence | None:
             return "slide-to-a-limit", f"it slid down{over}, {why}"
         return "slide", f"it slid down{over}"
     sampling_s = case.view.throughput.sampling_s
+    if drop.onset_s + drop.fall_s > case.own_end_s + sampling_s:
+        return None  # the level between two falls is no part of either
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     took = seconds_text(max(drop.fall_s, sampling_s))
     return kind, f"it fell {_HOW[kind]}: 90 % of it took {took}"
@@ -202,11 +204,13 @@ def reads_beside(case: Case) -> Evidence | None:
         if _fell_alike(view, case):
             return "fell", f"reads fell in the same way, in '{view.step.name}'"
     for view in steps:
-        if not is_at_full_speed(view, steps):
-            fastest = max(v.level for v in steps if alike(v.step, view.step))
+        fastest = max(v.level for v in steps if alike(v.step, view.step))
+        left = view.level / fastest
+        # what takes most of the writes and little of the reads need not be one thing
+        if not is_at_full_speed(view, steps) and case.drop.depth <= 1 - left + FAR_DEEPER:
             return "slow-too", (
-                f"reads were slower too: '{view.step.name}' started at "
-                f"{share_text(view.level / fastest)} of the speed of the same reads"
+                f"reads were slower too: '{view.step.name}' started at {share_text(left)} of the "
+                "speed of the same reads"
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:

@@ -259,10 +259,11 @@ def follows(case: Case) -> Evidence | None:
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     """Times, rates as shares of the level before, and temperatures, over the settled drop."""
     drop, temp, series = case.drop, case.view.temp, case.view.throughput
-    if case.length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    length_s = case.own_end_s - drop.onset_s
+    if length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
-    count = int(np.clip(case.length_s / STRETCH_S, FEWEST, MOST))
-    edges = np.linspace(drop.onset_s + SETTLED_S, drop.end_s, count + 1)
+    count = int(np.clip(length_s / STRETCH_S, FEWEST, MOST))
+    edges = np.linspace(drop.onset_s + SETTLED_S, case.own_end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
     measured = np.isfinite(rates)
