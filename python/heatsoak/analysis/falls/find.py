@@ -7,7 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, RECOVERED
+from heatsoak.analysis.definitions import (
+    MAX_STEADY_FALL_S,
+    MAX_STEADY_LOSS,
+    MIN_DROP,
+    ONSET_LOSS,
+    RECOVERED,
+)
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
@@ -17,8 +23,6 @@ from heatsoak.analysis.series import Array, Series, spans_of, tidied
 _MIN_SAMPLES, _MIN_S = 12, 4.0
 #: A standstill within which throughput is back was a stall, too.
 STANDSTILL_S = 10.0
-#: Falls no longer than this that cost less than this share of the work, all together, are dips.
-DIP_S, DIPS_SHARE = 30.0, 0.01
 #: A second fall is one from what the first had held for so long.
 SETTLED_S = 6.0
 _LOST, _BACK = (
@@ -118,8 +122,13 @@ class _Walk:
             lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
             dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
-        brief = [one for one in drops if one.recovered and one.end_s - one.onset_s <= DIP_S]
-        if sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief) < DIPS_SHARE * work:
+        brief = [
+            one for one in drops if one.recovered and one.end_s - one.onset_s <= MAX_STEADY_FALL_S
+        ]
+        if (
+            sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief)
+            < MAX_STEADY_LOSS * work
+        ):
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
         swings: list[Drop] = []
@@ -135,7 +144,7 @@ class _Walk:
         first = self._swings[0] if self._swings else None
         if first is None or not first.is_usual:
             return None
-        if first.period * self._bins.width_s > 2 * DIP_S:
+        if first.period * self._bins.width_s > 2 * MAX_STEADY_FALL_S:
             return None
         self._swings = self._swings[1:]
         return first
