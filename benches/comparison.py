@@ -63,6 +63,7 @@ def coverage_of_runs(runs: tuple[int, ...], spreads: tuple[float, ...]) -> float
         }
         found = Spread({0: cell}, "ratio")
         difference = found.difference(found.estimate("0", [0]), found.estimate("1", [0]))
+        assert difference is not None
         assert difference.ci95 is not None
         held += difference.ci95[0] <= 0 <= difference.ci95[1]
     return held / GROUPS

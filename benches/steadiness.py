@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from heatsoak.analysis.consistency import consistency, find_recurring_rates
+from heatsoak.analysis.consistency import PerSecond, consistency, rate_levels
+from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.sensors.judge import judge_log
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Series
@@ -66,10 +67,15 @@ TWO_LEVELS: dict[str, Make] = {
 }
 
 
+def levels_of(rates: Array) -> list[RateLevel]:
+    """Return the levels of rates, one each second."""
+    return rate_levels(PerSecond(np.arange(1.0, len(rates) + 1), rates, len(rates)))[0]
+
+
 def found(make: Make, count: int) -> NDArray[np.int64]:
     """Return how many levels are found in each of the windows."""
     chance = np.random.default_rng(1)
-    return np.array([len(find_recurring_rates(make(chance, count))) for _ in range(WINDOWS)])
+    return np.array([len(levels_of(make(chance, count))) for _ in range(WINDOWS)])
 
 
 def best_ms(work: Callable[[], object], repeats: int = 20) -> float:
@@ -91,7 +97,7 @@ def costs() -> None:
     load = np.where(np.arange(3600) % 900 < 600, 1500.0, 0.0)
     temps = np.round(50 + 20 * np.sin(t_s / 150) + chance.normal(0, 0.2, count))
     print(f"consistency of an hour at 10 Hz: {best_ms(lambda: consistency(series)):.2f} ms")
-    print(f"levels of 400 s: {best_ms(lambda: find_recurring_rates(rates[:4000:10])):.2f} ms")
+    print(f"levels of 400 s: {best_ms(lambda: levels_of(rates[:4000:10])):.2f} ms")
     for every, what in ((1, "10 Hz"), (10, "1 Hz")):
         log = ThermalLog([TemperatureReadings("composite", t_s[::every], temps[::every])], load)
         took_ms = best_ms(partial(judge_log, log))

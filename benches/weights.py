@@ -17,15 +17,15 @@ from pathlib import Path
 import heatsoak.analysis.cause as cause_package
 import numpy as np
 import tomlkit
-from heatsoak.analysis.cause.fit import LabelledDrop as Row
-from heatsoak.analysis.cause.fit import fit_weights
-from heatsoak.analysis.cause.weigh import CAUSES, MIN_SHARE_NAMED, WeightTable, as_toml, table
+from heatsoak.analysis.cause.weigh import CAUSES, MIN_SHARE_NAMED, WeightTable, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
 from heatsoak.errors import HeatsoakError
 from heatsoak.importer import Options, open_all
 from heatsoak_dev import elsewhere
 from heatsoak_dev.corpus import DEVELOPMENT, make
+from heatsoak_dev.weights import LabelledDrop as Row
+from heatsoak_dev.weights import as_toml, fit_weights
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"
 #: A drop that was found this far from a true one is that one.

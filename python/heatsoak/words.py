@@ -76,8 +76,13 @@ def percent_text(pct: float, digits: int = 2) -> str:
 
 
 def share_text(share: float, digits: int = 2) -> str:
-    """Return a share of 0 to 1, or a probability, in percent: ``69 %``."""
+    """Return a share, 0 to 1, as a percentage: ``69 %``."""
     return percent_text(100 * share, digits)
+
+
+def seconds_text(seconds: float, digits: int = 2) -> str:
+    """Return a time where minutes would hide what matters: ``283 s``, ``8.6 s``."""
+    return amount_text(seconds, "s", digits)
 
 
 def size_text(count: float) -> str:

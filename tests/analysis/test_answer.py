@@ -1,13 +1,16 @@
 """What a person wanted to know comes first: in one sentence, right or not at all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from heatsoak.analysis import Findings, analyze
 from heatsoak.importer import Options, open_all
+from heatsoak.recording import Recording
 from idle_logs import FOLLOWED_S, idle_log
+from made_recording import make_recording, remake
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -236,3 +239,67 @@ def test_a_drive_that_slows_for_a_stuck_sensor_needs_firmware_and_no_heatsink(
     assert "firmware" in found.answer.next
     (sensor,) = found.recordings[0].sensors
     assert sensor.trust == "poor"
+
+
+DIRECTORY = "/mnt/my drive"
+
+
+def own_run(path: Path, rate: Array, temp_c: Array, on: str = DIRECTORY) -> Recording:
+    """A run of quick, a fifth as long, in a directory of a drive."""
+    columns = {"interval_s": np.ones(len(T_S)), "write_bw_mb_s": rate, "temp_c.composite": temp_c}
+    frame = pl.DataFrame({"t_s": T_S, "step": "write", **columns})
+    made = make_recording(path, frame, rw="write").meta.protocol.model_dump(mode="json")
+    drive = {"kind": "file", "path": on, "model": "a drive"}
+    return remake(path, protocol=made | {"name": "quick", "scale": 0.2}, drive=drive)
+
+
+@pytest.mark.parametrize(
+    ("rate", "temp_c", "on", "command"),
+    [
+        (fall_after(300), arriving(78), DIRECTORY,
+         "then: heatsoak run quick --on '/mnt/my drive' --set heatsink=new --scale 0.2"),
+        (fall_after(300), arriving(78), "sim:wd-sn570-1tb@open-bench",
+         "heatsoak advise wd-sn570-1tb --enclosure open-bench"),
+        (noisy(np.full(len(T_S), 500.0)), arriving(66, 1800.0), DIRECTORY,
+         "a longer load: heatsoak run why --on '/mnt/my drive'"),
+        (SLOW, COOLING_C, DIRECTORY,
+         "let it cool, then: heatsoak run quick --on '/mnt/my drive' --scale 0.2"),
+        (WALK, arriving(60), DIRECTORY,
+         "a longer, even load: heatsoak run why --on '/mnt/my drive'"),
+    ],
+)  # fmt: skip
+def test_after_a_run_the_next_step_is_a_command_to_paste(
+    tmp_path: Path, rate: Array, temp_c: Array, on: str, command: str
+) -> None:
+    answer = analyze([own_run(tmp_path / "r", rate, temp_c, on)]).answer
+    assert (answer.next or "").endswith(command)
+
+
+@pytest.mark.parametrize(
+    ("more", "lacks"),
+    [
+        ({}, "the drive's temperature and throttling counters"),
+        ({"temp_c": arriving(60)}, "the drive's throttling counters"),
+        ({"temp_c": arriving(60), "thm_temp1_total_time": np.zeros(len(T_S))}, None),
+    ],
+)
+def test_a_log_is_not_asked_for_what_it_has(
+    tmp_path: Path, more: dict[str, Array], lacks: str | None
+) -> None:
+    answer = judged(log(tmp_path / "a.csv", read_mb_s=WALK, **more)).answer
+    assert answer.throttles == "cannot-tell"
+    assert answer.next == "log an even load" + (f", and beside it {lacks}" if lacks else "")
+
+
+class ReadOnce(Recording):
+    """A recording whose samples may be read once."""
+
+    def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
+        assert not self._known.get("read")
+        self._known["read"] = 1
+        return super().samples(columns)
+
+
+def test_the_samples_of_a_recording_are_read_once(tmp_path: Path) -> None:
+    own_run(tmp_path / "r", fall_after(300), arriving(78))
+    assert analyze([ReadOnce.open(tmp_path / "r")]).answer.throttles == "yes"

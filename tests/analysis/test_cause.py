@@ -7,8 +7,8 @@ from pathlib import Path
 import heatsoak.analysis.cause.evidence as evidence
 import numpy as np
 import pytest
-from heatsoak.analysis.cause.fit import UNFORESEEN, fit_weights
-from heatsoak.analysis.cause.weigh import CAUSES, OTHER, as_toml, table
+from heatsoak.analysis.cause.weigh import CAUSES, OTHER, table
+from heatsoak_dev.weights import UNFORESEEN, as_toml, fit_weights
 from hypothesis import given
 from hypothesis import strategies as st
 

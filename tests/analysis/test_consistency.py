@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak
 from heatsoak.analysis import Consistency, analyze
-from heatsoak.analysis.consistency import consistency, end_level, find_recurring_rates, steady_state
+from heatsoak.analysis.consistency import PerSecond, consistency, rate_levels
+from heatsoak.analysis.findings import RateLevel
+from heatsoak.analysis.rounds import steady_state
 from heatsoak.analysis.series import Series
 from heatsoak.report.findings import consistency_text
 from hypothesis import given, settings
@@ -29,6 +31,10 @@ def found(values: Array, sampling_s: float = 1.0, window_s: float = 400) -> Cons
     result = consistency(series(values, sampling_s), window_s)
     assert result is not None
     return result
+
+
+def levels_of(rates: Array) -> list[RateLevel]:
+    return rate_levels(PerSecond(np.arange(1.0, len(rates) + 1), rates, len(rates)))[0]
 
 
 def wandering(count: int, correlation: float, sigma: float, seed: int) -> Array:
@@ -150,15 +156,15 @@ def test_rates_that_scatter_about_one_value_are_one_level(
     seed: int, value: float, spread: float
 ) -> None:
     rates = value * np.random.default_rng(seed).normal(1, spread, 400)
-    (level,) = find_recurring_rates(rates)
+    (level,) = levels_of(rates)
     assert level.share == pytest.approx(1, abs=0.03)
-    assert level.value == pytest.approx(value, rel=max(1e-9, 0.25 * spread))
+    assert level.iops == pytest.approx(value, rel=max(1e-9, 0.25 * spread))
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.8, 0.95, 0.99]), st.sampled_from([60, 400]))
 @settings(max_examples=40, deadline=None)
 def test_rates_that_wander_are_one_level(seed: int, correlation: float, count: int) -> None:
-    assert len(find_recurring_rates(5000 * wandering(count, correlation, 0.08, seed))) == 1
+    assert len(levels_of(5000 * wandering(count, correlation, 0.08, seed))) == 1
 
 
 @pytest.mark.parametrize("count", [30, 400, 3600])
@@ -172,7 +178,7 @@ def test_skewed_and_uneven_rates_are_one_level(shape: str, count: int) -> None:
         "rounded": np.round(chance.normal(100, 3, count)),
         "even": chance.uniform(3000, 6000, count),
     }[shape]
-    assert len(find_recurring_rates(rates)) == 1
+    assert len(levels_of(rates)) == 1
 
 
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.5, 0.9])
@@ -182,8 +188,8 @@ def test_rates_that_alternate_are_two_levels(share: float, low_iops: float, spre
     is_low = chance.permutation(np.arange(400) < share * 400)
     rates = np.where(is_low, low_iops, 6000.0)
     rates += chance.normal(0, spread, 400) * (rates > 0)
-    low, high = find_recurring_rates(rates)
-    assert (low.value, high.value) == pytest.approx((low_iops, 6000), abs=60)
+    low, high = levels_of(rates)
+    assert (low.iops, high.iops) == pytest.approx((low_iops, 6000), abs=60)
     assert low.share == pytest.approx(share, abs=0.01)
 
 
@@ -191,15 +197,15 @@ def test_rates_that_alternate_are_two_levels(share: float, low_iops: float, spre
 @settings(max_examples=30, deadline=None)
 def test_levels_do_not_depend_on_the_unit(seed: int, scale: float) -> None:
     rates = stutter(200, 0.3, seed)
-    scaled = find_recurring_rates(rates * scale)
-    assert [level.value / scale for level in scaled] == pytest.approx(
-        [level.value for level in find_recurring_rates(rates)], rel=1e-6
+    scaled = levels_of(rates * scale)
+    assert [level.iops / scale for level in scaled] == pytest.approx(
+        [level.iops for level in levels_of(rates)], rel=1e-6
     )
 
 
 def test_a_single_odd_second_is_not_a_level() -> None:
-    assert len(find_recurring_rates(np.array([6000.0] * 399 + [2000.0]))) == 1
-    assert find_recurring_rates(np.empty(0)) == []
+    assert len(levels_of(np.array([6000.0] * 399 + [2000.0]))) == 1
+    assert levels_of(np.empty(0)) == []
 
 
 def test_a_stutter_is_reported_with_its_stays_and_changes() -> None:
@@ -352,12 +358,6 @@ def test_samples_at_odd_times_with_gaps_have_an_answer() -> None:
     assert result is not None
     assert result.mean_iops == pytest.approx(800)
     assert len(result.levels) == 1
-
-
-def test_a_step_ends_at_the_mean_of_its_last_minute() -> None:
-    falling = series(np.where(np.arange(1, 301) <= 240, 2500.0, 1250.0))
-    assert end_level(falling) == pytest.approx(1250)
-    assert end_level(series(np.empty(0))) is None
 
 
 # ---- since when it is as at its end

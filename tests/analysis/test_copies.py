@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from heatsoak.analysis.cause import Case, observe, weigh
+from heatsoak.analysis.copies import in_flight, waiting_shares
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.view import Partner, StepView
-from heatsoak.analysis.waiting import queue_of, waiting_shares
 from heatsoak.protocol import ROLES, Role, WorkloadStep
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +50,7 @@ def seen(view: StepView) -> dict[str, str]:
 
 
 def test_little_s_law_gives_the_io_in_flight() -> None:
-    queue = queue_of(side("source", 3.0))
+    queue = in_flight(side("source", 3.0))
     assert queue is not None
     assert queue.means(np.array([0.0, 10.0, 60.0, 120.0])) == pytest.approx([3.0, 3.0, 3.0])
 
@@ -74,7 +74,7 @@ def test_the_others_cause_is_named_once_it_is_known() -> None:
     assert partner is not None
     partner.causes = [(only_drop(views["destination"]), "thermal")]
     (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
-    assert line.startswith("the destination fell at the same time, by 60%, and the cause is there")
+    assert line.startswith("the destination fell at the same time, by 60 %, and the cause is there")
     partner.causes = [(only_drop(views["destination"]), "unknown")]
     (line,) = [f.text for f in observe(Case(only_drop(views["source"]), views["source"]))][:1]
     assert "the cause is there" not in line

@@ -30,9 +30,9 @@ def told(lines: list[str], *words: str) -> list[str]:
 def test_a_fall_lasted_to_the_end_only_where_no_other_ended_it(tmp_path: Path) -> None:
     one = np.where(T_S <= 1750, FULL, LOW)
     two = np.where(T_S <= 3559, one, LOWER)
-    assert told(evidence(tmp_path / "one", one), "lasted") == ["it lasted to the end, 1850 s"]
+    assert told(evidence(tmp_path / "one", one), "lasted") == ["it lasted to the end, 1,850 s"]
     assert told(evidence(tmp_path / "two", two), "lasted") == [
-        "it lasted 1809 s, until 41 s before the step's end"
+        "it lasted 1,809 s, until 41 s before the step's end"
     ]
 
 
@@ -40,13 +40,26 @@ def test_a_fall_lasted_to_the_end_only_where_no_other_ended_it(tmp_path: Path) -
     ("before_mb_s", "during_mb_s", "said"),
     [
         (0.0, 0.0, "nobody else used the device"),
-        (0.0, 5.0, "others moved next to nothing on the same device: 5 MB/s"),
-        (52.0, 52.0, "others moved no more on the same device than before (52 MB/s, 52 before)"),
+        (
+            0.0,
+            5.0,
+            "others moved next to nothing on the same device: 5 MB/s during the fall, "
+            "0 MB/s before",
+        ),
+        (
+            *(52.0, 52.0),
+            "others moved no more on the same device than before: 52 MB/s during the fall, "
+            "52 MB/s before",
+        ),
         (
             *(0.0, 52.0),
-            "others moved too little on the same device to explain the drop (52 MB/s, 0 before)",
+            "others moved too little on the same device to explain the fall: 52 MB/s during the "
+            "fall, 0 MB/s before",
         ),
-        (0.0, 700.0, "others moved 700 MB/s on the same device during the drop (0 before)"),
+        (
+            *(0.0, 700.0),
+            "others moved much on the same device: 700 MB/s during the fall, 0 MB/s before",
+        ),
     ],
 )
 def test_it_is_said_how_much_others_moved(

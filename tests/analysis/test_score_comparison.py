@@ -109,7 +109,9 @@ def test_a_run_made_smaller_is_not_compared_with_a_whole_one() -> None:
         small.samples(),
         small.events,
     )
-    with pytest.raises(NotAlikeError, match=r"one is at 1 and one at 0.5 of the protocol's sizes"):
+    with pytest.raises(
+        NotAlikeError, match=r"one is at 100 % and one at 50 % of the protocol's sizes"
+    ):
         compare([whole, made], "heatsink")
 
 

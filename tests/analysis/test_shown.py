@@ -167,7 +167,7 @@ STEADY: Rates = (np.ones(3000), None)
             "no",
             "still warming when 'load' ended, by 8 K in the last third.",
         ),
-        ((62, 63), "no", "it was at 62 C from the first, so whether it was slow before is open."),
+        ((62, 63), "no", "it was at 62 C from the start, and may have been slow before."),
         (None, "no", "no temperature tells whether it was slow before."),
         ((74, 76), "cannot-tell", "as hot as drives throttle at."),
     ],

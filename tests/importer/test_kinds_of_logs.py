@@ -112,7 +112,7 @@ def _kinds() -> Iterator[tuple[str, str, str | bytes, set[str], str]]:
     warned = _smart(critical_warning="0x1", **_counts(0, 0))
     yield "B", "none, and a warning", warned, {"cannot-tell"}, "spare area"
     minutes = _smart(**{"Warning Temperature Time": "200"})
-    yield "B", "minutes of heat", minutes, {"cannot-tell"}, "200 min"
+    yield "B", "minutes of heat", minutes, {"cannot-tell"}, "3 h 20 min"
     # several drives or hosts
     counted = _by_name(
         "instance",

@@ -62,7 +62,7 @@ def answer(tmp_path: Path, text: str) -> Answer:
         (
             NVME.format(**QUIET | {"minutes": 600}),
             "cannot-tell",
-            ["above its warning temperature for 600 min (10 h) in 2,101 h"],
+            ["above its warning temperature for 10 h 00 min in 2,101 h"],
         ),
         (
             NVME.format(**QUIET | {"warning": "0x8", "light": 4294967295}),
@@ -75,7 +75,7 @@ def answer(tmp_path: Path, text: str) -> Answer:
         (INTEL, "yes", ["by 15 % when it was read", "in all 210 transitions"]),
         (INTEL.replace("15%", "0%"), "yes", ["at some time", "210 transitions"]),
         (JSON, "cannot-tell", ["0x04", "FAILED", "never above its limits in 31,022 h"]),
-        (NVME_JSON, "cannot-tell", ["0x02", "180 min (3 h)", "for 7 min in 990 h"]),
+        (NVME_JSON, "cannot-tell", ["0x02", "for 3 h 00 min", "for 7 min in 990 h"]),
     ],
 )
 def test_a_single_reading_is_answered_by_its_own_count(
@@ -94,7 +94,7 @@ def test_a_single_reading_is_answered_by_its_own_count(
         (ATA, "copy what is on it"),
         (JSON, "copy what is on it"),
         (NVME_JSON, "cool it better"),
-        (NVME.format(**QUIET), "a log of its throughput"),
+        (NVME.format(**QUIET), "to see it under a load"),
     ],
 )
 def test_a_drive_that_fails_is_to_be_saved_and_a_hot_one_cooled(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-from heatsoak.analysis.sensors import judge_sensors
+from heatsoak.analysis.sensors import sense
 from heatsoak.errors import UsageError
 from heatsoak.importer import Log, Options, Source, read
 from heatsoak.importer.recordings import to_recording
@@ -246,6 +246,6 @@ def test_a_step_in_which_nothing_was_moved_is_not_a_load() -> None:
 def test_constant_surroundings_are_allowed_and_without_throughput_there_is_no_load() -> None:
     text = _table("time_s,temp_c,cpu_temp,ambient", lambda i, _, t: f"{i},{t},50,23.5")
     (log,) = _read(text)
-    trust = {sensor.name: sensor for sensor in judge_sensors(to_recording(log, {}))}
+    trust = {sensor.name: sensor for sensor in sense(to_recording(log, {})).trusts}
     assert trust["ambient"].trust == "unknown"
     assert trust["cpu"].why == "it reads 50 C all the time"

@@ -359,7 +359,7 @@ export interface SensorTrust {
  * Attributes:
  *     sentence: for somebody who does not know what an episode is.
  *     because: the strongest reasons, three at most.
- *     next: what would settle it, or help.
+ *     next: what would tell, or help; a command to paste where there is one.
  */
 export interface Answer {
   throttles: "yes" | "no" | "cannot-tell" | "not-loaded";

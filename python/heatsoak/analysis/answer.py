@@ -1,22 +1,35 @@
-"""What a person wanted to know: whether the drive throttles, why, and what next."""
+"""What a person wanted to know: whether the drive throttles, why, and what next; and what of it is
+taken back since it was not read for certain."""
 
 from collections.abc import Sequence
 
+from heatsoak.analysis import advice
+from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import (
+    WORST_FIRST,
     Answer,
     Episode,
     RecordingFindings,
+    Reservation,
     StepFindings,
-    Throttles,
     Verdict,
 )
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.own_count import by_own_count, counted_before
+from heatsoak.analysis.unloaded import by_own_count, counted_before
 from heatsoak.protocol.phrases import phrase
-from heatsoak.words import duration_text, number_text
+from heatsoak.recording import Recording, Touched
+from heatsoak.recording.meta import RecordingMeta
+from heatsoak.words import (
+    amount_text,
+    duration_text,
+    kelvin_text,
+    number_text,
+    share_text,
+    temp_text,
+)
 
 #: So many reasons are told.
-MAX_REASONS = 3
+_MAX_REASONS = 3
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -27,56 +40,55 @@ CAUSE_WORDS: dict[Verdict, str] = {
     "sliding": "it slows down over its whole area",
     "unknown": "an unknown cause",
 }
-#: What helps, or what to do about a cause.
-_ADVICE: dict[Verdict, str] = {
-    "thermal": "cool it better (a heatsink, more air, another slot) and run the same again",
-    "spare-area": "leave part of the drive unused, or trim it, for steadier random writes",
-    "write-cache": "write in smaller portions with pauses: the cache empties when the drive rests",
-    "limited-by-host": "look for the limit in the host: processor, PCIe link, or the load itself",
-    "interference": "run it again while nothing else uses the drive",
-    "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
+#: What a piece of evidence speaks for.
+_POINTS_TO = {
+    "thermal": "points to heat",
+    "spare-area": "points to used-up spare area",
+    "write-cache": "points to a full write cache",
+    "limited-by-host": "points to the host",
+    "interference": "points to other work",
+    "sliding": "points to a drive that slows down over its area",
 }
-
 #: How an answer begins that leaves it open.
-CANNOT_TELL = "Cannot tell whether it throttles: "
+_CANNOT_TELL = "Cannot tell whether it throttles: "
 _BUT = "Does not throttle, but "
 #: So long a burst would show throttling, were it logged often enough.
 _LONG_BURST_S = 600.0
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
-def answer_of(recording: RecordingFindings) -> Answer:
+def answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     """Return the answer of one recording, as it was read."""
-    answer = _answer_of(recording)
+    answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
-    because = [*answer.because[: MAX_REASONS - len(before)], *before]
+    because = [*answer.because[: _MAX_REASONS - len(before)], *before]
     return answer.model_copy(update={"because": because})
 
 
-def _answer_of(recording: RecordingFindings) -> Answer:
+def _answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:
         return counted
     if not (judged or open_):
-        return _not_judged(recording)
+        return _not_judged(recording, meta)
     throttled = [step for step in judged if step.throttles]
     if throttled:
         seen = [step for step in recording.steps if step.is_long_enough or step.episodes]
-        return _throttles(throttled, len(seen))
+        return _throttles(throttled, len(seen), meta)
     if open_:
-        return _cannot_tell(open_)
+        return _cannot_tell(open_, meta)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
     if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
-        return _not_judged(recording)
-    return _does_not(judged)
+        return _not_judged(recording, meta)
+    return _does_not(judged, recording, meta)
 
 
 def answer_of_unread(why: str) -> Answer:
     """Return the answer of a recording that was not judged since it was changed."""
     return Answer(
         throttles="cannot-tell",
-        sentence=f"{CANNOT_TELL}{why}.",
+        sentence=f"{_CANNOT_TELL}{why}.",
         next="take it from a copy, or make it again; --damaged reads what can be read",
     )
 
@@ -87,8 +99,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
         return recordings[0].answer
     touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
     changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
-    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
-    throttles = min((one.answer.throttles for one in recordings), key=order.index)
+    throttles = min((one.answer.throttles for one in recordings), key=WORST_FIRST.index)
     named = zip(recordings, names.recordings, strict=True)
     hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
@@ -106,7 +117,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
         return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
-    told = worst.answer.sentence.removeprefix(CANNOT_TELL).removeprefix(_BUT)
+    told = worst.answer.sentence.removeprefix(_CANNOT_TELL).removeprefix(_BUT)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(_worst(throttled))}."
@@ -144,7 +155,15 @@ def leaves_heat_open(step: StepFindings) -> bool:
 
 def _open_falls(step: StepFindings) -> list[Episode]:
     """The falls that heat may have caused, or something else."""
-    return [one for one in step.episodes if one.cause == "unknown" and not one.excludes_heat]
+    return [one for one in step.episodes if _is_open(one)]
+
+
+def _is_open(episode: Episode) -> bool:
+    return episode.cause == "unknown" and not episode.excludes_heat
+
+
+def _depth(episode: Episode) -> float:
+    return episode.depth_pct
 
 
 def _loss(step: StepFindings) -> float:
@@ -156,9 +175,9 @@ def _heat_loss(step: StepFindings) -> float:
     return max([*by_heat, step.slowed_by_heat_pct or 0.0])
 
 
-def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
+def _throttles(throttled: Sequence[StepFindings], seen: int, meta: RecordingMeta) -> Answer:
     step = _worst(throttled)
-    worst, next_ = _worst_by_heat(step), _ADVICE["thermal"]
+    worst, next_ = _worst_by_heat(step), advice.against("thermal", meta)
     if step.counted is not None:
         start = "Heat throttles the drive, by its own count"
     elif worst is None:
@@ -168,11 +187,10 @@ def _throttles(throttled: Sequence[StepFindings], seen: int) -> Answer:
     else:
         start = "Heat throttles the drive"
     also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
-    because = list(step.why[:MAX_REASONS]) if worst is None else _reasons(worst)
+    because = list(step.why[:_MAX_REASONS]) if worst is None else _reasons(worst)
     sentence = f"{start}{also}: {_what_heat_did(step)}."
-    if step.counted is not None and step.episodes:
-        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
-        sentence += f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
+    if step.counted is not None and step.deepest is not None:
+        sentence += _besides(step.deepest)
     return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
 
 
@@ -183,7 +201,7 @@ def _worst(throttled: Sequence[StepFindings]) -> StepFindings:
 
 def _worst_by_heat(step: StepFindings) -> Episode | None:
     falls = [episode for episode in step.episodes if episode.cause == "thermal"]
-    return max(falls, key=lambda episode: episode.depth_pct, default=None)
+    return max(falls, key=_depth, default=None)
 
 
 def _what_heat_did(step: StepFindings) -> str:
@@ -195,35 +213,35 @@ def _what_heat_did(step: StepFindings) -> str:
     return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
 
 
-def _does_not(judged: Sequence[StepFindings]) -> Answer:
+def _does_not(
+    judged: Sequence[StepFindings], recording: RecordingFindings, meta: RecordingMeta
+) -> Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
-    hot = f", at {max(temps_c):.0f} C at most" if temps_c else ""
+    hot = f", at {temp_text(max(temps_c))} at most" if temps_c else ""
     warming = _still_warming(judged)
-    longer = "a longer load would show whether it throttles when it is hotter" if warming else None
-    fallen = [step for step in judged if step.episodes]
-    if not fallen:
-        steps = "it" if len(judged) == 1 else f"each of {len(judged)} steps"
-        held = f"{steps} held its speed"
+    worst = max((step.deepest for step in judged if step.deepest), key=_depth, default=None)
+    if worst is None:
+        steps = {1: "it", 2: "both steps"}.get(len(judged), f"all {len(judged)} steps")
+        held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
         bound = [step for step in judged if step.verdict == "limited-by-host"]
         if bound:
             return Answer(
                 throttles="no",
                 sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
-                because=list(bound[0].why[:MAX_REASONS]),
-                next=_ADVICE["limited-by-host"],
+                because=list(bound[0].why[:_MAX_REASONS]),
+                next=advice.against("limited-by-host", meta),
             )
-        said = [text for step in judged for text in step.why][:MAX_REASONS]
-        next_ = None if temps_c else "a log of the drive's temperature would show its reserve"
+        said = [text for step in judged for text in step.why][:_MAX_REASONS]
+        next_ = advice.load_for_longer(meta) if warming else recording.no_temp
         begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
         sentence = f"Does not throttle: {held}{hot}{begun}{warming}."
-        return Answer(throttles="no", sentence=sentence, because=said, next=longer or next_)
-    step = max(fallen, key=_loss)
-    worst = max(step.episodes, key=lambda episode: episode.depth_pct)
+        return Answer(throttles="no", sentence=sentence, because=said, next=next_)
+    step = next(step for step in judged if worst in step.episodes)
     return Answer(
         throttles="no",
         sentence=f"{_BUT}{_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
         because=_reasons(worst),
-        next=_ADVICE.get(worst.cause) or _probe(worst),
+        next=advice.against(worst.cause, meta) or advice.tell_apart(_probe(worst), meta),
     )
 
 
@@ -233,10 +251,8 @@ def _still_warming(judged: Sequence[StepFindings]) -> str:
     if not warming:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
-    return (
-        f"; the drive was still warming when {_named(step)} ended, by {step.still_warming_k:.0f} K "
-        "in the last third"
-    )
+    by = kelvin_text(round(step.still_warming_k or 0.0))
+    return f"; the drive was still warming when {_named(step)} ended, by {by} in the last third"
 
 
 def _cause(episode: Episode) -> str:
@@ -247,34 +263,25 @@ def _cause(episode: Episode) -> str:
     return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
 
 
-def _cannot_tell(unknown: Sequence[StepFindings]) -> Answer:
+def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer:
     step = max(unknown, key=_loss)
-    is_of_falls = step.hot_from_start is None and not step.is_uneven
-    falls = _open_falls(step) if is_of_falls else step.episodes
-    worst = max(falls, key=lambda episode: episode.depth_pct, default=None)
-    if worst is not None and is_of_falls:
-        deepest = max(step.episodes, key=lambda episode: episode.depth_pct)
-        known = "" if deepest in falls else f" Besides, {_fell(deepest, 'it')}: {_cause(deepest)}."
+    worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
+    if worst is not None and step.hot_from_start is None and not step.is_uneven:
+        known = "" if deepest is None or _is_open(deepest) else _besides(deepest)
         return Answer(
             throttles="cannot-tell",
             sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.{known}",
             because=_reasons(worst),
-            next=_probe(worst),
+            next=advice.tell_apart(_probe(worst), meta),
         )
     why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
-    later = ""
-    if worst is not None:
-        when = "Later" if step.hot_from_start else "Besides,"
-        later = f" {when} {_fell(worst, 'it')}: {_cause(worst)}."
-    if step.is_uneven:
-        more = "the drive's temperature and throttling counters, logged beside an even load,"
-    else:
-        more = "the same load on a cool drive"
+    later = "" if deepest is None else _besides(deepest, "Later" if step.hot_from_start else "")
+    even = advice.load_evenly(meta) if step.is_uneven else advice.start_cool(meta)
     return Answer(
         throttles="cannot-tell",
         sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",
-        because=[] if worst is None else _reasons(worst),
-        next=f"{more} would settle it",
+        because=[] if deepest is None else _reasons(deepest),
+        next=even,
     )
 
 
@@ -284,7 +291,7 @@ def _open_cause(episode: Episode) -> str:
     heat = shares.get("thermal", 0.0)
     if heat < 0.5 or not episode.shows_heat:
         return "Cannot tell whether heat or something else slows the drive"
-    return f"Probably heat ({heat:.0%}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+    return f"Probably heat ({share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
 
 
 def _likeliest(episode: Episode) -> list[Verdict]:
@@ -294,7 +301,7 @@ def _likeliest(episode: Episode) -> list[Verdict]:
     return sorted(known, key=lambda cause: -shares[cause])
 
 
-def _not_judged(recording: RecordingFindings) -> Answer:
+def _not_judged(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     reasons = dict.fromkeys(step.why_unknown for step in recording.steps if step.why_unknown)
     was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
     if was_idle:
@@ -305,27 +312,25 @@ def _not_judged(recording: RecordingFindings) -> Answer:
             too = "in samples too far apart" if is_long else "too short"
             return Answer(
                 throttles="cannot-tell",
-                sentence=f"{CANNOT_TELL}it worked in bursts of {longest} at "
-                f"most, {number_text(unloaded.bursts_gb)} GB in all{unloaded.text}, {too} to "
+                sentence=f"{_CANNOT_TELL}it worked in bursts of {longest} at "
+                f"most, {amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} to "
                 "show it.",
-                because=unloaded.reasons[:MAX_REASONS],
-                next="log every second"
-                if is_long
-                else "log a load of minutes: `heatsoak run quick --on .`",
+                because=unloaded.reasons[:_MAX_REASONS],
+                next="log every second" if is_long else advice.LOAD_IT,
             )
         return Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
-            because=[] if unloaded is None else unloaded.reasons[:MAX_REASONS],
-            next="load it (`heatsoak run quick --on .`), or log while it works",
+            because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
+            next=advice.LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return Answer(
         throttles="cannot-tell",
-        sentence=f"{CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
-        because=[f"it was at {max(temps_c):.0f} C at most"] if temps_c else [],
-        next="a log with the drive's throughput every few seconds would settle it",
+        sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
+        because=[f"it was at {temp_text(max(temps_c))} at most"] if temps_c else [],
+        next=advice.measure_it(meta),
     )
 
 
@@ -342,9 +347,9 @@ def _fell(episode: Episode, what: str) -> str:
         (episode.before_lat_us, episode.during_lat_us, "µs an I/O"),
     ):
         if before is not None and during is not None:
-            levels = f", from {_amount(before)} to {_amount(during)} {unit}"
+            levels = f", from {number_text(before, 2)} to {number_text(during, 2)} {unit}"
             verb = "slowed" if before < during else "fell"
-    temp = "" if episode.temp_c_at_onset is None else f", at {episode.temp_c_at_onset:.0f} C"
+    temp = "" if episode.temp_c_at_onset is None else f", at {temp_text(episode.temp_c_at_onset)}"
     swings = " again and again" if episode.oscillates else ""
     return (
         f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
@@ -352,19 +357,82 @@ def _fell(episode: Episode, what: str) -> str:
     )
 
 
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else number_text(value, 2)
+def _besides(episode: Episode, when: str = "") -> str:
+    """Another fall and its cause, as a sentence of its own."""
+    return f" {when or 'Besides,'} {_fell(episode, 'it')}: {_cause(episode)}."
 
 
 def _reasons(episode: Episode) -> list[str]:
     """The strongest evidence for the cause; for an unknown one, for what is likeliest."""
-    wanted = "for " if episode.cause == "unknown" else f"for {episode.cause}: "
-    lines = [line for line in episode.evidence if line.startswith(wanted)]
-    if episode.cause != "unknown":
-        lines = [line.removeprefix(wanted) for line in lines]
-    return lines[:MAX_REASONS]
+    found = []
+    for line in episode.evidence:
+        cause, _, text = line.removeprefix("for ").partition(": ")
+        if line.startswith("for ") and episode.cause in (cause, "unknown"):
+            found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
+    return found[:_MAX_REASONS]
 
 
 def _probe(episode: Episode) -> str | None:
     open_ = [line for line in episode.evidence if line.startswith("open: ")]
     return open_[-1].removeprefix("open: ") if open_ else None
+
+
+#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
+#: its falls stay; temperatures and times only count where there is a fall that is said to be none
+#: of heat's. Nothing withstands that the recording was changed.
+_CHANGED: frozenset[Touched] = frozenset({"recording"})
+_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
+_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
+_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
+#: What a doubt touches about rates that were logged, and could not be taken as they stand.
+_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
+
+
+def reservations_of(recording: Recording) -> list[Reservation]:
+    """Return what was not read for certain of a recording, and that it was changed."""
+    found = []
+    if recording.changes is not None:
+        found.append(Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(Reservation(text=event.text, touches=event.data["touches"]))
+    return found
+
+
+def take_back(found: RecordingFindings) -> None:
+    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
+    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
+    for index, step in enumerate(found.steps):
+        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
+            continue
+        own = _TURN_FALLEN if step.episodes else _TURN_HELD
+        if standing := _standing(found, own):
+            found.steps[index] = _unknown(step, standing)
+        turned |= own
+    read = found.answer
+    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    if NO_THROUGHPUT in read.sentence and unread:
+        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
+        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
+    if read.throttles in ("yes", "cannot-tell"):
+        turned = _CHANGED
+    if standing := _standing(found, turned):
+        found.answer = Answer(
+            throttles="cannot-tell",
+            sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
+            f"{read.sentence[:1].lower()}{read.sentence[1:]}",
+            because=[*standing[1:], *read.because][:_MAX_REASONS],
+            next=read.next,
+        )
+
+
+def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
+    return [one.text for one in found.reservations if turned & set(one.touches)]
+
+
+def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
+    if step.episodes:
+        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
+    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})

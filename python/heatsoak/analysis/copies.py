@@ -1,8 +1,14 @@
-"""Copies from one drive to another: which of the two slowed the other down."""
+"""Copies from one drive to another: which of the two slowed the other down.
+
+The one that waits is the one whose queue is not full.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import Literal
+
+import numpy as np
+import polars as pl
 
 from heatsoak.analysis.findings import (
     CopyFindings,
@@ -11,11 +17,16 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     StepFindings,
 )
+from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import Partner, RecordingView, StepView
-from heatsoak.analysis.waiting import waiting_shares
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
+from heatsoak.words import duration_text, share_text
 
+#: Queues that differ by less than this share of their depth count as equally full.
+MIN_DIFFERENCE = 0.25
+#: The time step in which each drive is found to wait or not.
+_STEP_S = 1.0
 #: A side that waits for this share of the time never ran at its own speed.
 ALWAYS = 0.9
 #: A side that the other waits for in this share of the time limits the copy.
@@ -42,13 +53,60 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
             other.partner = Partner("destination", view)
 
 
+def in_flight(view: StepView) -> Series | None:
+    """Return how many I/Os were in flight, by Little's law: IOPS times latency.
+
+    Times count from the recording's start. None if the depth of the queue is unknown.
+    """
+    rows = view.samples.filter(pl.col("interval_s").is_not_null())
+    if not view.step.iodepth or rows.is_empty():
+        return None
+    count = np.zeros(rows.height)
+    for direction in ("read", "write"):
+        columns = [f"{direction}_{what}" for what in ("iops", "lat_us")]
+        if set(columns) <= set(rows.columns):
+            iops, lat_us = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
+            # an interval without completed I/O has no latency, and an unused direction no rate
+            count += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
+    known = np.isfinite(count)
+    t_s, interval_s = rows["t_s"].to_numpy()[known], rows["interval_s"].to_numpy()[known]
+    return Series(t_s, interval_s, count[known], "iops")
+
+
+def fullness(own: StepView, other: StepView, edges_s: Array) -> tuple[Array, Array] | None:
+    """Return how full both queues were between neighbouring edges, 0 to 1; NaN where unknown."""
+    queues, depths = (in_flight(own), in_flight(other)), (own.step.iodepth, other.step.iodepth)
+    if queues[0] is None or queues[1] is None or not (depths[0] and depths[1]):
+        return None
+    return queues[0].means(edges_s) / depths[0], queues[1].means(edges_s) / depths[1]
+
+
+def waiting_shares(own: StepView, other: StepView) -> tuple[float, float] | None:
+    """Return the share of the time in which `own` waited for `other`, and the other way round.
+
+    Second by second, while both ran; None if the queues are unknown.
+    """
+    start_s, end_s = max(own.start_s, other.start_s), min(own.end_s, other.end_s)
+    if end_s <= start_s:
+        return None
+    edges_s = np.linspace(start_s, end_s, max(int((end_s - start_s) / _STEP_S), 1) + 1)
+    full = fullness(own, other, edges_s)
+    if full is None:
+        return None
+    fuller = full[1] - full[0]
+    fuller = fuller[np.isfinite(fuller)]
+    if len(fuller) == 0:
+        return None
+    return float(np.mean(fuller >= MIN_DIFFERENCE)), float(np.mean(-fuller >= MIN_DIFFERENCE))
+
+
 def always_waited(view: StepView) -> str | None:
     """Return a sentence if a step that never fell waited for the copy's other side all the time."""
     partner = view.partner
     shares = None if partner is None else waiting_shares(view, partner.view)
     if partner is None or shares is None or shares[0] < ALWAYS:
         return None
-    return f"it waited for the {partner.role} {100 * shares[0]:.0f} % of the time"
+    return f"it waited for the {partner.role} {share_text(shares[0])} of the time"
 
 
 def lone_side_note(recording: Recording, *, is_alone: bool) -> str | None:
@@ -115,22 +173,20 @@ def _text(
 ) -> str:
     if bottleneck == "neither":
         shares = ", ".join(
-            f"the {role} {100 * share:.0f} %" for role, share in slowed_other.items()
+            f"the {role} {share_text(share)}" for role, share in slowed_other.items()
         )
         return f"neither drive slowed the other down for most of the time ({shares} of it)"
     other: Role = "source" if bottleneck == "destination" else "destination"
     text = (
-        f"the {bottleneck} slowed the {other} down {100 * slowed_other[bottleneck]:.0f} % of "
+        f"the {bottleneck} slowed the {other} down {share_text(slowed_other[bottleneck])} of "
         "the time"
     )
     if slowed_other[other] >= 0.005:
-        text += f", the {other} the {bottleneck} {100 * slowed_other[other]:.0f} %"
+        text += f", the {other} the {bottleneck} {share_text(slowed_other[other])}"
     own = [each for each in steps[bottleneck].episodes if each.cause != "limited-by-host"]
     return f"{text}: {_fell(max(own, key=lambda each: each.depth_pct))}" if own else text
 
 
 def _fell(episode: Episode) -> str:
-    named = "its cause is unknown" if episode.cause == "unknown" else episode.cause
-    return (
-        f"it fell by about {episode.depth_pct:.0f} % after about {episode.onset_s:.0f} s ({named})"
-    )
+    cause = "its cause is unknown" if episode.cause == "unknown" else episode.cause
+    return f"it fell by {episode.depth_text} after {duration_text(episode.onset_s)} ({cause})"

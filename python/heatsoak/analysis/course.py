@@ -78,6 +78,14 @@ class Course:
         return None if found is None or found.drive.basis else found
 
     @property
+    def hint(self) -> Likeness | None:
+        """The same but for a simulated drive, of which it would be the truth.
+
+        It is no more than that: makers change what is in a drive and keep its name.
+        """
+        return None if self.drive.get("simulated") else self.known
+
+    @property
     def link_ceiling_mb_s(self) -> tuple[float, float] | None:
         """What the drive's link carries, and what it would at its full width and generation."""
         link = (self.drive.get("details") or {}).get("link") or {}

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak.recording import Touched
+from heatsoak.words import percent_text
 
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
 #: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
@@ -138,12 +139,7 @@ class ScoreFindings(_Findings):
 
 #: What can reduce throughput, in the order of the tables.
 Cause = Literal[
-    "thermal",
-    "spare-area",
-    "write-cache",
-    "limited-by-host",
-    "interference",
-    "sliding",
+    "thermal", "spare-area", "write-cache", "limited-by-host", "interference", "sliding"
 ]
 Verdict = Cause | Literal["steady", "unknown"]
 
@@ -221,8 +217,8 @@ class Episode(_Findings):
         shares = [low / high for low, high in levels if low is not None and high]
         lowest_pct = 100 * (1 - min(shares, default=1.0))
         if lowest_pct <= self.depth_pct + 5:
-            return f"{self.depth_pct:.0f} %"
-        return f"{self.depth_pct:.0f} %, {lowest_pct:.0f} % at its lowest"
+            return f"{percent_text(self.depth_pct)}"
+        return f"{percent_text(self.depth_pct)}, {percent_text(lowest_pct)} at its lowest"
 
 
 class IopsPercentiles(_Findings):
@@ -374,6 +370,11 @@ class StepFindings(_Findings):
     round: int | None = None
 
     @property
+    def deepest(self) -> Episode | None:
+        """The episode that lost most."""
+        return max(self.episodes, key=lambda one: one.depth_pct, default=None)
+
+    @property
     def is_long_enough(self) -> bool:
         """Whether its throughput was looked at; a step of a few samples cannot be judged."""
         return self.why_unknown is None or self.is_uneven
@@ -432,6 +433,7 @@ class SensorTrust(_Findings):
 
 #: ``not-loaded``: nothing was asked of the drive.
 Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
+WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
 
 
 class Answer(_Findings):
@@ -440,7 +442,7 @@ class Answer(_Findings):
     Attributes:
         sentence: for somebody who does not know what an episode is.
         because: the strongest reasons, three at most.
-        next: what would settle it, or help.
+        next: what would tell, or help; a command to paste where there is one.
     """
 
     throttles: Throttles

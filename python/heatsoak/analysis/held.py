@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsoak.analysis.definitions import MAX_STEADY_LOSS, MIN_DROP
 from heatsoak.analysis.falls.find import Stall
-from heatsoak.analysis.series import Array, Series, resampled
-from heatsoak.words import duration_text, number_text
+from heatsoak.analysis.series import Array, Series, resampled, spans_of
+from heatsoak.words import duration_text, seconds_text, share_text
 
 #: Means are over at least this.
 _BIN_S = 0.5
@@ -31,7 +30,6 @@ _BY_CHANCE, _QUICK, _MOST = 1e-4, 12.0, 0.5
 _HIDDEN, _SEEN_S = 0.15, 30.0
 #: The lower quartile of a normal distribution's absolute differences, over its deviation.
 _QUARTILE = 0.3186 * math.sqrt(2)
-_UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
 def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
@@ -49,11 +47,7 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     bins = _means(series, bin_s)
     if len(bins) < 4:
         return "too little of it was measured to tell"
-    return (
-        _swing(bins, bin_s, series.unit, what)
-        or _lower(series, bin_s, what)
-        or _missing(bins, what)
-    )
+    return _swing(series, bins, bin_s, what) or _lower(series, bin_s, what) or _missing(bins, what)
 
 
 def _means(series: Series, bin_s: float) -> Array:
@@ -64,10 +58,12 @@ def _means(series: Series, bin_s: float) -> Array:
 def _missing(bins: Array, what: str) -> str | None:
     """What single bins cost that are too few to stand out of the noise, as a sentence."""
     lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
-    return f"{what} moved {lost:.0%} less than at its usual speed" if lost > MIN_DROP else None
+    return (
+        f"{what} moved {share_text(lost)} less than at its usual speed" if lost > MIN_DROP else None
+    )
 
 
-def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
+def _swing(series: Series, bins: Array, bin_s: float, what: str) -> str | None:
     """A line in the spectrum of bins (Fisher's test), as a sentence."""
     power = np.square(np.abs(np.fft.rfft(bins - np.mean(bins))[1:]))
     if len(power) < 4 or not np.any(power > 0):
@@ -82,8 +78,8 @@ def _swing(bins: Array, bin_s: float, unit: str, what: str) -> str | None:
         return None
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
-        f"{what} swung from the start from {low:,.0f} to {high:,.0f} {_UNITS[unit]} every "
-        f"{number_text(period * bin_s, 2)} s, as under a governor or a load of its own"
+        f"{what} swung between {series.text(low)} and {series.text(high)} from the start, every "
+        f"{seconds_text(period * bin_s)}, as under a governor or a load of its own"
     )
 
 
@@ -115,7 +111,7 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
             limit = (1 - MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
-            at_once_s = _longest_run(low) * bin_s
+            at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
             is_long = at_once_s > min_loss_s or (
@@ -130,20 +126,16 @@ def _lower(series: Series, bin_s: float, what: str) -> str | None:
         bin_s *= 2
     if said is not None:
         level, low_s, high = said
+        span = f"{duration_text(low_s)} of {duration_text(series.duration_s)}"
         return (
-            f"{what} ran at about {level:,.0f} {_UNITS[series.unit]} for {duration_text(low_s)} "
-            f"of {duration_text(series.duration_s)}, and at {high:,.0f} at best"
+            f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"
-        return f"{speed} varies so much that a loss of {min(hidden, 1.0):.0%} would not show"
+        if hidden >= 1:
+            return f"{speed} varies too much to tell"
+        return f"{speed} varies so much that a loss of {share_text(hidden)} would not show"
     return None
-
-
-def _longest_run(which: NDArray[np.bool_]) -> int:
-    """How many neighbours are true at most."""
-    edges = np.flatnonzero(np.diff(which, prepend=False, append=False))
-    return int(np.max(edges[1::2] - edges[::2], initial=0))
 
 
 def _noise(bins: Array) -> tuple[float, float]:

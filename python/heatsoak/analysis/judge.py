@@ -3,21 +3,24 @@
 from collections.abc import Iterable
 from functools import cache
 
-from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
+from heatsoak.analysis.answer import (
+    answer_of,
+    answer_of_all,
+    answer_of_unread,
+    reservations_of,
+    take_back,
+)
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
 from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.notes import no_temp_note, notes_for
-from heatsoak.analysis.own_count import counted_of
-from heatsoak.analysis.power import power_of, step_power
-from heatsoak.analysis.reservations import reservations_of, take_back
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.scores import scores_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, lasting_cause, step_findings
-from heatsoak.analysis.totals import cost_of
-from heatsoak.analysis.unloaded import unloaded_of
+from heatsoak.analysis.totals import cost_of, power_of, totals
+from heatsoak.analysis.unloaded import counted_of, unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.recording import Recording
 
@@ -45,21 +48,17 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
         found.append(_judge(one, siblings_of(one, opened), window_s))
         one.forget()
     trust = judge_sensors_together(
-        [one.recording for one in opened],
+        [one.sensed for one in opened],
         [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
     )
-    for findings, sensors in zip(found, trust, strict=True):
+    for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
-        findings.answer = answer_of(findings)
+        findings.answer = answer_of(findings, one.recording.meta)
         take_back(findings)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
-    return Findings(
-        answer=answer_of_all(told, names_of(given)),
-        recordings=told,
-        copies=copies,
-    )
+    return Findings(answer=answer_of_all(told, names_of(given)), recordings=told, copies=copies)
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
@@ -119,11 +118,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
                 siblings,
                 window_s,
                 lasting_cause_of,
-            ).model_copy(
-                update=_cost(recording, view)
-                | step_power(view)
-                | _place(places.get(view.step.name))
-            )
+            ).model_copy(update=_cost(recording, view) | _place(places.get(view.step.name)))
             for view in views
         ],
         sensors=[],
@@ -134,16 +129,20 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         no_temp=no_temp,
         scores=scores_of(recording, by_name, rounds),
         rounds=rounds,
-        power=power_of(recording),
-        counted=counted_of(recording),
+        power=power_of(recording, opened.samples),
+        counted=counted_of(recording, opened.samples),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
         reservations=reservations_of(recording),
     )
 
 
-def _cost(recording: Recording, view: StepView) -> dict[str, float]:
-    cost = cost_of(recording, view)
-    return {} if cost is None else {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
+def _cost(recording: Recording, view: StepView) -> dict[str, float | None]:
+    """What a step took, of power and of the host's processor."""
+    sums, cost = totals(view), cost_of(recording, view)
+    found = {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
+    if cost is not None:
+        found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
+    return found
 
 
 def _place(place: tuple[str, int] | None) -> dict[str, str | int]:

@@ -14,7 +14,7 @@ from heatsoak.analysis.course import StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.units import GB, Size
-from heatsoak.words import block_text, number_text, size_text
+from heatsoak.words import amount_text, block_text, listed, share_text, size_text
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
 LENGTH_TOLERANCE = 0.03
@@ -91,7 +91,8 @@ def _origin(one: StepView, other: StepView) -> Iterator[str]:
         yield f"one was {origins[0]} and one {origins[1]}"
     scales = [v.course.protocol.scale for v in (one, other) if v.course.protocol]
     if len(set(scales)) > 1:
-        yield f"one is at {scales[0]:g} and one at {scales[1]:g} of the protocol's sizes and times"
+        one_scale, other_scale = map(share_text, scales)
+        yield f"one is at {one_scale} and one at {other_scale} of the protocol's sizes and times"
 
 
 def _workload(one: StepView, other: StepView, is_other_drive: bool) -> Iterator[str]:
@@ -125,7 +126,7 @@ def _plain(value: Any) -> str:
     if value is None or value in ((), {}):
         return "not set"
     if isinstance(value, dict):
-        return ", ".join(f"{key}={text}" for key, text in value.items())
+        return listed([f"{key}={text}" for key, text in value.items()])
     return f"{len(value)} more workloads" if isinstance(value, tuple) else str(value)
 
 
@@ -169,7 +170,7 @@ def _length(one: StepView, other: StepView) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if not _is_as_long(*lengths):
-        yield f"it took {number_text(lengths[0], 4)} s and {number_text(lengths[1], 4)} s"
+        yield f"it took {amount_text(lengths[0], 's', 4)} and {amount_text(lengths[1], 's', 4)}"
 
 
 def _is_as_long(one_s: float, other_s: float) -> bool:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from heatsoak.analysis.findings import RecordingFindings, StepFindings
+from heatsoak.words import listed, rate_text, seconds_text
 
 #: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or
 #: nothing tells whether the drive throttles, or either of them and any fall of throughput.
@@ -17,7 +18,7 @@ def why_failed(
     for step in found.steps:
         mean = step.mean_mb_s
         if fail_below_mb_s is not None and mean is not None and mean < fail_below_mb_s:
-            reasons.append(f"{step.step}: {mean:,.0f} MB/s is below {fail_below_mb_s:g} MB/s")
+            reasons.append(f"{step.step}: {rate_text(mean)} is below {rate_text(fail_below_mb_s)}")
         falls = forbidden == "any" and step.episodes
         if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
             reasons.append(f"{step.step} {what_happened(step)}")
@@ -26,9 +27,7 @@ def why_failed(
             reasons.append("nothing tells whether it throttles")
         unknown = [step.step for step in found.steps if step.is_unknown]
         if unknown:
-            reasons.append(
-                f"nothing tells what slowed {', '.join(unknown)}, or whether anything did"
-            )
+            reasons.append(f"nothing tells what slowed {listed(unknown)}, or whether anything did")
     return reasons
 
 
@@ -41,4 +40,4 @@ def what_happened(step: StepFindings) -> str:
     heat = [episode for episode in step.episodes if episode.cause == "thermal"]
     first = (heat or step.episodes)[0]
     verb = "throttles" if heat else "falls"
-    return f"{verb} after {first.onset_s:,.0f} s, by {first.depth_text}"
+    return f"{verb} after {seconds_text(first.onset_s)}, by {first.depth_text}"

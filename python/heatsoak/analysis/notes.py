@@ -5,11 +5,22 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.copies import lone_side_note
 from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_RISE_K
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
+from heatsoak.words import (
+    duration_text,
+    kelvin_text,
+    listed,
+    seconds_text,
+    share_text,
+    span_text,
+    temp_text,
+    temps_text,
+)
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
@@ -25,10 +36,11 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         if last is None or not fill.drops:
             continue
         first = fill.drops[0]
+        lost, after = share_text(1 - last.last / first.before), duration_text(first.onset_s)
         yield (
-            f"'{fill.step.name}' fell by {100 * (1 - last.last / first.before):.0f} % after "
-            f"{first.onset_s:.0f} s and was still slow when '{view.step.name}' started, which may "
-            "have been slow from the start: a pause between them would settle it"
+            f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
+            f"'{view.step.name}' started, which may have been slow from the start: a pause between "
+            "them would tell"
         )
 
 
@@ -43,7 +55,7 @@ def temperature_notes(view: StepView, *, has_clock: bool = True) -> list[str]:
         return ["neither throughput nor a temperature of the drive was logged"]
     return [
         *said,
-        "telling whether the drive slowed down takes a log of its throughput from the same time",
+        "a log of its throughput from the same time would tell whether the drive slowed down",
     ]
 
 
@@ -51,29 +63,24 @@ def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
+    top, start, span = temp_text(top_c), temp_text(start_c), temps_text((low_c, top_c))
     if len(temp.values) == 1:
-        return [
-            f"the temperature was {start_c:.0f} C, in a single reading: a series would show more"
-        ]
+        return [f"the temperature was {start}, in a single reading: a series would show more"]
     if top_c - low_c < MIN_RISE_K:
-        return [f"the temperature hardly changed: {low_c:.0f} to {top_c:.0f} C"]
+        return [f"the temperature hardly changed: {span}"]
     if not has_clock:
-        return [f"the temperature was between {low_c:.0f} and {top_c:.0f} C, at unknown times"]
+        return [f"the temperature was {span}, at unknown times"]
     near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
     if top_c - start_c > HELD_WITHIN_K:
-        text = f"the temperature rose from {start_c:.0f} C to {top_c:.0f} C in {reached_s:.0f} s"
+        text = f"the temperature rose from {start} to {top} in {duration_text(reached_s)}"
     else:
-        text = (
-            f"the temperature was between {low_c:.0f} and {top_c:.0f} C, starting at "
-            f"{start_c:.0f} C"
-        )
+        text = f"the temperature was {span}, starting at {start}"
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
     if held_s >= MIN_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
-        text += (
-            f" and stayed within {HELD_WITHIN_K:.0f} K of that for {held_s:.0f} s, as "
-            "under a governor, or in equilibrium with its cooling"
-        )
+        within_k, held = kelvin_text(HELD_WITHIN_K), duration_text(held_s)
+        text += f" and stayed within {within_k} of that for {held}, as under a governor, or in "
+        text += "equilibrium with its cooling"
     return [text]
 
 
@@ -82,21 +89,16 @@ def _limits(view: StepView) -> list[str]:
         return []
     top_c = float(np.max(view.temp.values))
     reached = [
-        f"{name} ({limit:.0f} C)"
+        f"{name} ({temp_text(limit)})"
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
         if limit <= top_c
     ]
-    return [f"the temperature reached the drive's limits: {', '.join(reached)}"] if reached else []
+    return [f"the temperature reached the drive's limits: {listed(reached)}"] if reached else []
 
 
 def _counters(view: StepView) -> list[str]:
-    moved = []
-    for name in throttle_columns(view.columns("throttle_")):
-        values = view.track(name).values
-        if values[-1] > values[0]:
-            unit = " s" if name.startswith("throttle_time_s.") else ""
-            moved.append(f"{name.split('.', 1)[1]} by {values[-1] - values[0]:g}{unit}")
-    return [f"the drive's own throttling counters rose: {', '.join(moved)}"] if moved else []
+    moved = risen(view, throttle_columns(view.columns("throttle_")))
+    return [f"the drive's own throttling counters rose: {listed(moved)}"] if moved else []
 
 
 #: What brings a temperature, by how the drive is connected.
@@ -118,7 +120,9 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
         return None
     meta = recording.meta
     if meta.protocol.is_observed and not meta.sensors:
-        return "no temperature was logged: `analyze` also takes a log of it from the same time"
+        return (
+            "no temperature was logged: heatsoak analyze also takes a log of it from the same time"
+        )
     drive = meta.drive
     how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
     brings = _BRINGS_TEMP.get(how or "", "`heatsoak drives` lists the sensors here")
@@ -158,14 +162,12 @@ def _stall_note(view: StepView) -> str | None:
     stalls = view.stalls
     if not stalls:
         return None
-    lengths = sorted({round(stall.length_s) for stall in stalls})
-    span = f"{lengths[0]} s" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]} s"
-    times = "" if len(stalls) == 1 else f" {len(stalls)} times"
-    first = "first " if times else ""
+    span = span_text([round(stall.length_s) for stall in stalls], "s")
+    times, first = (f" {len(stalls)} times", "first ") if len(stalls) > 1 else ("", "")
+    when = f"{first}at {seconds_text(stalls[0].begin_s)}"
     return (
-        f"'{view.step.name}' stalled{times} for {span}, {first}at {stalls[0].begin_s:.0f} s, "
-        "and then continued as before: not an episode; a flush, a reset or garbage "
-        "collection may cause it"
+        f"'{view.step.name}' stalled{times} for {span}, {when}, and then continued as before: a "
+        "flush, a reset or garbage collection may cause that"
     )
 
 
@@ -180,8 +182,8 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         return []
     coolest = min(temp for _, temp in starts)
     return [
-        f"'{name}' started at {temp:.0f} C, {temp - coolest:.0f} K warmer than the coolest step: "
-        "a longer pause would show more"
+        f"'{name}' started at {temp_text(temp)}, {kelvin_text(temp - coolest)} warmer than the "
+        "coolest step: a longer pause would show more"
         for name, temp in starts
         if temp - coolest > tolerance_k
     ]

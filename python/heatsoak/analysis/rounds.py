@@ -1,16 +1,69 @@
-"""Rounds: whether the tracked step became steady, and the means of the other steps."""
+"""Steady state as the SNIA Solid State Storage Performance Test Specification defines it.
+
+Rounds are minutes of a step, or those of a protocol, whose tracked step is to become steady.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.consistency import judge_rounds
 from heatsoak.analysis.findings import RoundsFindings, RoundStep, SteadyState
-from heatsoak.analysis.series import Series, iops
+from heatsoak.analysis.series import Array, Series, iops, resampled
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
 from heatsoak.recording import Recording
+from heatsoak.words import percent_text
+
+#: The range of the tracked value in five rounds is at most this share of its average, and the line
+#: through them rises or falls by at most that one.
+_MAX_RANGE, _MAX_SLOPE = 0.20, 0.10
+#: A step's own rounds.
+_ROUND_S = 60.0
+
+
+def steady_state(series: Series) -> SteadyState | None:
+    """Return whether and from when minutes are steady.
+
+    None for fewer than five whole ones, or if there was no I/O at all. One of which less than half
+    was measured has no mean.
+    """
+    count = int((series.duration_s + 1e-6) // _ROUND_S)
+    return _judge_rounds(resampled(series, 0.0, count * _ROUND_S, _ROUND_S), _ROUND_S)
+
+
+def _judge_rounds(means: Array, round_s: float) -> SteadyState | None:
+    """Whether and from when the means of rounds are steady; NaN means not measured.
+
+    Five rounds in a row are steady if the greatest mean exceeds the least by at most 20 % of their
+    average, and the ends of the least-squares line through them are at most 10 % of it apart (SNIA
+    SSS PTS 2.0.1, "Steady State"). Rounds may also be steps of a protocol. The figures are those of
+    the first window that passes, or of the last one if none does.
+    """
+    if len(means) < MIN_STEADY_ROUNDS:
+        return None
+    windows = np.lib.stride_tricks.sliding_window_view(means, MIN_STEADY_ROUNDS)
+    average = windows.mean(axis=1)
+    x = np.arange(MIN_STEADY_ROUNDS) - (MIN_STEADY_ROUNDS - 1) / 2
+    slope = windows @ x / (x @ x)
+    known = np.flatnonzero(average > 0)  # NaN is not
+    if len(known) == 0:
+        return None
+    spread = np.ptp(windows[known], axis=1) / average[known]
+    drift = np.abs(slope[known]) * (MIN_STEADY_ROUNDS - 1) / average[known]
+    # rounding must not push a value at exactly the limit over it
+    passes = (spread <= _MAX_RANGE + 1e-9) & (drift <= _MAX_SLOPE + 1e-9)
+    reached = bool(passes.any())
+    shown = int(np.argmax(passes)) if reached else len(known) - 1
+    return SteadyState(
+        reached=reached,
+        since_s=float(known[shown]) * round_s if reached else None,
+        at_end=bool(passes[-1]) and int(known[-1]) == len(windows) - 1,
+        round_s=round_s,
+        mean_iops=float(average[known[shown]]),
+        range_pct=100 * float(spread[shown]),
+        slope_pct=100 * float(drift[shown]),
+    )
 
 
 def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
@@ -22,7 +75,7 @@ def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
 
 def judge_tracked(means: Sequence[float]) -> SteadyState | None:
     """Return whether the means of the last five rounds are steady; None if there are fewer."""
-    return judge_rounds(np.array(means[-MIN_STEADY_ROUNDS:], dtype=float), 1.0)
+    return _judge_rounds(np.array(means[-MIN_STEADY_ROUNDS:], dtype=float), 1.0)
 
 
 def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
@@ -32,7 +85,9 @@ def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
             f"'{rounds.name}' cannot be called steady: {taken} whole rounds with IOPS of "
             f"'{rounds.tracks}', but {MIN_STEADY_ROUNDS} are needed"
         )
-    figures = f"differ by {found.range_pct:.0f} % and drift by {found.slope_pct:.0f} %"
+    figures = (
+        f"differ by {percent_text(found.range_pct)} and drift by {percent_text(found.slope_pct)}"
+    )
     if found.reached:
         first = taken - MIN_STEADY_ROUNDS + 1
         return f"steady in rounds {first} to {taken}: IOPS of '{rounds.tracks}' {figures}"

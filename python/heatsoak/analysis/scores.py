@@ -14,6 +14,7 @@ from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
 from heatsoak.recording import Recording
+from heatsoak.words import seconds_text, share_text
 
 #: If less than this share of a stretch was measured, there is no score.
 MIN_MEASURED = 0.9
@@ -124,7 +125,7 @@ def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> St
     ends = [event for event in events if event.kind == "step-end"]
     if not ends and meta.status != "finished":
         raise _NoScoreError(
-            f"'{name}' was interrupted after {view.duration_s:.0f} s{_ended(recording)}"
+            f"'{name}' was interrupted after {seconds_text(view.duration_s)}{_ended(recording)}"
         )
     if ends and ends[-1].text:
         raise _NoScoreError(f"'{name}' {ends[-1].text}")
@@ -145,13 +146,13 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
     end_s = view.duration_s
     if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
         raise _NoScoreError(
-            f"'{name}' took {end_s:.0f} s, but its last {wanted.last_s:.0f} s count"
+            f"'{name}' took {seconds_text(end_s)}, but its last {seconds_text(wanted.last_s)} count"
         )
     start_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
     sums = totals(view, start_s, end_s)
     if wanted.metric != "duration_s" and sums.measured_s < MIN_MEASURED * sums.length_s:
         share = sums.measured_s / sums.length_s if sums.length_s > 0 else 0.0
-        raise _NoScoreError(f"only {100 * share:.0f} % of '{name}' was measured")
+        raise _NoScoreError(f"only {share_text(share)} of '{name}' was measured")
     value = _value(wanted, view, sums)
     return _Part(name, value, sums, cost_of(recording, view))
 

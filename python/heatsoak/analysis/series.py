@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak.words import amount_text
+
 Array = NDArray[np.float64]
 
 #: A normal distribution's standard deviation over its median absolute deviation.
@@ -22,6 +24,7 @@ TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 _LONGEST_INTERVAL = 3.0
 
 RateUnit = Literal["mb_s", "iops", "lat_us"]
+_UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,24 @@ class Series:
         known = lengths_s >= 0.5 * length_s
         amounts = np.diff(np.interp(spans_s, edges_s, moved), axis=0)[0]
         return float(np.min(amounts[known] / lengths_s[known], initial=np.inf))
+
+    def text(self, rate: float) -> str:
+        """Return a rate with its unit."""
+        return amount_text(rate, _UNITS[self.unit])
+
+    def means(self, edges_s: Array) -> Array:
+        """Return the time-weighted means between neighbouring edges.
+
+        NaN if less than half of the time was measured.
+        """
+        mean: Array = np.full(len(edges_s) - 1, np.nan)
+        if len(self.t_s):
+            starts_s, moved, measured_s = self.sums
+            known_s = np.diff(np.interp(edges_s, starts_s, measured_s))
+            total = np.diff(np.interp(edges_s, starts_s, moved))
+            is_known = (known_s >= 0.5 * np.diff(edges_s)) & (known_s > 0)
+            np.divide(total, known_s, out=mean, where=is_known)
+        return mean
 
     def between(self, start_s: float, end_s: float) -> "Series":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
@@ -223,21 +244,16 @@ def tidied(series: Series) -> Series:
     return Series(t_s, interval_s, values, series.unit)
 
 
-def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
-    """Return the time-weighted means of even steps from `start_s` to `end_s`.
+def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where neighbours are true: the first, and the one behind the last."""
+    edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
-    NaN if less than half of a step was measured.
-    """
+
+def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
+    """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))
-    if len(series.t_s) == 0 or count == 0:
-        return np.full(count, np.nan)
-    edges_s, moved, measured_s = series.sums
-    grid_s = start_s + step_s * np.arange(count + 1)
-    in_step_s = np.diff(np.interp(grid_s, edges_s, measured_s))
-    mean: Array = np.full(count, np.nan)
-    by_step = np.diff(np.interp(grid_s, edges_s, moved))
-    np.divide(by_step, in_step_s, out=mean, where=in_step_s >= 0.5 * step_s)
-    return mean
+    return series.means(start_s + step_s * np.arange(count + 1, dtype=np.float64))
 
 
 def lagged(spent: Array, steps: float) -> Array:

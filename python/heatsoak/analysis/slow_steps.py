@@ -21,7 +21,7 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
-from heatsoak.words import number_text
+from heatsoak.words import number_text, rate_text, share_text, temp_text, temps_text
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -47,9 +47,10 @@ def limited_by_link(view: StepView) -> str | None:
     low, high = NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
+    carries = f"{rate_text(ceiling)} before protocol overhead"
     return (
-        f"{level:,.0f} MB/s is all that its PCIe link carries ({ceiling:,.0f} MB/s before protocol "
-        f"overhead); at the drive's full width and speed it would carry {most:,.0f} MB/s"
+        f"{rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's full "
+        f"width and speed it would carry {rate_text(most)}"
     )
 
 
@@ -66,15 +67,14 @@ class SlowStart:
     Attributes:
         origin: the first of the loads directly before it whose throughput had fallen.
         drop: the drop of that load that lasted to its end.
-        before: the full speed of the same load, in the step's unit; None if unknown.
-        lost: the share of `before` that is missing from the step's start; None if `before` is.
+        lost: the share of the same load's full speed that is missing from the start; None if that
+            is unknown.
         is_held: whether the drive stayed as hot; None without temperatures.
         is_counted: whether the drive counted throttling in the step.
     """
 
     origin: StepView
     drop: Drop
-    before: float | None
     lost: float | None
     is_held: bool | None
     is_counted: bool
@@ -93,20 +93,19 @@ class SlowStart:
 
     def reason(self, cause: Verdict) -> str:
         """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
-        fell = 1 - self.drop.during / self.drop.before
-        by = "heat" if cause == "thermal" else "something"
-        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell:.0%}"
+        by, fell = "heat" if cause == "thermal" else "something", share_text(self.drop.depth)
+        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell}"
         if self.lost is None:
             text = f"it started {after}"
         else:
-            text = f"it ran {self.lost:.0%} below its full speed from the start, {after}"
+            text = f"it ran {share_text(self.lost)} below its full speed from the start, {after}"
         if self.is_held:
             text += ", and stayed as hot"
         if self.is_counted:
             text += "; the drive counted throttling"
         if self.verdict(cause) == "thermal":
             return text
-        return f"{text}: a pause between them would settle it"
+        return f"{text}: a pause between them would tell"
 
 
 def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
@@ -122,7 +121,7 @@ def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
     lost = None if before is None else 1 - view.level / before
     if lost is not None and lost <= 1 - RECOVERED:
         return None
-    return SlowStart(origin, drop, before, lost, _is_held(view, origin), bool(risen(view)))
+    return SlowStart(origin, drop, lost, _is_held(view, origin), bool(risen(view)))
 
 
 def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
@@ -175,9 +174,7 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
         return None
     if _is_full_speed(view, others, USUALLY_THROTTLING_C):
         return None
-    low_c, high_c = float(np.min(temps_c)), float(np.max(temps_c))
-    span = " to ".join(dict.fromkeys(f"{temp_c:.0f}" for temp_c in (low_c, high_c))) + " C"
-    return f"it was at {span} from its first second, as hot as drives throttle at"
+    return f"it was at {temps_text(temps_c)} from its first second, as hot as drives throttle at"
 
 
 def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -193,7 +190,8 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
         is_shown = (
             temps_c[0] < MIN_THROTTLING_C or float(np.max(temps_c)) >= temps_c[0] + HELD_WITHIN_K
         )
-        why = f"it was at {temps_c[0]:.0f} C from the first, so whether it was slow before is open"
+        hot = temp_text(temps_c[0])
+        why = f"it was at {hot} from the start, and may have been slow before"
     return None if is_shown or _is_full_speed(view, others, MIN_THROTTLING_C) else why
 
 
@@ -267,8 +265,8 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     if lost < _MIN_COOLING_GAIN:
         return None
     said = f"with {cooling.text} the same load {verb} {number_text(times, 2)} times as fast"
-    if is_told:
-        said += f", the drive at {there_c:.0f} C at most: here it got {here_c:.0f} C hot"
+    if here_c is not None and there_c is not None:
+        said += f", the drive at {temp_text(there_c)} at most: here it got {temp_text(here_c)} hot"
     else:
         said += ", and no temperature shows whether heat is why"
     return FasterWhenCooled(lost, is_told, said)

@@ -34,7 +34,7 @@ from heatsoak.analysis.slow_steps import (
     temperature_moves,
 )
 from heatsoak.analysis.view import StepView
-from heatsoak.words import listed
+from heatsoak.words import listed, seconds_text, share_text
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
@@ -300,8 +300,8 @@ def _dips(cases: Sequence[Case]) -> str:
     longest_s = max(case.length_s for case in cases)
     deepest = max(case.drop.depth for case in cases)
     dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
-    cost = f"{_lost_share(cases):.1%} of the work"
-    return f"{dips} of {deepest:.0%} and {longest_s:.0f} s, which cost {cost}"
+    cost = f"{share_text(_lost_share(cases))} of the work"
+    return f"{dips} of {share_text(deepest)} and {seconds_text(longest_s)}, which cost {cost}"
 
 
 def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
@@ -338,7 +338,7 @@ def _why_unknown(view: StepView) -> str | None:
         return "nothing was moved"
     if samples == 1:
         return "a single mean, not a series"
-    return f"too short to judge: {samples} samples in {view.duration_s:.0f} s"
+    return f"too short to judge: {samples} samples in {seconds_text(view.duration_s)}"
 
 
 __all__ = ["Drop", "drops_of"]

@@ -13,16 +13,9 @@ import polars as pl
 from heatsoak.analysis.course import Course, course_of, drive_of
 from heatsoak.analysis.falls import Drop, Found, Stall, find
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.sensors import judge_sensors
+from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
-from heatsoak.protocol import (
-    LoadStep,
-    Observed,
-    Precondition,
-    Role,
-    cools_better,
-    differing,
-)
+from heatsoak.protocol import LoadStep, Observed, Precondition, Role, cools_better, differing
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
 
@@ -243,9 +236,7 @@ class StepView:
         ]
         tracks = [self.track(name) for name in drive_temperatures(trusted)]
         return max(
-            tracks,
-            key=lambda t: float(np.max(t.values, initial=-np.inf)),
-            default=self.track(""),
+            tracks, key=lambda t: float(np.max(t.values, initial=-np.inf)), default=self.track("")
         )
 
     @cached_property
@@ -287,55 +278,56 @@ def judged_steps(
     return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
 
 
-class _StepSamples:
-    """The samples of a recording by step, read when they are asked for."""
+class _Samples:
+    """The samples of a recording, read when they are asked for, and kept until forgotten."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self._by_step: dict[tuple[object, ...], pl.DataFrame] = {}
 
-    def read(self) -> pl.DataFrame:
-        """Return all samples, and keep each step's."""
-        columns = judged(["t_s", "step", "interval_s", *self.recording.meta.columns])
-        samples = self.recording.samples(columns)
-        self._by_step = samples.partition_by("step", as_dict=True)
-        return samples
+    @cached_property
+    def whole(self) -> pl.DataFrame:
+        """All samples."""
+        return self.recording.samples(
+            judged(["t_s", "step", "interval_s", *self.recording.meta.columns])
+        )
 
-    def of(self, step: str) -> pl.DataFrame | None:
-        """Return a step's samples; None if it has none."""
-        if not self._by_step:
-            self.read()
-        return self._by_step.get((step,))
+    @cached_property
+    def _rows(self) -> dict[str, tuple[int, int, int]]:
+        """The first row of each step, its last, and how many it has."""
+        row = pl.col("row")
+        rows = self.whole.select("step").with_row_index("row").group_by("step")
+        found = rows.agg(row.min().alias("first"), row.max().alias("last"), pl.len().alias("count"))
+        return {step: tuple(rest) for step, *rest in found.iter_rows()}
 
-    def again(self, step: str) -> pl.DataFrame:
-        """Return the samples of a step that has some."""
-        rows = self.of(step)
-        assert rows is not None
-        return rows
+    def of(self, step: str) -> pl.DataFrame:
+        """Return a step's samples, if they stand together a part of all without a copy."""
+        first, last, count = self._rows.get(step, (0, -1, 0))
+        if last - first + 1 == count:
+            return self.whole.slice(first, count)
+        return self.whole.filter(pl.col("step") == step)
 
     def forget(self) -> None:
         """Free what was read."""
-        self._by_step = {}
+        self.__dict__.pop("whole", None)
 
 
 def loaded_steps(
     recording: Recording, distrusted: frozenset[str] = frozenset()
 ) -> Iterator[StepView]:
     """Yield the steps of :func:`judged_steps` and the preconditions between them, in order."""
-    return _loaded_steps(_StepSamples(recording), distrusted)
+    return _loaded_steps(_Samples(recording), distrusted)
 
 
-def _loaded_steps(samples: _StepSamples, distrusted: frozenset[str]) -> Iterator[StepView]:
+def _loaded_steps(samples: _Samples, distrusted: frozenset[str]) -> Iterator[StepView]:
     recording = samples.recording
-    course = course_of(recording, samples.read(), distrusted)
+    course = course_of(recording, samples.whole, distrusted)
     own_c = limits_c(recording.meta.sensors)
     for step in recording.meta.protocol.workload_steps:
         rows = samples.of(step.name)
-        if rows is None:
-            continue
-        # what is still being written would be longer
-        again = None if recording.was_cut else partial(samples.again, step.name)
-        yield StepView(step, rows, _start_s(rows), own_c, course, again)
+        if not rows.is_empty():
+            # what is still being written would be longer
+            again = None if recording.was_cut else partial(samples.of, step.name)
+            yield StepView(step, rows, _start_s(rows), own_c, course, again)
 
 
 def _start_s(rows: pl.DataFrame) -> float:
@@ -346,31 +338,35 @@ def _start_s(rows: pl.DataFrame) -> float:
 
 
 #: A shorter pause does not count as a rest.
-_RESTED_S = 5.0
+RESTED_S = 5.0
 
 
 class RecordingView:
     """A recording and its steps; temperatures with a flaw are not used as evidence.
 
     Attributes:
+        sensed: its temperatures, and the trust in each on its own.
         views: its judged steps; `fills` are its preconditions.
         idle: the whole of a log that shows no load; None for any other recording.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        distrusted = frozenset(
-            sensor.name for sensor in judge_sensors(recording) if sensor.trust == "poor"
-        )
-        self._samples = _StepSamples(recording)
-        loaded = list(_loaded_steps(self._samples, distrusted))
+        self._samples = _Samples(recording)
+        self.sensed = sense(recording, self.samples)
+        loaded = list(_loaded_steps(self._samples, self.sensed.distrusted))
         for before, view in pairwise(loaded):
             purged = view.course.was_purged_between(before.end_s, view.start_s)
-            if view.course.rest_before_s(view.start_s) < _RESTED_S and not purged:
+            if view.course.rest_before_s(view.start_s) < RESTED_S and not purged:
                 view.preceded_by = before
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
         self.idle = next((view for view in loaded if view.is_idle), None)
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """All of its samples that may be judged."""
+        return self._samples.whole
 
     @cached_property
     def drive(self) -> object:

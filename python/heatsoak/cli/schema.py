@@ -45,7 +45,7 @@ NAMES = {
     "run-dry-run": ("run --dry-run", "bench.rows:[PlannedRow]"),
     "sweep": ("sweep, and its sweep.json", "sweep:Sweep"),
     "trace-check": ("trace check", "analysis.traces:TraceCheck"),
-    "trace-stats": ("trace stats", "analysis.trace_statistics:TraceStatistics"),
+    "trace-stats": ("trace stats", "analysis.traces:TraceStatistics"),
     "watch": ("watch", "analysis:Findings"),
 }
 

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from heatsoak._core import Trace
-from heatsoak.analysis.trace_statistics import TraceStatistics
-from heatsoak.analysis.traces import TraceCheck, compare_with_shape
+from heatsoak.analysis.traces import TraceCheck, TraceStatistics, compare_with_shape
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import (
     ForceOption,

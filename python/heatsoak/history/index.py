@@ -225,10 +225,7 @@ class Updated:
 
 
 def update(
-    directory: Path,
-    index: Path,
-    progress: Progress,
-    on_damaged: Callable[[UsageError], None],
+    directory: Path, index: Path, progress: Progress, on_damaged: Callable[[UsageError], None]
 ) -> Updated:
     """Bring the index of the recordings below `directory` up to date.
 

@@ -14,7 +14,7 @@ from heatsoak.history.findings import History, HistoryChange, Interval, Series, 
 from heatsoak.history.queries import Days, Hashes, Names, chosen_from
 from heatsoak.history.trend import Change as LogChange
 from heatsoak.history.trend import Fit, Numbers
-from heatsoak.words import said
+from heatsoak.words import counted, percent_text, said, signed_text, span_text
 
 _DAY_S = 86400.0
 #: A factor of a billion: no drive changes as much.
@@ -202,7 +202,7 @@ def _date(day: float) -> datetime.date:
 def judge_together(fitted: Sequence[FittedSeries]) -> None:
     """Decide which changes are beyond chance: Benjamini and Hochberg's procedure, 1995."""
     known = sorted(
-        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None),
+        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None)
     )
     passed = 0
     for rank, (p, _) in enumerate(known, 1):
@@ -228,25 +228,20 @@ def text_of(series: Series, *, is_whole: bool) -> str:
     """Return the answer for a series; `is_whole` if its change includes that of firmware."""
     subject = f"{drive_text(series)}: {workload_text(series)}"
     if series.change is None:
-        days = f"{series.days} day{'s' if series.days != 1 else ''}"
+        days = counted(series.days, "day")
         return f"{subject} was recorded on {days}: too few to tell whether it is slower"
     then = _then(series)
     low, high = series.change.low_pct, series.change.high_pct
     if series.verdict in ("slower", "faster"):
         sign = -1 if series.verdict == "slower" else 1
-        ends = sorted((sign * low, sign * high))
-        text = (
-            f"{subject} is {_number(sign * series.change.pct)} % {series.verdict} "
-            f"({_number(ends[0])} to {_number(ends[1])}) than {then}"
-        )
-        text += _why(series)
+        by = percent_text(round(sign * series.change.pct, 1))
+        ends = span_text((round(sign * low, 1), round(sign * high, 1)), "%", 2)
+        text = f"{subject} is {by} {series.verdict} ({ends}) than {then}{_why(series)}"
     elif series.verdict == "same":
         text = f"{subject} is no slower than {then} ({_signed(low)} to {_signed(high)} %)"
     else:
-        text = (
-            f"{subject}: cannot tell whether it is slower than {then}: "
-            f"{_signed(low)} to {_signed(high)} %"
-        )
+        text = f"{subject}: cannot tell whether it is slower than {then}"
+        text += f": {_signed(low)} to {_signed(high)} %"
     if not is_whole:
         text += "; firmware and place or host changed together, so what that did is left out"
     return text
@@ -273,15 +268,8 @@ def _then(series: Series) -> str:
     return f"in {series.first:%B %Y}"
 
 
-def _number(pct: float) -> str:
-    """A percentage to a tenth below ten, and whole above."""
-    text = f"{pct:.0f}" if abs(pct) >= 9.5 else f"{pct:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
 def _signed(pct: float) -> str:
-    text = _number(pct)
-    return text if text == "0" or text.startswith("-") else f"+{text}"
+    return signed_text(round(pct, 1))
 
 
 def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:

@@ -12,16 +12,9 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis import Consistency, Episode
-from heatsoak.analysis.consistency import (
-    END_S,
-    WINDOW_S,
-    RecurringRate,
-    by_second,
-    end_level,
-    find_recurring_rates,
-)
-from heatsoak.analysis.definitions import MIN_DROP
-from heatsoak.analysis.series import Array
+from heatsoak.analysis.consistency import WINDOW_S, PerSecond, by_second, rate_levels
+from heatsoak.analysis.definitions import LAST_S, MIN_DROP
+from heatsoak.analysis.findings import RateLevel
 from heatsoak.protocol import WorkloadStep
 from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
 from heatsoak.reproduce.reviews import REVIEW_MEASURES
@@ -221,22 +214,22 @@ def steady_mean_change_pct(case: FigureInput) -> MeasuredFigure:
 
 def is_one_level(case: FigureInput) -> MeasuredFigure:
     """Whether there is one level and no other."""
-    return _statement(len(_levels(only(case.runs), case.steps)) == 1)
+    return _statement(len(_levels(case)) == 1)
 
 
 def lower_level_iops(case: FigureInput) -> MeasuredFigure:
     """The lowest of several levels."""
-    return MeasuredFigure(_two_levels(case)[0].value)
+    return MeasuredFigure(_two_levels(case)[0].iops)
 
 
 def upper_level_iops(case: FigureInput) -> MeasuredFigure:
     """The highest of several levels."""
-    return MeasuredFigure(_two_levels(case)[-1].value)
+    return MeasuredFigure(_two_levels(case)[-1].iops)
 
 
 def lows_above_highs(case: FigureInput) -> MeasuredFigure:
     """Whether the slowest second beats the fastest one of the other place."""
-    here, there = (_seconds(only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_seconds(only(runs), case.steps).values for runs in (case.runs, case.against))
     return _statement(float(here.min()) > float(there.max()))
 
 
@@ -437,13 +430,14 @@ def _temps_c(run: FinishedRun, name: str | None) -> pl.DataFrame:
 
 
 def _mean_at_end_c(temps: pl.DataFrame) -> float:
-    at_end = temps.filter(pl.col("t_s") > temps["t_s"].to_numpy().max() - END_S)
+    at_end = temps.filter(pl.col("t_s") > temps["t_s"].to_numpy().max() - LAST_S)
     return float(at_end["temp_c"].to_numpy().mean())
 
 
 def _end_mb_s(run: FinishedRun, name: str) -> float:
-    level = end_level(run.view(name).throughput)
-    if level is None:
+    series = run.view(name).throughput
+    level = series.mean(series.duration_s - LAST_S, series.duration_s)
+    if not np.isfinite(level):
         raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return level
 
@@ -455,21 +449,21 @@ def _steady(run: FinishedRun, steps: tuple[str, ...]) -> Consistency:
     return found
 
 
-def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> Array:
-    rates = by_second(run.view(only_step(steps)).iops, WINDOW_S).values
-    if len(rates) == 0:
+def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> PerSecond:
+    found = by_second(run.view(only_step(steps)).iops, WINDOW_S)
+    if len(found.values) == 0:
         raise NotMeasured("the step is too short")
-    return rates
+    return found
 
 
-def _levels(run: FinishedRun, steps: tuple[str, ...]) -> list[RecurringRate]:
-    return find_recurring_rates(_seconds(run, steps))
+def _levels(case: FigureInput) -> list[RateLevel]:
+    return rate_levels(_seconds(only(case.runs), case.steps))[0]
 
 
-def _two_levels(case: FigureInput) -> list[RecurringRate]:
-    levels = _levels(only(case.runs), case.steps)
+def _two_levels(case: FigureInput) -> list[RateLevel]:
+    levels = _levels(case)
     if len(levels) < 2:
-        raise NotMeasured(f"it stays at one level, {levels[0].value:.0f} IOPS")
+        raise NotMeasured(f"it stays at one level, {levels[0].iops:.0f} IOPS")
     return levels
 
 

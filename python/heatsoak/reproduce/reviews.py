@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis import Episode
-from heatsoak.analysis.consistency import END_S
+from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.series import Array
 from heatsoak.catalog import load_drive
 from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
@@ -121,7 +121,7 @@ def rest_mb_s(case: FigureInput) -> MeasuredFigure:
 def end_mb_s(case: FigureInput) -> MeasuredFigure:
     """The median speed of a step's last 60 s."""
     throughput = only(case.runs).view(only_step(case.steps)).throughput
-    at_end = throughput.t_s > throughput.t_s[-1] - END_S
+    at_end = throughput.t_s > throughput.t_s[-1] - LAST_S
     return MeasuredFigure(float(median(throughput.values[at_end])))
 
 

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindings
-from heatsoak.analysis.sensors import judge_sensors
+from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep, kind_of_condition
@@ -238,7 +238,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     name = recording.path_text
     samples = recording.samples().sort("t_s")
     # each on its own: one that does not explain throttling may well be modelled
-    trusts = judge_sensors(recording)
+    trusts = sense(recording).trusts
     sensor = _sensor(samples, trusts, name)
     edges = _edges(samples, name)
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
@@ -251,7 +251,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     temps = samples.select("t_s", sensor).filter(pl.col(sensor).is_finite())
     reading_t_s, reading_c = temps["t_s"].to_numpy(), temps[sensor].to_numpy().astype(float)
     trust = _trust_in(sensor, trusts)
-    stretches = read_stretches(recording)
+    stretches = read_stretches(samples)
     steps = [step for step in findings.steps if step.step in stretches]
     changes = [e.t_s for e in recording.events if e.kind in ("step-begin", "step-end")]
     unheld = _unheld(recording, steps, stretches, edges[1:], read + write)

@@ -21,6 +21,10 @@ _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 AROUND_S = 180.0
 
 
+#: What was seen, by its name in the table of weights, and a sentence that says so.
+Evidence = tuple[str, str]
+
+
 @dataclass(frozen=True)
 class Finding:
     """One piece of evidence: what it is about, what was seen, and a sentence for people.
@@ -81,11 +85,29 @@ class Case:
         return self.drop.end_s - self.drop.onset_s
 
     @property
+    def own_end_s(self) -> float:
+        """Where a deeper fall within it begins, whose cause may be another; else its end."""
+        later = (self.view.drops or [])[self.index + 1 :]
+        inside = (one.onset_s for one in later if one.onset_s < self.drop.end_s)
+        return min(inside, default=self.drop.end_s)
+
+    @property
     def around_s(self) -> float:
         """Until when what happens may explain the onset; a slow fall may take longer."""
         drop = self.drop
         cycles_s = 2 * (drop.period_s or 0.0)
         return min(drop.end_s, drop.onset_s + max(AROUND_S, 2 * drop.fall_s, cycles_s))
+
+    @property
+    def spans_s(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """From when to when the level before was held, and what may explain the onset happened."""
+        onset_s = self.drop.onset_s
+        return (self.level_since_s, onset_s), (onset_s, self.around_s)
+
+    @property
+    def settled_s(self) -> float:
+        """When the fall itself is over, or the drop."""
+        return min(self.drop.onset_s + self.drop.fall_s, self.drop.end_s)
 
     @cached_property
     def onset_c(self) -> float | None:
@@ -105,9 +127,7 @@ class Case:
 
         Of a rate that swings, the mean is taken there: its median is one of two levels.
         """
-        track = self.view.track(column)
-        before = track.between(self.level_since_s, self.drop.onset_s)
-        during = track.between(self.drop.onset_s, self.around_s)
+        before, during = (self.view.track(column).between(*span_s) for span_s in self.spans_s)
         if len(before) == 0 or len(during) == 0:
             return None
         level = np.mean if self.drop.oscillates else np.median

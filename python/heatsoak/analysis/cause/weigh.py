@@ -15,6 +15,7 @@ from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
+from heatsoak.words import listed
 
 #: The causes that can be named, in the table's order.
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -37,7 +38,8 @@ class WeightTable:
         unless: findings that take away a cause, unless one of a group was seen.
         alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
-        probes: for each pair of causes, what would tell them apart.
+        probes: for each pair of causes, what would tell them apart: a ``probe``, or what to record
+            ``beside`` it unless that was recorded.
     """
 
     prior: Array
@@ -48,7 +50,7 @@ class WeightTable:
     unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
     alone: Mapping[Seen, float]
     witnesses: Mapping[str, frozenset[Seen]]
-    probes: Mapping[frozenset[str], str]
+    probes: Mapping[frozenset[str], Mapping[str, str]]
 
     def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
         """Return whether a finding of each group that the cause needs was seen.
@@ -120,7 +122,7 @@ def table(name: str = "weights") -> WeightTable:
             cause: frozenset(_pair(text) for text in texts)
             for cause, texts in rules["witnesses"].items()
         },
-        probes={frozenset(rule["between"]): rule["probe"] for rule in rules["probes"]},
+        probes={frozenset(rule.pop("between")): rule for rule in rules["probes"]},
     )
 
 
@@ -128,22 +130,6 @@ def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
     """The findings of a group, and of the groups that it names."""
     own = frozenset(_pair(text) for text in texts[name] if ": " in text)
     return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
-
-
-def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:
-    """Return a table's prior and weights as :func:`table` reads them from TOML."""
-    rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
-    for (about, seen), row in rules.weights.items():
-        rows.setdefault(about, {})[seen] = _named(row)
-    return rows
-
-
-def _named(row: Array) -> dict[str, float]:
-    return {
-        cause: round(float(weight), 2)
-        for cause, weight in zip(CAUSES, row, strict=True)
-        if abs(weight) >= 0.005
-    }
 
 
 def _row(weights: Mapping[str, float]) -> Array:
@@ -200,16 +186,11 @@ def weigh(case: Case) -> Judgement:
     evidence = _sentences(findings, first, second, shares, rules)
     if len(case.view.temp.values) == 0:
         distrusted = sorted(case.view.course.distrusted)
-        missing = (
-            f"the readings of {', '.join(distrusted)} cannot be trusted"
-            if distrusted
-            else "no temperature of the drive was recorded"
-        )
-        evidence.append(
-            f"open: {missing}; a log of it, or the same step again after a pause and with other "
-            "cooling, would settle it"
-        )
-    evidence.append(f"open: {_probe(first, second, rules)}")
+        missing = "no temperature of the drive was recorded"
+        if distrusted:
+            missing = f"the readings of {listed(distrusted)} cannot be trusted"
+        evidence.append(f"open: {missing}: the same step with other cooling would tell as well")
+    evidence.append(f"open: {_probe(case, first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
 
 
@@ -255,9 +236,10 @@ def _gain(
     return float(weights[first] - others)
 
 
-def _probe(first: str, second: str, rules: WeightTable) -> str:
-    """What would tell the two likeliest causes apart."""
-    return rules.probes.get(
-        frozenset((first, second)),
-        "the same step again, after a pause and in other conditions, would show more",
-    )
+def _probe(case: Case, first: str, second: str, rules: WeightTable) -> str:
+    """What would tell the two likeliest causes apart, but for what was recorded."""
+    usual = {"probe": "run the same step again, after a pause and in other conditions"}
+    rule = rules.probes.get(frozenset((first, second)), usual)
+    if "beside" in rule and not case.view.columns("cpu_"):
+        return f"to tell, {rule['beside']}"
+    return f"to tell, {rule['probe']}"

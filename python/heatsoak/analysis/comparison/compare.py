@@ -8,7 +8,6 @@ import numpy as np
 from heatsoak.analysis.comparison.headline import (
     SAME_POINTS,
     change_of,
-    digits,
     headlines,
     main_rows,
     where,
@@ -41,12 +40,12 @@ from heatsoak.analysis.comparison.runs import (
     group_runs,
 )
 from heatsoak.analysis.definitions import NO_THROUGHPUT
-from heatsoak.analysis.findings import Findings, Throttles
+from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
 from heatsoak.protocol.phrases import short
 from heatsoak.recording import Recording
-from heatsoak.words import listed, plain
+from heatsoak.words import listed, plain, span_text
 
 
 def compare(
@@ -79,7 +78,7 @@ def compare(
         strata = [replace(one, model=_model(one)) for one in strata]
         notes.append(
             f"{len(models)} drive models are compared separately, which --pool-models changes: "
-            f"{', '.join(models)}"
+            f"{listed(models)}"
         )
     else:
         models = []
@@ -150,11 +149,10 @@ def _throttling(
         return {}
     judged = zip(recordings, findings.recordings, strict=True)
     answers = {id(recording): found.answer.throttles for recording, found in judged}
-    order: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
     worst: dict[Label, Throttles] = {}
     for run in _taken(sections):
         answer = answers[id(run.recording)]
-        worst[run.group] = min(worst.get(run.group, answer), answer, key=order.index)
+        worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
     return worst
 
 
@@ -202,26 +200,17 @@ def _why_nothing(runs: Sequence[GroupedRun]) -> str:
 _MAX_NAMES = 4
 
 
+#: What is said of rates, or of scores: of the best, the worst, and how far they are off.
+_RATES = ("fastest", "slowest", "above", "below")
+_SCORES = ("best", "worst", "better than", "worse than")
+
+
 @dataclass(frozen=True)
 class _Gain:
     """How much better a group is than the baseline, on average, where that is shown."""
 
     pct: float
     is_tested: bool
-
-
-@dataclass(frozen=True)
-class _Words:
-    """What is said of rates, or of scores."""
-
-    best: str
-    worst: str
-    above: str
-    below: str
-
-
-_RATES = _Words("fastest", "slowest", "above", "below")
-_SCORES = _Words("best", "worst", "better than", "worse than")
 
 
 def summarize(
@@ -275,7 +264,8 @@ def _clauses(
     gains: Mapping[Label, _Gain],
     main: Mapping[Label, Sequence[ComparisonRow]],
 ) -> list[str]:
-    words = _SCORES if any(row.definition for rows in main.values() for row in rows) else _RATES
+    are_scores = any(row.definition for rows in main.values() for row in rows)
+    best, worst, above, below = _SCORES if are_scores else _RATES
     than = _name(by, baseline)
     if any(len(rows) > 1 for rows in main.values()):
         than += " on average"
@@ -288,13 +278,13 @@ def _clauses(
     last = [group for group, gain in worse.items() if gain.pct - least < SAME_POINTS]
     clauses = []
     if first:
-        share = _share([gains[group] for group in first], words.above)
-        clauses.append(f"{_are(by, first)} {words.best}, {share} {than}")
+        share = _share([gains[group] for group in first], above)
+        clauses.append(f"{_are(by, first)} {best}, {share} {than}")
     else:
-        clauses.append(f"{_are(by, [baseline, *alike])} {words.best}")
+        clauses.append(f"{_are(by, [baseline, *alike])} {best}")
     if last:
-        share = _share([gains[group] for group in last], words.below)
-        clauses.append(f"{_are(by, last)} {words.worst}, {share} {than}")
+        share = _share([gains[group] for group in last], below)
+        clauses.append(f"{_are(by, last)} {worst}, {share} {than}")
     between = [group for group in (*better, *worse) if group not in (*first, *last)]
     if between:
         clauses.append(f"{_named(by, between)} {'lie' if between[1:] else 'lies'} between")
@@ -304,9 +294,7 @@ def _clauses(
 
 
 def _share(gains: Sequence[_Gain], than: str) -> str:
-    shares = sorted(abs(gain.pct) for gain in gains)
-    low, high = digits(shares[0]), digits(shares[-1])
-    text = f"{low} %" if low == high else f"{low} to {high} %"
+    text = span_text([abs(gain.pct) for gain in gains], "%", 2)
     is_tested = all(gain.is_tested for gain in gains)
     return f"{text} {than}" if is_tested else f"{text} (not tested) {than}"
 

@@ -11,7 +11,17 @@ from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
 from heatsoak.protocol.phrases import phrase
 from heatsoak.units import GB
-from heatsoak.words import duration_text, plain, said, size_text
+from heatsoak.words import (
+    duration_text,
+    listed,
+    number_text,
+    percent_text,
+    plain,
+    said,
+    size_text,
+    span_text,
+    temp_text,
+)
 
 #: With more steps, they are counted instead of named.
 _MAX_STEPS = 3
@@ -159,12 +169,10 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
     else:
         nouns = _nouns(rates)
         parts = [_more(pct, nouns[id(row)], row) for row, pct in changed]
-        told.clauses.append(
-            " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-        )
+        told.clauses.append(listed(parts))
         if len(changed) < len(rates):
             alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
-            told.clauses.append(f"{' and '.join(alike)} as fast")
+            told.clauses.append(f"{listed(alike)} as fast")
     return rates
 
 
@@ -175,8 +183,7 @@ def _counted(steps: int, changes: Sequence[float]) -> list[str]:
         ("slower", [-pct for pct in changes if pct < 0]),
     ):
         if found:
-            low, high = digits(min(found)), digits(max(found))
-            by = f"{high} %" if low == high else f"{low} to {high} %"
+            by = span_text(found, "%", 2)
             said_.append(f"{word} in {len(found)} of {steps} steps, by {by}")
     return said_
 
@@ -201,8 +208,9 @@ def _more(pct: float, noun: str, row: ComparisonRow) -> str:
     open_ = " (not tested)" if row.verdict == "not tested" else ""
     of = f" {noun}" if noun else ""
     if pct >= 100:
-        return f"{1 + pct / 100:.1f} times {f'the{of}' if noun else 'as many'}{open_}"
-    return f"{digits(abs(pct))} % {'more' if pct > 0 else 'fewer'}{of}{open_}"
+        times = number_text(1 + pct / 100, 2)
+        return f"{times} times {f'the{of}' if noun else 'as many'}{open_}"
+    return f"{percent_text(abs(pct))} {'more' if pct > 0 else 'fewer'}{of}{open_}"
 
 
 def _steady(steps: Steps, told: _Told) -> None:
@@ -231,7 +239,7 @@ def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
         told.clauses += _counted(len(rows), [pct for _, pct in changed])
     else:
         told.clauses += [
-            f"'{said(row.step)}' {digits(abs(pct))} % {'better' if pct > 0 else 'worse'}"
+            f"'{said(row.step)}' {percent_text(abs(pct))} {'better' if pct > 0 else 'worse'}"
             for row, pct in changed
         ] or ["no difference shown"]
     return rows
@@ -281,7 +289,7 @@ def _warmth(steps: Steps, told: _Told) -> None:
         return
     one, two = max(value for value, _ in known), max(value for _, value in known)
     if abs(one - two) > TOLERANCE_K:
-        told.details.append(f"{one:.0f} C at most, not {two:.0f} C")
+        told.details.append(f"{temp_text(one)} at most, not {temp_text(two)}")
 
 
 def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
@@ -338,8 +346,3 @@ def _moved(
     one, two = (size_text(GB * gb) for gb in (written.value, written.baseline))
     wrote = f"both times after {one}" if one == two else f"after {one}, not {two}"
     told.details.append(f"{times}; {wrote}")
-
-
-def digits(pct: float) -> str:
-    """Return a share in percent as headlines have it."""
-    return f"{pct:.0f}" if pct >= 10 else f"{pct:.1f}"

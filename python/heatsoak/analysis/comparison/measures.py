@@ -15,52 +15,6 @@ from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 
-
-@dataclass(frozen=True)
-class Weighted:
-    """Values of a step's intervals, with their weights."""
-
-    series: Series
-    weights: Array
-
-    @property
-    def mean(self) -> float:
-        """The mean over the step."""
-        return float(np.average(self.series.values, weights=self.weights))
-
-
-def _mean_latency(view: StepView) -> Weighted | None:
-    """The mean latency of reads and writes, in us, weighted by their number."""
-    weight, total = np.zeros(len(view.samples)), np.zeros(len(view.samples))
-    for direction in ("read_", "write_", ""):
-        latency, count = view.column(f"{direction}lat_us"), view.column(f"{direction}iops")
-        known = np.isfinite(latency) & np.isfinite(count)
-        weight[known] += count[known]
-        total[known] += (latency * count)[known]
-    means = np.full_like(total, np.nan)
-    np.divide(total, weight, out=means, where=weight > 0)
-    return _weighted(view, means, weight)
-
-
-def _by_time(view: StepView, column: str) -> Weighted | None:
-    """A column, weighted by time; None if it was not logged.
-
-    The mean of the intervals' 99th percentiles of latency is not one of the step: percentiles do
-    not combine to that.
-    """
-    return _weighted(view, view.column(column), np.ones(len(view.samples)))
-
-
-def _weighted(view: StepView, values: Array, weights: Array) -> Weighted | None:
-    t_s = view.column("t_s") - view.start_s
-    known = np.isfinite(values) & (t_s > 0)
-    t_s = t_s[known]
-    if len(t_s) == 0:
-        return None
-    interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
-    return Weighted(Series(t_s, interval_s, values[known], "iops"), weights[known] * interval_s)
-
-
 _SEED = 2016
 
 
@@ -110,21 +64,21 @@ def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
     if is_replay and "mb_s" in rates:
         mean = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
         yield from _of_replay(view, mean)
-    for name, found in (
-        ("service_us" if is_replay else "latency_mean_us", _mean_latency(view)),
-        ("read_latency_p99_us", _by_time(view, "read_lat_p99_us")),
-        ("write_latency_p99_us", _by_time(view, "write_lat_p99_us")),
+    # the mean of the intervals' 99th percentiles is not that of the step: they do not combine
+    for name, (values, weights) in (
+        ("service_us" if is_replay else "latency_mean_us", _latencies(view)),
+        ("read_latency_p99_us", (view.column("read_lat_p99_us"), None)),
+        ("write_latency_p99_us", (view.column("write_lat_p99_us"), None)),
     ):
-        if found is not None:
-            yield name, _overall(found, view, next(seeds))
+        if (found := _weighted_mean(view, values, weights, seeds)) is not None:
+            yield name, found
     if step.ends_with_its_data:
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))
         yield "temp_max_c", Measure(float(np.max(view.temp.values)))
-    drawn = _by_time(view, "power_w")
-    if drawn is not None:
-        watts = _overall(drawn, view, next(seeds))
+    watts = _weighted_mean(view, view.column("power_w"), None, seeds)
+    if watts is not None:
         yield "power_mean_w", watts
         if is_replay and watts.value is not None:
             yield "energy_j", _times(watts, view.duration_s)
@@ -171,11 +125,31 @@ def _mean(
     return Measure(series.mean(start_s, end_s), draws=noise.draws(start_s, end_s, rng))
 
 
-def _overall(found: Weighted, view: StepView, rng: np.random.Generator) -> Measure:
-    """The weighted mean over a whole step."""
-    series = found.series
-    draws = _noise(view, series).draws(0.0, series.duration_s, rng)
-    return Measure(found.mean, draws=draws)
+def _latencies(view: StepView) -> tuple[Array, Array]:
+    """The mean latency of reads and writes in each interval, in us, and their number."""
+    count, total = np.zeros(len(view.samples)), np.zeros(len(view.samples))
+    for direction in ("read_", "write_", ""):
+        latency, ios = view.column(f"{direction}lat_us"), view.column(f"{direction}iops")
+        known = np.isfinite(latency) & np.isfinite(ios)
+        count[known] += ios[known]
+        total[known] += (latency * ios)[known]
+    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan), count
+
+
+def _weighted_mean(
+    view: StepView, values: Array, weights: Array | None, seeds: Iterator[np.random.Generator]
+) -> Measure | None:
+    """The mean of values by time, and by their weights; None if they were not logged."""
+    t_s = view.column("t_s") - view.start_s
+    known = np.isfinite(values) & (t_s > 0)
+    t_s, values = t_s[known], values[known]
+    if len(t_s) == 0:
+        return None
+    interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
+    series = Series(t_s, interval_s, values, "iops")
+    draws = _noise(view, series).draws(0.0, series.duration_s, next(seeds))
+    by_weight = interval_s if weights is None else weights[known] * interval_s
+    return Measure(float(np.average(values, weights=by_weight)), draws=draws)
 
 
 def _levels(

@@ -6,16 +6,10 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.runs import (
-    DRIVE,
-    ENCLOSURE,
-    FILE,
-    MODEL,
-    PROTOCOL,
-    GroupedRun,
-)
+from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, FILE, MODEL, PROTOCOL, GroupedRun
 from heatsoak.analysis.likeness import differences
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
+from heatsoak.words import share_text, temp_text
 
 #: Keys that naturally differ along with what is compared; what matters in them is checked
 #: elsewhere.
@@ -224,9 +218,7 @@ def find_sections(
                 for run in runs:
                     texts = _against(reference, run, name, by)
                     if texts:
-                        entry = unlike.setdefault(
-                            (reference.name, run.name), Unlike(reference.name, run.name)
-                        )
+                        entry = _between(unlike, reference, run)
                         entry.steps = [n for n in names if n in run.views] or names
                         for text in texts:
                             entry.found.setdefault(text, []).append(name)
@@ -301,7 +293,7 @@ def _warm_start(run: GroupedRun, other: GroupedRun, step: str, by: str) -> str |
     elif rest:
         return None
     how = "" if rest is None else f", with the {said} still cooling"
-    return f"it started at {starts[0]:.0f} C and at {starts[1]:.0f} C{how}"
+    return f"it started at {temp_text(starts[0])} and at {temp_text(starts[1])}{how}"
 
 
 def _rests(run: GroupedRun, step: str) -> bool | None:
@@ -340,10 +332,13 @@ def _name_missing(
         for run in runs:
             for name in run.views:
                 if name not in names:
-                    entry = unlike.setdefault(
-                        (reference.name, run.name), Unlike(reference.name, run.name)
-                    )
-                    entry.found.setdefault("the first does not have this step", []).append(name)
+                    found = _between(unlike, reference, run).found
+                    found.setdefault("the first does not have this step", []).append(name)
+
+
+def _between(unlike: dict[tuple[str, str], Unlike], one: GroupedRun, other: GroupedRun) -> Unlike:
+    """The differences between two runs, which may be the first that are found."""
+    return unlike.setdefault((one.name, other.name), Unlike(one.name, other.name))
 
 
 def _quoted(names: list[str]) -> str:
@@ -407,7 +402,8 @@ def _unlike_rounds(protocol: Protocol, run: GroupedRun) -> str | None:
     if not isinstance(other, Protocol) or protocol.steps != other.steps:
         return "their rounds have different steps, or different steps before them"
     if protocol.scale != other.scale:
-        return f"one is at {protocol.scale:g} and one at {other.scale:g} of the sizes and times"
+        here, there = share_text(protocol.scale), share_text(other.scale)
+        return f"one is at {here} and one at {there} of the sizes and times"
     return None
 
 

@@ -78,9 +78,7 @@ def _rows(
         if not numbers:
             continue
         one, two = spread.estimate(group, numbers), spread.estimate(baseline, numbers)
-        are_known = one.value is not None and two.value is not None
-        difference = spread.difference(one, two) if are_known else None
-        found.append((group, numbers, one, two, difference))
+        found.append((group, numbers, one, two, spread.difference(one, two)))
     adjusted = holm([d.p if d is not None else None for *_, d in found])
     for (group, numbers, one, two, difference), p_holm in zip(found, adjusted, strict=True):
         has_interval = difference is not None and difference.ci95 is not None
@@ -355,12 +353,7 @@ def _shown_better(
 ) -> set[tuple[Label, Label]]:
     """Pairs in which the first is shown to be better than the second."""
     pairs = list(combinations(estimates, 2))
-    differences = [
-        spread.difference(estimates[one], estimates[two])
-        if estimates[one].value is not None and estimates[two].value is not None
-        else None
-        for one, two in pairs
-    ]
+    differences = [spread.difference(estimates[one], estimates[two]) for one, two in pairs]
     adjusted = holm([None if d is None else d.p for d in differences])
     ahead = set()
     for (one, two), difference, p in zip(pairs, differences, adjusted, strict=True):

@@ -112,10 +112,10 @@ class Spread:
         of_mean = float(np.sqrt(sum(parts))) / len(cells)
         return Estimate(value, bound, of_mean, degrees, None, runs)
 
-    def difference(self, one: Estimate, two: Estimate) -> Difference:
-        """Return the difference of `one` from `two`; both must have values."""
-        assert one.value is not None
-        assert two.value is not None
+    def difference(self, one: Estimate, two: Estimate) -> Difference | None:
+        """Return the difference of `one` from `two`; None if one has no value."""
+        if one.value is None or two.value is None:
+            return None
         delta = one.value - two.value
         share = delta / two.value if two.value else None
         if one.draws is not None and two.draws is not None:

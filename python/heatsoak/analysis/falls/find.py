@@ -6,21 +6,23 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, RECOVERED
+from heatsoak.analysis.definitions import (
+    MAX_STEADY_FALL_S,
+    MAX_STEADY_LOSS,
+    MIN_DROP,
+    ONSET_LOSS,
+    RECOVERED,
+)
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.drop import Drop
-from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Fall, Traced, first_of
+from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
-from heatsoak.analysis.series import Array, Series, tidied
+from heatsoak.analysis.series import Array, Series, spans_of, tidied
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, _MIN_S = 12, 4.0
 #: A standstill within which throughput is back was a stall, too.
 STANDSTILL_S = 10.0
-#: Falls no longer than this that cost less than this share of the work, all together, are dips.
-DIP_S, DIPS_SHARE = 30.0, 0.01
 #: A second fall is one from what the first had held for so long.
 SETTLED_S = 6.0
 _LOST, _BACK = (
@@ -107,7 +109,7 @@ class _Walk:
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
-        self._stalls = _stretches(self._seen < self._curve + _LOST)
+        self._stalls = spans_of(self._seen < self._curve + _LOST)
         self._pieces = self._lasting(chain)
         self._traced = Traced(series, bins, self._pieces, self._curve)
 
@@ -120,8 +122,13 @@ class _Walk:
             lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
             dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
-        brief = [one for one in drops if one.recovered and one.end_s - one.onset_s <= DIP_S]
-        if sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief) < DIPS_SHARE * work:
+        brief = [
+            one for one in drops if one.recovered and one.end_s - one.onset_s <= MAX_STEADY_FALL_S
+        ]
+        if (
+            sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief)
+            < MAX_STEADY_LOSS * work
+        ):
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
         swings: list[Drop] = []
@@ -137,7 +144,7 @@ class _Walk:
         first = self._swings[0] if self._swings else None
         if first is None or not first.is_usual:
             return None
-        if first.period * self._bins.width_s > 2 * DIP_S:
+        if first.period * self._bins.width_s > 2 * MAX_STEADY_FALL_S:
             return None
         self._swings = self._swings[1:]
         return first
@@ -149,7 +156,7 @@ class _Walk:
         # a pause inside a sample, or across two, shows as so many low ones
         filled = _closed(seen, bins.count(max(STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
-        for start, end in _stretches(seen < np.log(2 * STANDSTILL)):
+        for start, end in spans_of(seen < np.log(2 * STANDSTILL)):
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
@@ -178,7 +185,7 @@ class _Walk:
         parts = [
             piece.part(piece.start + start, piece.start + end)
             for piece in chain
-            for start, end in _stretches(~inside[piece.start : piece.end])
+            for start, end in spans_of(~inside[piece.start : piece.end])
         ]
         stall = self._bins.count(STALL_S)
         lasting += [part for part in parts if part.end - part.start > stall]
@@ -410,9 +417,3 @@ def _closed(curve: Array, count: int) -> Array:
 
 def _windows(values: Array, size: int) -> Array:
     return np.lib.stride_tricks.sliding_window_view(values, size)
-
-
-def _stretches(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where neighbours are true: the first, and the one behind the last."""
-    edges = np.flatnonzero(np.diff(which, prepend=False, append=False)).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))

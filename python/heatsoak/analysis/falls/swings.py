@@ -352,12 +352,7 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
     lows, periods = _Lengths(), _Lengths()
     if sum(map(lows.gain, backs - falls)) + sum(map(periods.gain, np.diff(falls))) < 0:
         return
-    for fall, back, after in zip(
-        falls,
-        backs,
-        np.append(falls[1:], backs[-1:]),
-        strict=True,
-    ):
+    for fall, back, after in zip(falls, backs, np.append(falls[1:], backs[-1:]), strict=True):
         curve[piece.start + fall : piece.start + back] = level[fall:back] + low
         curve[piece.start + back : piece.start + after] = level[back:after] + high
 

@@ -1,10 +1,5 @@
 """Whether the temperatures of recordings can be trusted, and whether they explain throttling."""
 
-from heatsoak.analysis.sensors.judge import (
-    EpisodeOnset,
-    is_thermal,
-    judge_sensors,
-    judge_sensors_together,
-)
+from heatsoak.analysis.sensors.judge import EpisodeOnset, judge_sensors_together, sense
 
-__all__ = ["EpisodeOnset", "is_thermal", "judge_sensors", "judge_sensors_together"]
+__all__ = ["EpisodeOnset", "judge_sensors_together", "sense"]

@@ -2,11 +2,12 @@
 the same whenever throttling starts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+import polars as pl
 
 from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import SensorTrust
@@ -20,13 +21,12 @@ from heatsoak.analysis.sensors.flaws import (
     step_c,
 )
 from heatsoak.analysis.sensors.readings import (
-    Stretch,
     TemperatureReadings,
     ThermalLog,
     read_log,
-    read_stretches,
 )
 from heatsoak.recording import Recording
+from heatsoak.words import kelvin_text, temp_text, temps_text
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
 #: lags more the faster it warms, and workloads heat different parts of a drive.
@@ -35,7 +35,6 @@ ALIKE_K = 5.0
 APART_K = 10.0
 #: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
-_MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,6 @@ class EpisodeOnset:
     step: str
     onset_s: float
     cause: str
-
-
-def is_thermal(onset: EpisodeOnset) -> bool:
-    """Return whether an onset was judged to be caused by heat."""
-    return onset.cause == "thermal"
 
 
 @dataclass(frozen=True)
@@ -84,7 +78,7 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
     step_k = trust.step_c or 0.0
-    at = f"at the onset of throttling it read {_listed(readings_c)} {where}"
+    at = f"at the onset of throttling it read {temps_text(readings_c)} {where}"
     known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
     moved = trust.why.split(";")[0]
 
@@ -95,25 +89,27 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
         one = "one onset says" if len(seen) == 1 else "onsets in one condition say"
         return judged("unknown", f"{moved}; {at}: {one} little")
     if spread_k > APART_K + step_k:
-        return judged("poor", f"{at}: {spread_k:.0f} K apart, it does not explain the throttling")
+        return judged(
+            "poor", f"{at}: {kelvin_text(spread_k)} apart, it does not explain the throttling"
+        )
     hotter = _hotter(sightings, max(readings_c) + ALIKE_K + step_k, min(readings_c) - ALIKE_K)
     if hotter is not None:
         return judged(
             "poor",
-            f"{at}, and {hotter.reading_c:.0f} C in '{hotter.step}', which did not throttle: "
+            f"{at}, and {temp_text(hotter.reading_c)} in '{hotter.step}', which did not throttle: "
             "it does not explain the throttling",
         )
     if spread_k > ALIKE_K + step_k:
         return judged(
-            "unknown", f"{at}: {spread_k:.0f} K apart: it may or may not explain the throttling"
+            "unknown",
+            f"{at}: {kelvin_text(spread_k)} apart: it may or may not explain the throttling",
         )
     if not _rose(seen):
         return judged("unknown", f"{at}, hardly higher than before: that says little")
     if not (across and _varied(seen)):
         return judged(
             "unknown",
-            f"{at}, always after a similar time from a similar start: other conditions would "
-            "settle it",
+            f"{at}, always after a similar time from a similar start: other conditions would tell",
         )
     return judged("good", f"{at}, however long it took: it explains the throttling")
 
@@ -168,58 +164,58 @@ def _varied(seen: list[ReadingAtOnset]) -> bool:
     )
 
 
-def _listed(readings_c: list[float]) -> str:
-    if len(readings_c) > _MAX_LISTED:
-        return f"{readings_c[0]:.0f} to {readings_c[-1]:.0f} C"
-    *first, last = [f"{reading:.0f}" for reading in readings_c]
-    return f"{', '.join(first)} and {last} C" if first else f"{last} C"
+@dataclass(frozen=True)
+class Sensed:
+    """A recording's temperatures, and the trust in each on its own.
+
+    None is called good: that takes onsets of throttling, with :func:`judge_sensors_together`.
+    """
+
+    recording: Recording
+    log: ThermalLog
+    trusts: list[SensorTrust]
+
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """The names of temperatures with a flaw."""
+        return frozenset(trust.name for trust in self.trusts if trust.trust == "poor")
 
 
-def judge_sensors(recording: Recording) -> list[SensorTrust]:
-    """Return the trust in each temperature of a recording.
+def sense(recording: Recording, samples: pl.DataFrame | None = None) -> Sensed:
+    """Return a recording's temperatures, judged on their own; `samples` are all of its samples.
 
     Pauses and preconditioning count too: a drive held at its limit reads the same throughout its
-    load, which is not a flaw. None is called good: that takes onsets of throttling, with
-    :func:`judge_sensors_together`.
+    load, which is not a flaw.
     """
-    return judge_log(read_log(recording))
+    log = read_log(recording, samples)
+    return Sensed(recording, log, judge_log(log))
 
 
 def judge_sensors_together(
-    recordings: Sequence[Recording],
-    onsets: Iterable[EpisodeOnset],
-    is_heat: Callable[[EpisodeOnset], bool] = is_thermal,
+    sensed: Sequence[Sensed], onsets: Iterable[EpisodeOnset]
 ) -> list[list[SensorTrust]]:
-    """Return the trust in each recording's temperatures, in the order of `recordings`.
+    """Return the trust in the temperatures of each recording.
 
     Recordings of the same drive are evidence for each other: a reading explains throttling if it is
     the same whenever throttling starts, in any conditions. `onsets` are those of all episodes,
     whatever their cause: a step without any shows what a temperature reaches without throttling.
-    `is_heat` tells which of them the temperatures are compared with.
     """
-    listed = list(onsets)
-    logs = [read_log(recording) for recording in recordings]
-    trusts = [judge_log(log) for log in logs]
-    drives = [drive_of(recording) for recording in recordings]
+    began = list(onsets)
     sightings: dict[tuple[object, str], list[ReadingAtOnset]] = defaultdict(list)
-    for index, recording in enumerate(recordings):
-        stretches = read_stretches(recording)
-        fatal = {trust.name for trust in trusts[index] if trust.trust == "poor"}
-        here = [onset for onset in listed if onset.recording == index]
-        for readings in logs[index].readings:
-            if not readings.is_of_host and readings.name not in fatal:
+    for index, one in enumerate(sensed):
+        here = [onset for onset in began if onset.recording == index]
+        for readings in one.log.readings:
+            if not readings.is_of_host and readings.name not in one.distrusted:
                 clean = readings.only(~is_code(readings))
-                sightings[drives[index], readings.name] += _sightings(
-                    recording, stretches, clean, here, is_heat
-                )
+                sightings[drive_of(one.recording), readings.name] += _sightings(one, clean, here)
     return [
         [
             trust
             if trust.trust == "poor"
-            else trust_from_onsets(trust, sightings[drive, trust.name])
-            for trust in of_one
+            else trust_from_onsets(trust, sightings[drive_of(one.recording), trust.name])
+            for trust in one.trusts
         ]
-        for drive, of_one in zip(drives, trusts, strict=True)
+        for one in sensed
     ]
 
 
@@ -246,10 +242,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
             flaws.append(flaw)
             readings = readings.only(~is_code(readings))
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
-    if low == high:
-        moved = f"it stayed at {low:.0f} C"
-    else:
-        moved = f"it ranged from {low:.0f} to {high:.0f} C"
+    moved = f"it {'stayed at' if low == high else 'ranged from'} {temps_text((low, high))}"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",
@@ -259,9 +252,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
     )
     if not readings.is_of_host:
         trust.lag_s = lag_s(readings, log)
-        trust.why += (
-            "; telling whether it explains throttling takes recordings in several conditions"
-        )
+        trust.why += "; recordings in several conditions would tell whether it explains throttling"
     return trust
 
 
@@ -276,19 +267,16 @@ def _twin(readings: TemperatureReadings, others: list[TemperatureReadings]) -> s
 
 
 def _sightings(
-    recording: Recording,
-    stretches: dict[str, Stretch],
-    readings: TemperatureReadings,
-    onsets: list[EpisodeOnset],
-    is_heat: Callable[[EpisodeOnset], bool],
+    one: Sensed, readings: TemperatureReadings, onsets: list[EpisodeOnset]
 ) -> list[ReadingAtOnset]:
     """A temperature's readings at the onsets of heat, and its highest in steps without an onset."""
+    recording, stretches = one.recording, one.log.stretches
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))
     condition = labels or recording.path_text
     found: list[ReadingAtOnset] = []
     for onset in onsets:
         stretch = stretches.get(onset.step)
-        if stretch is None or not is_heat(onset):
+        if stretch is None or onset.cause != "thermal":
             continue
         reading_c = readings.at(stretch.start_s + onset.onset_s)
         start_c = readings.at(stretch.start_s)

@@ -1,6 +1,6 @@
 """A recording's temperature readings, and the load at the same times."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -73,10 +73,12 @@ class ThermalLog:
         readings: every temperature that was read.
         load: throughput or power of each second from the start, 0 if nothing was moved; empty if
             neither was logged.
+        stretches: when each step ran.
     """
 
     readings: list[TemperatureReadings]
     load: Array
+    stretches: dict[str, Stretch] = field(default_factory=dict)
 
     @property
     def is_loaded(self) -> Array:
@@ -87,28 +89,28 @@ class ThermalLog:
         return np.where(self.load > 0.5 * full, 1.0, between)
 
 
-def read_log(recording: Recording) -> ThermalLog:
-    """Read the temperatures and the load of a recording."""
+def read_log(recording: Recording, samples: pl.DataFrame | None = None) -> ThermalLog:
+    """Return the temperatures and the load of a recording, of which `samples` are all samples."""
     columns = recording.meta.columns
     temps = [name for name in columns if name.startswith(TEMPERATURES)]
     loads = next((known for of in _LOADS if (known := [n for n in of if n in columns])), [])
     if not any(step.is_judged for step in recording.meta.protocol.workload_steps):
         loads = []  # what an idling system moves warms nothing
-    samples = recording.samples(["t_s", "interval_s", *loads, *temps]).filter(
-        pl.col("t_s").is_finite()
-    )
+    if samples is None:
+        samples = recording.samples(["t_s", "step", "interval_s", *loads, *temps])
+    stretches = read_stretches(samples)
+    samples = samples.filter(pl.col("t_s").is_finite())
     readings = []
     for name in temps:
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
             readings.append(TemperatureReadings(name.removeprefix(TEMPERATURES), t_s, values))
-    return ThermalLog(readings, _load(samples, loads))
+    return ThermalLog(readings, _load(samples, loads), stretches)
 
 
-def read_stretches(recording: Recording) -> dict[str, Stretch]:
+def read_stretches(samples: pl.DataFrame) -> dict[str, Stretch]:
     """Return when each step's load started and ended; the first sample of a step without load."""
-    samples = recording.samples(["t_s", "step", "interval_s"])
     rows = (
         samples.lazy()
         .filter(pl.col("step").is_not_null())

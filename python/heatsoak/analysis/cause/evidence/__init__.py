@@ -1,71 +1,68 @@
 """Evidence on the cause of a drop: one small function for each kind of observation.
 
-Each returns a :class:`~heatsoak.analysis.cause.case.Finding`, or None if it has nothing to say. The
-weight of a finding is in `weights.toml` next to this package, not here.
+Each returns what was seen and a sentence that says so, or None if it has nothing to say. The weight
+of a finding is in `weights.toml` next to this package, not here.
 """
 
 from collections.abc import Callable
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Evidence, Finding
 from heatsoak.analysis.cause.evidence import (
     counters,
     host,
-    known,
     oscillation,
     repeats,
     shape,
     temperature,
 )
 
-Check = Callable[[Case], Finding | None]
-
-#: All checks, in the order in which their findings are printed.
-CHECKS: tuple[Check, ...] = (
-    host.waits,
-    host.asked,
-    counters.thermal_counters,
-    counters.power_state,
-    counters.stated_limit,
-    known.limit,
-    temperature.locked_up,
-    temperature.at_onset,
-    temperature.course,
-    temperature.bend,
-    temperature.recovery,
-    temperature.follows,
-    oscillation.turning_points,
-    temperature.heat_follows_load,
-    temperature.balance,
-    temperature.hotter_at_full_speed,
-    temperature.same_at_each_onset,
-    shape.load,
-    known.no_cache,
-    shape.both_ways,
-    shape.reads_beside,
-    shape.depth_beside_reads,
-    shape.against_capacity,
-    shape.too_much_for_a_cache,
-    known.cache,
-    shape.repeats,
-    repeats.again,
-    repeats.as_slow_when_cooler,
-    repeats.at_once,
-    repeats.after_a_rest,
-    repeats.after_a_purge,
-    repeats.cooling,
-    shape.shape,
-    shape.ratio,
-    shape.depth,
-    shape.end,
-    shape.unrest,
-    shape.power,
-    host.cpu,
-    host.heat,
-    host.steal,
-    host.others_traffic,
-    host.other_drives,
-    host.link,
-)
+#: All checks by what they are about, in the order in which their findings are printed.
+CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
+    "partner": host.waits,
+    "demand": host.asked,
+    "thermal-counters": counters.thermal_counters,
+    "power-state": counters.power_state,
+    "stated-limit": counters.stated_limit,
+    "known-limit": counters.known_limit,
+    "sensor": temperature.locked_up,
+    "onset-temperature": temperature.at_onset,
+    "temperature-course": temperature.course,
+    "temperature-bend": temperature.bend,
+    "let-go": temperature.recovery,
+    "rate-and-temperature": temperature.follows,
+    "swings": oscillation.turning_points,
+    "heat-balance": temperature.heat_follows_load,
+    "on-top": temperature.balance,
+    "full-speed-at": temperature.hotter_at_full_speed,
+    "onset-temperatures": temperature.same_at_each_onset,
+    "load": shape.load,
+    "drive": shape.no_cache,
+    "both-ways": shape.both_ways,
+    "reads-beside": shape.reads_beside,
+    "depth-beside-reads": shape.depth_beside_reads,
+    "written": shape.against_capacity,
+    "cache": shape.too_much_for_a_cache,
+    "known-cache": shape.known_cache,
+    "repeats-in": shape.repeats,
+    "again": repeats.again,
+    "when-cooler": repeats.as_slow_when_cooler,
+    "at-once": repeats.at_once,
+    "after-a-rest": repeats.after_a_rest,
+    "after-a-purge": repeats.after_a_purge,
+    "conditions": repeats.cooling,
+    "shape": shape.shape,
+    "ratio": shape.ratio,
+    "depth": shape.depth,
+    "end": shape.end,
+    "unrest": shape.unrest,
+    "power": shape.power,
+    "cpu": host.cpu,
+    "host-heat": host.heat,
+    "steal": host.steal,
+    "others": host.others_traffic,
+    "other-drives": host.other_drives,
+    "link": host.link,
+}
 
 #: What tells how warm the drive is.
 _OF_WARMTH = {
@@ -78,12 +75,11 @@ _OF_WARMTH = {
     "temperature-course",
 }
 
-__all__ = ["CHECKS", "Check", "observe"]
-
 
 def observe(case: Case) -> list[Finding]:
     """Return all findings about a drop's cause, whatever their weight."""
-    found = [finding for check in CHECKS if (finding := check(case)) is not None]
+    seen = ((about, check(case)) for about, check in CHECKS.items())
+    found = [Finding(about, *evidence) for about, evidence in seen if evidence is not None]
     if any(finding.pair == ("sensor", "locked-up") for finding in found):
         # how warm it is no longer matters to the drive
         return [finding for finding in found if finding.about not in _OF_WARMTH]

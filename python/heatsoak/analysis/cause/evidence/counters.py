@@ -1,16 +1,17 @@
-"""What the drive itself reports: throttling counters, power state, stated limits."""
+"""What the drive itself reports: throttling counters, power state, and limits, of which the catalog
+has some too."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Evidence
+from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
+from heatsoak.words import listed, number_text, seconds_text, temp_text
 
-#: A governor acts at its limit; sensors round to a kelvin and lag.
-AT_LIMIT_K = 3.0
 #: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
 #: Readings a second apart may miss a change by this much.
@@ -19,35 +20,25 @@ SLACK_S = 2.0
 LATE_S = 10.0
 
 
-def thermal_counters(case: Case) -> Finding | None:
+def thermal_counters(case: Case) -> Evidence | None:
     """The drive counts its own throttling (NVMe: transitions and time of TMT1 and TMT2)."""
     moved = counted(case)
     if moved:
-        said = f"the drive's own throttling counters rose: {', '.join(moved)}"
+        said = f"the drive's own throttling counters rose: {listed(moved)}"
         unmoved_s, first_s = _first_rise_s(case)
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
-            return Finding(
-                "thermal-counters",
-                "went-on",
-                f"{said}, but they were already rising before this drop",
-            )
+            return "went-on", f"{said}, but they were already rising before this fall"
         if _is_late(case, unmoved_s):
             late_s = first_s - case.drop.onset_s
-            return Finding("thermal-counters", "later", f"{said}, but only {late_s:.0f} s later")
-        return Finding("thermal-counters", "rose", said)
+            return "later", f"{said}, but only {seconds_text(late_s)} later"
+        return "rose", said
     # drives without such counters report zeros throughout
     for view in (case.view, *case.others):
         if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
-            return Finding(
-                "thermal-counters",
-                "silent",
-                "the drive counts thermal throttling, and counted none here",
-            )
+            return "silent", "the drive counts thermal throttling, and counted none here"
     if throttle_statuses(case.view.columns("throttle_")):
-        return Finding(
-            "thermal-counters", "status-off", "the drive's own status said that it did not throttle"
-        )
+        return "status-off", "the drive's own status said that it did not throttle"
     return None
 
 
@@ -73,54 +64,62 @@ def _first_rise_s(case: Case) -> tuple[float, float]:
     return min(found, default=(np.inf, np.inf))
 
 
-def power_state(case: Case) -> Finding | None:
+def power_state(case: Case) -> Evidence | None:
     """A drive that throttles may enter a lower operational power state under load."""
     states = case.before_and_during("power_state")
     if states is None:
         return None
     before, during = states
     if during > before:
-        return Finding(
-            "power-state",
+        return (
             "lowered",
-            f"the drive went from power state {before:.0f} to {during:.0f} under load",
+            f"the drive went from power state {round(before)} to {round(during)} under load",
         )
     return None
 
 
-def stated_limit(case: Case) -> Finding | None:
+def stated_limit(case: Case) -> Evidence | None:
     """The temperature at onset, compared with the limits that the drive states."""
     temp_c = case.onset_c
-    found = None if temp_c is None else beside_limits(temp_c, stated_limits_c(case))
-    if found is None:
+    found = None if temp_c is None else _beside_limits(temp_c, _stated_limits_c(case))
+    if found is None or temp_c is None:
         return None
     seen, name, limit_c = found
+    here, there = temp_text(temp_c), temp_text(limit_c)
     if seen == "at":
-        return Finding(
-            "stated-limit",
-            "at",
-            f"it started at {temp_c:.0f} C, at the drive's {name} ({limit_c:.0f} C)",
-        )
-    return Finding(
-        "stated-limit",
-        "far-below",
-        f"at {temp_c:.0f} C the drive was far below its lowest limit, {limit_c:.0f} C",
-    )
+        return seen, f"it started at {here}, at the drive's {name} ({there})"
+    return seen, f"at {here} the drive was far below its lowest limit, {there}"
 
 
-def stated_limits_c(case: Case) -> dict[str, float]:
-    """Return the limits that the drive states below its critical temperature."""
+def known_limit(case: Case) -> Evidence | None:
+    """The temperature at onset, compared with where such drives throttle, if it stated no limit."""
+    known = case.view.course.hint
+    if known is None or case.onset_c is None or _stated_limits_c(case):
+        return None
+    limits = known.drive.limits
+    figures = {"throttle from": known.throttles_from_c, "warn at": limits and limits.wctemp_c}
+    limits_c = {name: figure.value for name, figure in figures.items() if figure}
+    found = _beside_limits(case.onset_c, limits_c)
+    if found is None:
+        return None
+    seen, what, limit_c = found
+    text = f"it started at {temp_text(case.onset_c)}, and such drives {what} {temp_text(limit_c)}"
+    return seen, f"{text} (catalog: {known.drive.id})"
+
+
+def _stated_limits_c(case: Case) -> dict[str, float]:
+    """The limits that the drive states below its critical temperature."""
     return {name: limit for name, limit in case.view.limits_c.items() if name != "critical"}
 
 
-def beside_limits(
+def _beside_limits(
     temp_c: float, limits_c: Mapping[str, float]
 ) -> tuple[Literal["at", "far-below"], str, float] | None:
-    """Return at which limit a temperature is, or how far below the lowest; None for neither."""
+    """At which limit a temperature is, or how far below the lowest; None for neither."""
     if not limits_c:
         return None
     name, limit_c = min(limits_c.items(), key=lambda item: abs(item[1] - temp_c))
-    if abs(temp_c - limit_c) <= AT_LIMIT_K:
+    if abs(temp_c - limit_c) <= HELD_WITHIN_K:
         return "at", name, limit_c
     name, limit_c = min(limits_c.items(), key=lambda item: item[1])
     return ("far-below", name, limit_c) if temp_c < limit_c - FAR_BELOW_K else None
@@ -134,19 +133,28 @@ def counter_columns(view: StepView) -> list[str]:
 def counted(case: Case) -> list[str]:
     """Return how much each of the drive's throttling counters rose in the drop."""
     # the drive counts before any loss is visible
-    return risen(case.view, case.drop.begin_s - SLACK_S, case.drop.end_s + SLACK_S)
+    return risen(case.view, None, case.drop.begin_s - SLACK_S, case.drop.end_s + SLACK_S)
 
 
-def risen(view: StepView, start_s: float = 0.0, end_s: float = np.inf) -> list[str]:
-    """Return how much each of the drive's throttling counters rose between two times of a step."""
+def risen(
+    view: StepView,
+    counters: Iterable[str] | None = None,
+    start_s: float = 0.0,
+    end_s: float = np.inf,
+) -> list[str]:
+    """Return how much each of the drive's counters rose between two times of a step.
+
+    `counters` are columns, by default those of throttling.
+    """
     moved = []
-    for name in counter_columns(view):
+    for name in counter_columns(view) if counters is None else counters:
         track = view.track(name)
         before, after = track.at(start_s), track.at(end_s)
         if before is not None and after is not None and after > before:
             stage = name.partition(".")[2]
             stage = f"stage {stage}" if stage.isdecimal() else stage
             is_time = name.startswith("throttle_time_s.")
-            what, unit = (f"time in {stage}", " s") if is_time else (stage, "")
-            moved.append(f"{what} by {after - before:g}{unit}")
+            what = f"time in {stage}" if is_time else stage
+            by = seconds_text(after - before) if is_time else number_text(after - before)
+            moved.append(f"{what} by {by}")
     return moved

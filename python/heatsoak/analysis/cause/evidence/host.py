@@ -5,9 +5,17 @@ import math
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.waiting import fullness, queue_of
-from heatsoak.words import number_text
+from heatsoak.analysis.cause.case import Case, Evidence
+from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
+from heatsoak.words import (
+    amount_text,
+    number_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    share_text,
+    temp_text,
+)
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
@@ -23,7 +31,7 @@ EXPLAINS = 0.3
 NEAR_LINK = (0.75, 1.02)
 
 
-def cpu(case: Case) -> Finding | None:
+def cpu(case: Case) -> Evidence | None:
     """A saturated core, or all of them, slow any drive."""
     seen = None
     for column, what in (("cpu_core_pct", "a core"), ("cpu_pct", "the CPU")):
@@ -31,17 +39,17 @@ def cpu(case: Case) -> Finding | None:
         if shares is None:
             continue
         before, during = shares
-        said = f"({during:.0f} %, {before:.0f} % before)"
+        said = f"({percent_text(during)}, {percent_text(before)} before)"
         if during > SATURATED_PCT and before < FREE_PCT:
-            return Finding("cpu", "saturated", f"{what} was saturated during the drop {said}")
+            return "saturated", f"{what} was saturated during the fall {said}"
         if during > SATURATED_PCT:
-            seen = Finding("cpu", "saturated-before-too", f"{what} was saturated all along {said}")
+            seen = "saturated-before-too", f"{what} was saturated all along {said}"
         elif seen is None:
-            seen = Finding("cpu", "free", f"the CPU was not saturated {said}")
+            seen = "free", f"the CPU was not saturated {said}"
     return seen
 
 
-def heat(case: Case) -> Finding | None:
+def heat(case: Case) -> Evidence | None:
     """A processor at its own limit lowers its clock, and so what it can ask of a drive."""
     hottest: tuple[float, float] | None = None
     for column in case.view.columns("temp_c.cpu"):
@@ -51,80 +59,63 @@ def heat(case: Case) -> Finding | None:
     if hottest is None:
         return None
     before_c, during_c = hottest
-    said = f"the processor was at {during_c:.0f} C during the drop ({before_c:.0f} C before)"
+    before, during = temp_text(before_c), temp_text(during_c)
+    said = f"the processor was at {during} during the fall ({before} before)"
     if during_c >= CPU_LIMIT_C:
-        return Finding("host-heat", "at-its-limit", f"{said}, where processors throttle")
-    return Finding("host-heat", "below", said)
+        return "at-its-limit", f"{said}, where processors throttle"
+    return "below", said
 
 
-def steal(case: Case) -> Finding | None:
+def steal(case: Case) -> Evidence | None:
     """CPU time that the hypervisor gave to other machines."""
     shares = case.before_and_during("cpu_steal_pct")
     if shares is None:
         return None
     before, during = shares
     if during >= before + STOLEN_PCT:
-        return Finding(
-            "steal",
-            "stolen",
-            f"the hypervisor gave {during:.0f} % of the CPU to others ({before:.0f} % before)",
-        )
+        more = f"{percent_text(during)} of the CPU to others ({percent_text(before)} before)"
+        return "stolen", f"the hypervisor gave {more}"
     return None
 
 
-def others_traffic(case: Case) -> Finding | None:
+def others_traffic(case: Case) -> Evidence | None:
     """The device's total traffic by the kernel's counters, minus our own."""
-    before, during = (
-        _others_mb_s(case, start_s, end_s)
-        for start_s, end_s in (
-            (case.level_since_s, case.drop.onset_s),
-            (case.drop.onset_s, case.around_s),
-        )
-    )
+    before, during = (_others_mb_s(case, *span_s) for span_s in case.spans_s)
     if before is None or during is None or case.view.throughput.unit != "mb_s":
         return None
-    more, lost = during - before, case.drop.before - case.drop.during
-    if more >= max(EXPLAINS * lost, 0.05 * case.drop.before):
-        return Finding(
-            "others",
-            "busy",
-            f"others moved {during:.0f} MB/s on the same device during the drop "
-            f"({max(before, 0.0):.0f} before)",
-        )
+    rates = f"{rate_text(round(during))} during the fall, {rate_text(max(round(before), 0))} before"
+    more = during - before
+    if more >= _explaining_mb_s(case):
+        return "busy", f"others moved much on the same device: {rates}"
     little = NOTHING * case.drop.before
     if during < little:
         text = "nobody else used the device"
         if during >= 0.5:
-            text = f"others moved next to nothing on the same device: {during:.0f} MB/s"
-        return Finding("others", "quiet", text)
-    rates = f"{during:.0f} MB/s, {max(before, 0.0):.0f} before"
-    text = f"others moved no more on the same device than before ({rates})"
+            text = f"others moved next to nothing on the same device: {rates}"
+        return "quiet", text
     if more >= little:
-        text = f"others moved too little on the same device to explain the drop ({rates})"
-    return Finding("others", "quiet", text)
+        return "quiet", f"others moved too little on the same device to explain the fall: {rates}"
+    return "quiet", f"others moved no more on the same device than before: {rates}"
 
 
-def other_drives(case: Case) -> Finding | None:
+def _explaining_mb_s(case: Case) -> float:
+    """How much more traffic of others explains the drop."""
+    return max(EXPLAINS * (case.drop.before - case.drop.during), 0.05 * case.drop.before)
+
+
+def other_drives(case: Case) -> Evidence | None:
     """What the machine's other drives moved, or an array's own beyond what was asked of it."""
-    readings = [
-        case.view.track("other_drives_mb_s").between(start_s, end_s)
-        for start_s, end_s in (
-            (case.level_since_s, case.drop.onset_s),
-            (case.drop.onset_s, case.around_s),
-        )
-    ]
+    track = case.view.track("other_drives_mb_s")
+    readings = [track.between(*span_s) for span_s in case.spans_s]
     if min(map(len, readings)) < 3 or case.view.throughput.unit != "mb_s":
         return None
     before, during = (float(np.median(each)) for each in readings)
-    lost = case.drop.before - case.drop.during
     goes_up_and_down = np.quantile(readings[1], 0.25) < np.quantile(readings[0], 0.9)
-    if goes_up_and_down or during - before < max(EXPLAINS * lost, 0.05 * case.drop.before):
+    if goes_up_and_down or during - before < _explaining_mb_s(case):
         return None
-    return Finding(
-        "other-drives",
-        "busier",
-        f"besides, the machine's drives moved {during:.0f} MB/s during the drop "
-        f"({before:.0f} before): they may share a link, or an array was rebuilt",
+    return "busier", (
+        f"the machine's other drives moved {rate_text(during)} during the fall, "
+        f"{rate_text(before)} before: they may share a link, or an array was rebuilt"
     )
 
 
@@ -140,55 +131,48 @@ def _others_mb_s(case: Case, start_s: float, end_s: float) -> float | None:
     return float(sum(np.mean(each) for each in readings)) - ours
 
 
-def link(case: Case) -> Finding | None:
+def link(case: Case) -> Evidence | None:
     """A PCIe link that retrained to a lower speed, or that limits the rate."""
-    track = case.view.track("link_mb_s")
-    if len(track.values) == 0 or case.view.throughput.unit != "mb_s":
-        return None
     carries = case.before_and_during("link_mb_s")
-    if carries is None:
+    if carries is None or case.view.throughput.unit != "mb_s":
         return None
     before, during = carries
     low, high = NEAR_LINK
     if during < 0.9 * before and case.drop.during <= high * during:
-        return Finding(
-            "link",
-            "retrained",
-            f"the PCIe link went from {before:.0f} to {during:.0f} MB/s",
-        )
+        return "retrained", f"the PCIe link went from {rate_text(before)} to {rate_text(during)}"
     if low * during <= case.drop.during <= high * during:
-        return Finding("link", "at-its-ceiling", f"the link carries no more than {during:.0f} MB/s")
-    return Finding("link", "free", f"the link carries {during:.0f} MB/s, as before")
+        return "at-its-ceiling", f"the link carries no more than {rate_text(during)}"
+    return "free", f"the link carries {rate_text(during)}, as before"
 
 
-def waits(case: Case) -> Finding | None:
+def waits(case: Case) -> Evidence | None:
     """The drive with the full queue is the one that is slow; the other waits for it."""
     partner = case.view.partner
     if partner is None:
         return None
     zero_s = case.view.start_s
     start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.around_s
-    own, other = queue_of(case.view), queue_of(partner.view)
-    if own is None or other is None:
+    full = fullness(case.view, partner.view, np.array([start_s, end_s]))
+    if full is None or not np.isfinite(full).all():
         return None
-    full = fullness(own, other, np.array([start_s, end_s]))
-    if not full.is_known.all():
-        return None
-    here = f"{own.depth * full.own.item():.1f} of {own.depth} I/Os in flight here"
-    there = f"{other.depth * full.other.item():.1f} of {other.depth} there"
-    their_drop = partner.cause_between(start_s, end_s)
-    same = (
-        f"the {partner.role} did not fall on its own"
-        if their_drop is None
-        else f"the {partner.role} fell at the same time, by {their_drop[0].depth:.0%}"
+    here, there = (share.item() for share in full)
+    here_text, there_text = (
+        f"{number_text(share * (view.step.iodepth or 0), 2)} of {view.step.iodepth}"
+        for share, view in ((here, case.view), (there, partner.view))
     )
-    if full.own_waits.all():
+    in_flight = f"{here_text} I/Os in flight here, {there_text} there"
+    their_drop = partner.cause_between(start_s, end_s)
+    same = f"the {partner.role} did not fall on its own"
+    if their_drop is not None:
+        depth = share_text(their_drop[0].depth)
+        same = f"the {partner.role} fell at the same time, by {depth}"
+    if there - here >= MIN_DIFFERENCE:
         if their_drop is not None and their_drop[1] not in ("unknown", "limited-by-host"):
             same += f", and the cause is there ({their_drop[1]})"
-        return Finding("partner", "held-up", f"{same}: this drive waited for it, {here}, {there}")
-    if full.other_waits.all():
-        return Finding("partner", "waited", f"{same}, and waited for this drive: {here}, {there}")
-    return Finding("partner", "both-busy", f"{same}; neither waited: {here}, {there}")
+        return "held-up", f"{same}: this drive waited for it, {in_flight}"
+    if here - there >= MIN_DIFFERENCE:
+        return "waited", f"{same}, and waited for this drive: {in_flight}"
+    return "both-busy", f"{same}; neither waited: {in_flight}"
 
 
 #: If the mean I/O size changes by more than this factor, the load is a different one.
@@ -213,14 +197,14 @@ NOTHING = 0.02
 AT_ONCE_S, AT_ONCE_SAMPLES = 2.0, 2.0
 
 
-def asked(case: Case) -> Finding | None:
+def asked(case: Case) -> Evidence | None:
     """Whether the load changed, judged by I/O sizes, queues, idling and pauses."""
     return (
         _sizes(case) or _in_flight(case) or _idling(case) or _latency_alone(case) or _watched(case)
     )
 
 
-def _sizes(case: Case) -> Finding | None:
+def _sizes(case: Case) -> Evidence | None:
     """I/Os of another size come from another load."""
     series, counted = case.view.throughput, case.view.iops
     if series.unit != "mb_s" or len(counted.t_s) == 0:
@@ -234,15 +218,13 @@ def _sizes(case: Case) -> Finding | None:
         return None
     if max(before_kib / during_kib, during_kib / before_kib) < OTHER_SIZE:
         return None
-    return Finding(
-        "demand",
-        "other-load",
-        f"the load changed: its I/Os were {number_text(before_kib)} KiB before, "
-        f"and {number_text(during_kib)} KiB during the drop",
+    return "other-load", (
+        f"the load changed: its I/Os were {amount_text(before_kib, 'KiB')} before, "
+        f"and {amount_text(during_kib, 'KiB')} during the fall"
     )
 
 
-def _in_flight(case: Case) -> Finding | None:
+def _in_flight(case: Case) -> Evidence | None:
     """By Little's law, fewer I/Os in flight that are answered as fast mean that fewer were asked
     for.
 
@@ -265,14 +247,12 @@ def _in_flight(case: Case) -> Finding | None:
     share = math.log(before / during) / lost
     said = (
         f"{number_text(before, 2)} I/Os were in flight before, "
-        f"{number_text(during, 2)} during the drop"
+        f"{number_text(during, 2)} during the fall"
     )
     if share >= MIN_EXPLAINED:
-        return Finding(
-            "demand", "fewer", f"{said}, each answered about as fast: the load asked for less"
-        )
+        return "fewer", f"{said}, each answered about as fast: the load asked for less"
     if share <= MAX_UNEXPLAINED:
-        return Finding("demand", "as-many", f"the load asked for as much as before: {said}")
+        return "as-many", f"the load asked for as much as before: {said}"
     return None
 
 
@@ -305,7 +285,7 @@ def _queue(case: Case, start_s: float, end_s: float) -> float:
     return float(np.mean(in_flight[is_known])) if is_known.any() else math.nan
 
 
-def _idling(case: Case) -> Finding | None:
+def _idling(case: Case) -> Evidence | None:
     """A slow drive is busy all the time; a drive that is asked for less idles in between."""
     shares = [case.view.track("busy_pct").between(*span) for span in _spans(case)]
     if min(len(each) for each in shares) == 0:
@@ -313,30 +293,17 @@ def _idling(case: Case) -> Finding | None:
     before, during = (float(np.median(each)) for each in shares)
     if before >= BUSY_PCT and (waited := _stood_still(case)) is not None:
         return waited
+    busy = f"busy {percent_text(before)} of the time before, {percent_text(during)} during the fall"
     if min(before, during) >= BUSY_PCT:
-        return Finding(
-            "demand",
-            "as-many",
-            f"the drive was as busy as before ({before:.0f} %, then {during:.0f} %)",
-        )
+        return "as-many", f"the drive was as busy as before: {busy}"
     if before >= BUSY_PCT and during <= IDLES_PCT:
-        return Finding(
-            "demand",
-            "idler",
-            f"the drive was busy {before:.0f} % of the time before, and {during:.0f} % "
-            "during the drop: it was waiting for its load",
-        )
+        return "idler", f"the drive was waiting for its load: {busy}"
     if max(before, during) < HARDLY_BUSY_PCT:
-        return Finding(
-            "demand",
-            "never-busy",
-            f"the drive was idle most of the time, before the drop too (busy {before:.0f} %, "
-            f"then {during:.0f} %): it did what it was asked to do",
-        )
+        return "never-busy", f"the drive did what it was asked to do: {busy}"
     return None
 
 
-def _stood_still(case: Case) -> Finding | None:
+def _stood_still(case: Case) -> Evidence | None:
     """Whether all that was lost was lost in times without work: else it was as fast as before."""
     series, drop, busy = case.view.throughput, case.drop, case.view.track("busy_pct")
     inside = (series.t_s > drop.onset_s) & (series.t_s <= drop.end_s)
@@ -346,25 +313,22 @@ def _stood_still(case: Case) -> Finding | None:
     lost = np.maximum(drop.before - rates, 0.0) * each_s
     if not idle.any() or float(lost[idle].sum()) < MIN_EXPLAINED * float(lost.sum()):
         return None
-    return Finding(
-        "demand",
+    still_s = float(each_s[idle].sum())
+    return (
         "stood-still",
-        f"it stood still for {float(each_s[idle].sum()):.0f} s, and was asked for nothing then",
+        f"it stood still for {seconds_text(still_s)}, and was asked for nothing then",
     )
 
 
-def _latency_alone(case: Case) -> Finding | None:
+def _latency_alone(case: Case) -> Evidence | None:
     """Nothing but latencies of a load whose queue nobody tells."""
     if case.view.throughput.unit != "lat_us" or getattr(case.view.step, "iodepth", None):
         return None
-    return Finding(
-        "demand",
-        "latency-alone",
-        "only latencies were logged, which a deeper queue raises too: throughput would tell",
-    )
+    text = "only latencies were logged, which a deeper queue raises too: throughput would tell"
+    return "latency-alone", text
 
 
-def _watched(case: Case) -> Finding | None:
+def _watched(case: Case) -> Evidence | None:
     """In a log of somebody else's load: nothing says that the load asked for the same."""
     if not getattr(case.view.step, "watched", False):
         return None
@@ -375,22 +339,12 @@ def _watched(case: Case) -> Finding | None:
     )
     paused = near & (series.values < NOTHING * drop.before)
     if paused.any() and drop.during > NOTHING * drop.before:
-        return Finding(
-            "demand",
-            "after-a-pause",
-            "nothing was moved just before: another load may have started",
-        )
+        return "after-a-pause", "nothing was moved just before: another load may have started"
     if all(case.is_even(*span) for span in _spans(case)):
-        return Finding(
-            "demand",
-            "even",
-            "it ran evenly before and during the drop, as under a load that takes all it can get",
-        )
-    return Finding(
-        "demand",
-        "not-known",
-        "nothing shows that the load asked for as much as before: its own log would show it",
-    )
+        text = "it ran evenly before and during the fall, as a load does that takes all it can get"
+        return "even", text
+    text = "nothing shows that the load asked for as much as before: its own log would show it"
+    return "not-known", text
 
 
 def _spans(case: Case) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import SensorTrack
+from heatsoak.words import kelvin_text, seconds_text, temps_text
 
 #: Falls within this much of each other started at the same temperature.
 SAME_K = 2.0
@@ -43,7 +44,7 @@ class _TurningPoints:
     rise_c: Array
 
 
-def turning_points(case: Case) -> Finding | None:
+def turning_points(case: Case) -> Evidence | None:
     """Whether the drive was at the same temperature at each fall, and cooler at each rise.
 
     Skips a drop within another drop, where the outer oscillation may continue.
@@ -57,20 +58,19 @@ def turning_points(case: Case) -> Finding | None:
     spread_k = float(np.ptp(found.fall_c))
     start_c = float(np.min(temp.between(0.0, found.falls_s[0]), initial=found.fall_c[0]))
     times = len(found.falls_s)
-    said = (
-        f"it fell {times} times, at {_span(found.fall_c)}, and rose again at {_span(found.rise_c)}"
-    )
+    said = f"it fell {times} times, at {temps_text(found.fall_c)}"
+    said += f", and rose again at {temps_text(found.rise_c)}"
     is_from_cold = found.fall_c[0] - start_c >= WARMED_K
     is_unlike = full_s[0] >= MIN_FIRST_RATIO * np.median(full_s[1:])
     if spread_k <= SAME_K and swing_k >= COOLED_K and is_from_cold and is_unlike:
-        return Finding("swings", "at-one-temperature", f"{said}, the first after {full_s[0]:.0f} s")
+        return "at-one-temperature", f"{said}, the first after {seconds_text(full_s[0])}"
     if swing_k >= STILL_K:
         return None
     expected_k = _expected_k(case, found)
     if expected_k < EXPECTED_K:
         return None  # it would not show
-    said += f"; given how fast it had warmed, throttling would move it by {expected_k:.0f} K"
-    return Finding("swings", "without-heat", said)
+    said += f"; given how fast it had warmed, throttling would move it by {kelvin_text(expected_k)}"
+    return "without-heat", said
 
 
 def _turning_points(case: Case) -> _TurningPoints | None:
@@ -145,8 +145,3 @@ def _expected_k(case: Case, found: _TurningPoints) -> float:
     swing = float(np.diff(np.quantile(rates, (0.1, 0.9)))[0]) / drop.before
     warmed_k = float(np.max(temp.between(0.0, drop.onset_s)) - np.min(temp.values))
     return min(max(gains) * low_s, warmed_k) * min(swing, 1.0)
-
-
-def _span(temps_c: Array) -> str:
-    low, high = np.min(temps_c), np.max(temps_c)
-    return f"{low:.0f} C" if round(low) == round(high) else f"{low:.0f} to {high:.0f} C"

@@ -4,17 +4,18 @@ import math
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, moving_c
+from heatsoak.analysis.cause.case import Case, Evidence, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
-from heatsoak.analysis.definitions import MIN_THROTTLING_C, SAME_ONSET_RATIO
+from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import alike, like_runs
-from heatsoak.analysis.view import StepView, other_cooling
+from heatsoak.analysis.view import RESTED_S, StepView, other_cooling
+from heatsoak.words import seconds_text, share_text, temp_text
 
 #: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
 MOVED = 1.3
 
 
-def cooling(case: Case) -> Finding | None:
+def cooling(case: Case) -> Evidence | None:
     """Only heat depends on slot, heatsink and air; caches and spare area do not.
 
     A fall that comes later with the better cooler speaks for heat, one that comes at the same time
@@ -34,10 +35,11 @@ def cooling(case: Case) -> Finding | None:
             if max(levels := (view.drops[0].before, case.drop.before)) > MOVED * min(levels):
                 continue
             there_s = view.drops[0].onset_s
-            said = f"with {other.text} it fell after {there_s:.0f} s, here after {here_s:.0f} s"
+            said = f"with {other.text} it fell after {seconds_text(there_s)}"
+            said += f", here after {seconds_text(here_s)}"
         elif view.duration_s > MOVED * here_s:
             there_s = view.duration_s
-            said = f"with {other.text} it did not fall in {there_s:.0f} s"
+            said = f"with {other.text} it did not fall in {seconds_text(there_s)}"
         else:
             continue
         later = (there_s + 1) / (here_s + 1)
@@ -49,9 +51,9 @@ def cooling(case: Case) -> Finding | None:
         elif ratio <= SAME_ONSET_RATIO:
             stayed = said
     if moved is not None:
-        return Finding("conditions", "moved", f"the onset moves with the cooling: {moved[1]}")
+        return "moved", f"the onset moves with the cooling: {moved[1]}"
     if stayed is not None:
-        return Finding("conditions", "stayed", f"the cooling makes no difference: {stayed}")
+        return "stayed", f"the cooling makes no difference: {stayed}"
     return None
 
 
@@ -64,8 +66,6 @@ def is_as_hot(case: Case, view: StepView) -> bool:
 
 #: The start of a step; a cool drive is slow again soon.
 START_S = 5.0
-#: A shorter pause does not count as a rest.
-RESTED_S = 5.0
 #: The share of the loss that was recovered.
 MIN_RECOVERED, MAX_STILL_SLOW = 0.75, 0.25
 #: Alike falls: onsets within this share of each other, depths within this difference.
@@ -74,30 +74,23 @@ ALIKE_TIME, ALIKE_DEPTH = 0.2, 0.15
 LONGER = 1.5
 #: This much cooler at the restart, a governor throttles it no more.
 COOLER_K = 8.0
-#: This close to the temperature at onset, a governor would still throttle it.
-AS_HOT_K = 3.0
 
 
-def at_once(case: Case) -> Finding | None:
+def at_once(case: Case) -> Evidence | None:
     """The same load again at once: a full cache or hot drive is unchanged, others' work may end."""
     view = _next_alike(case, 0.0, RESTED_S)
     back = None if view is None else _share_back(case, view)
     if view is None or back is None:
         return None
     if back >= MIN_RECOVERED:
-        return Finding(
-            "at-once", "back", f"'{view.step.name}' started at once, at full speed again"
-        )
+        return "back", f"'{view.step.name}' started at once, at full speed again"
     if back <= MAX_STILL_SLOW:
-        return Finding("at-once", "slow", f"'{view.step.name}' started at once, as slow as before")
-    return Finding(
-        "at-once",
-        "partly",
-        f"'{view.step.name}' started at once, with {back:.0%} of the loss recovered",
-    )
+        return "slow", f"'{view.step.name}' started at once, as slow as before"
+    back_text = f"with {share_text(back)} of the loss recovered"
+    return "partly", f"'{view.step.name}' started at once, {back_text}"
 
 
-def after_a_rest(case: Case) -> Finding | None:
+def after_a_rest(case: Case) -> Evidence | None:
     """The same load again after a rest: how fast it started, after how long, and how warm."""
     view = _next_alike(case, RESTED_S, math.inf)
     back = None if view is None else _share_back(case, view)
@@ -105,24 +98,24 @@ def after_a_rest(case: Case) -> Finding | None:
         return None
     rest_s = view.course.rest_before_s(view.start_s)
     start_c = view.temp.at(0.0)
-    how = f"after {rest_s:.0f} s without load"
-    warm = "" if start_c is None else f" at {start_c:.0f} C"
+    how = f"after {seconds_text(rest_s)} without load"
+    warm = "" if start_c is None else f" at {temp_text(start_c)}"
     warmer_k = _warmer_k(case, view)
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
     # a governor may hold on until the drive has cooled far below where it began
     is_cool = start_c is not None and start_c < MIN_THROTTLING_C
-    is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+    is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
     said = f"'{view.step.name}' started {how}{warm}"
     if back >= MIN_RECOVERED:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
-        return Finding("after-a-rest", seen, f"{said}, at full speed again")
+        return seen, f"{said}, at full speed again"
     if back <= MAX_STILL_SLOW:
         seen = "slow-though-cooler" if is_cooler and is_cool else "slow"
-        return Finding("after-a-rest", seen, f"{said}, as slow as before")
-    return Finding("after-a-rest", "partly", f"{said}, with {back:.0%} of the loss recovered")
+        return seen, f"{said}, as slow as before"
+    return "partly", f"{said}, with {share_text(back)} of the loss recovered"
 
 
-def again(case: Case) -> Finding | None:
+def again(case: Case) -> Evidence | None:
     """Whether it fell as this time before, or another step with the same load did.
 
     Others' work seldom repeats, and heat not at lower temperatures.
@@ -136,32 +129,26 @@ def again(case: Case) -> Finding | None:
             if _alike_in_time(drop.onset_s, case.drop.onset_s) and (
                 abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
             ):
-                return Finding(
-                    "again",
-                    "alike",
-                    f"'{view.step.name}' fell in the same way, after {drop.onset_s:.0f} s",
-                )
+                when = f"after {seconds_text(drop.onset_s)}"
+                return "alike", f"'{view.step.name}' fell in the same way, {when}"
         if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
-            return Finding(
-                "again", "not", f"'{view.step.name}' did not fall in {view.duration_s:.0f} s"
-            )
+            return "not", f"'{view.step.name}' did not fall in {seconds_text(view.duration_s)}"
     return None
 
 
-def _when_cooler(case: Case) -> Finding | None:
+def _when_cooler(case: Case) -> Evidence | None:
     """An earlier fall of the step, when it was clearly cooler, that passed without cooling."""
     temp, found = case.view.temp, None
     for drop in (case.view.drops or [])[: case.index]:
         there_c, back_c = temp.at(drop.onset_s), temp.at(drop.back_s)
         if not drop.recovered or there_c is None or back_c is None or case.onset_c is None:
             continue
-        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - AS_HOT_K:
+        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - HELD_WITHIN_K:
             continue
-        when = f"at {there_c:.0f} C, after {drop.onset_s:.0f} s, and recovered"
+        when = f"at {temp_text(there_c)}, after {seconds_text(drop.onset_s)}, and recovered"
         if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
-            return Finding("again", "when-cooler", f"it fell as far {when}")
-        text = f"it fell {when}: something else than heat slows it too"
-        found = Finding("again", "another-when-cooler", text)
+            return "when-cooler", f"it fell as far {when}"
+        found = "another-when-cooler", f"it fell {when}: something else than heat slows it too"
     return found
 
 
@@ -169,7 +156,7 @@ def _when_cooler(case: Case) -> Finding | None:
 SAME_RATE, HELD_S = 0.05, 10.0
 
 
-def as_slow_when_cooler(case: Case) -> Finding | None:
+def as_slow_when_cooler(case: Case) -> Evidence | None:
     """Whether the step was no faster before, when the drive was clearly cooler."""
     series, temp, drops = case.view.throughput, case.view.temp, case.view.drops or []
     if case.onset_c is None or len(temp.values) < 2:
@@ -184,18 +171,15 @@ def as_slow_when_cooler(case: Case) -> Finding | None:
     level = float(np.median(series.values[is_cooler]))
     if level > (1 + SAME_RATE) * case.drop.during:
         return None
-    return Finding(
-        "when-cooler",
-        "as-slow",
-        f"it was no faster below {case.onset_c - CLEARLY_K:.0f} C, for {held_s:.0f} s before",
-    )
+    below = temp_text(case.onset_c - CLEARLY_K)
+    return "as-slow", f"it was no faster below {below}, for {seconds_text(held_s)} before"
 
 
 def _alike_in_time(one_s: float, other_s: float) -> bool:
     return abs(one_s - other_s) <= max(START_S, ALIKE_TIME * max(one_s, other_s))
 
 
-def after_a_purge(case: Case) -> Finding | None:
+def after_a_purge(case: Case) -> Evidence | None:
     """A purge restores cache and spare area at once; it does not cool the drive."""
     for view in case.later_alike():
         if not view.course.was_purged_between(case.view.end_s, view.start_s):
@@ -204,18 +188,13 @@ def after_a_purge(case: Case) -> Finding | None:
         if back is None:
             continue
         warmer_k = _warmer_k(case, view)
-        is_as_hot = warmer_k is not None and warmer_k >= -AS_HOT_K
+        is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
         warm = ", as hot as before" if is_as_hot else ""
         if back >= MIN_RECOVERED:
-            return Finding(
-                "after-a-purge",
-                "back-as-hot" if is_as_hot else "back",
-                f"'{view.step.name}' was at full speed again after a purge{warm}",
-            )
+            seen = "back-as-hot" if is_as_hot else "back"
+            return seen, f"'{view.step.name}' was at full speed again after a purge{warm}"
         if back <= MAX_STILL_SLOW:
-            return Finding(
-                "after-a-purge", "slow", f"'{view.step.name}' was as slow after a purge{warm}"
-            )
+            return "slow", f"'{view.step.name}' was as slow after a purge{warm}"
     return None
 
 

@@ -3,18 +3,20 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
+from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
-from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, AS_HOT_K, is_as_hot
+from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
+from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
-from heatsoak.units import MB
-from heatsoak.words import number_text
+from heatsoak.units import GB, MB
+from heatsoak.words import amount_text, seconds_text, share_text, temp_text
 
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
 #: A cache or spare area is used up at once; heat acts slowly, unless the governor acts in steps.
 FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
+_HOW = {"sharp-step": "at once", "step": "quickly", "gradual": "gradually", "slow": "slowly"}
 #: How much of the level before the drop is lost, in words. Behind a full cache, or while collecting
 #: garbage, flash still writes a twentieth and more; some governors leave less.
 LOST = (("little", 0.2), ("some", 0.4), ("half", 0.6), ("much", 0.8), ("most", 0.95))
@@ -28,41 +30,36 @@ HALF_WITHIN = 0.03
 SPENT_INSIDE = 0.25
 
 
-def shape(case: Case) -> Finding | None:
+def shape(case: Case) -> Evidence | None:
     """A step, a slide, or a cycle with its period."""
     drop = case.drop
     if drop.shape == "cycle":
-        period = "" if drop.period_s is None else f" every {drop.period_s:.0f} s"
-        return Finding(
-            "shape", "cycle", f"it oscillates between levels{period}, as under a governor"
-        )
+        period = "" if drop.period_s is None else f" every {seconds_text(drop.period_s)}"
+        return "cycle", f"it oscillates between levels{period}, as under a governor"
     if drop.shape == "slide":
-        over = f" over {drop.fall_s:.0f} s" if drop.fall_s >= 1 else ""
+        over = f" over {seconds_text(drop.fall_s)}" if drop.fall_s >= 1 else ""
         found = temperature.course(case)
-        if found is not None and found.seen == "stopped":
-            return Finding(
-                "shape",
-                "slide-to-a-limit",
-                f"it slid down{over}, once the temperature reached the level that it then held",
-            )
-        return Finding("shape", "slide", f"it slid down{over}")
+        if found is not None and found[0] == "stopped":
+            why = "once the temperature reached the level that it then held"
+            return "slide-to-a-limit", f"it slid down{over}, {why}"
+        return "slide", f"it slid down{over}"
     sampling_s = case.view.throughput.sampling_s
+    if drop.onset_s + drop.fall_s > case.own_end_s + sampling_s:
+        return None  # the level between two falls is no part of either
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
-    return Finding(
-        "shape",
-        kind,
-        f"90 % of the drop took {number_text(max(drop.fall_s, sampling_s), 2)} s",
-    )
+    took = seconds_text(max(drop.fall_s, sampling_s))
+    return kind, f"it fell {_HOW[kind]}: 90 % of it took {took}"
 
 
-def depth(case: Case) -> Finding:
+def depth(case: Case) -> Evidence:
     """How much was lost: garbage collection takes most of it, a governor a part or nearly all."""
     lost = case.drop.depth
     seen = next((name for name, below in LOST if lost < below), "nearly-all")
-    return Finding("depth", seen, f"it lost {lost:.0%} of the level before")
+    usual = "heat usually takes a part, used-up spare area most"
+    return seen, f"it lost {share_text(lost)} of its speed: {usual}"
 
 
-def ratio(case: Case) -> Finding | None:
+def ratio(case: Case) -> Evidence | None:
     """A PCIe link that loses a generation or half its lanes halves what it carries, evenly."""
     drop = case.drop
     kept = drop.during / drop.before
@@ -70,61 +67,51 @@ def ratio(case: Case) -> Finding | None:
         return None
     if case.before_and_during("link_mb_s") is not None or abs(kept - 0.5) > HALF_WITHIN:
         return None
-    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
-    if not case.is_even(settled_s, drop.end_s):
+    if not case.is_even(case.settled_s, drop.end_s):
         return None
-    return Finding(
-        "ratio",
-        "halved",
-        f"{kept:.0%} was left, evenly, as when a PCIe link loses half its lanes or a generation",
-    )
+    why = "as when a PCIe link loses half its lanes or a generation"
+    return "halved", f"{share_text(kept)} was left, evenly, {why}"
 
 
 #: No governor lets a drive do so much more than before it fell.
 FASTER = 1.1
 
 
-def end(case: Case) -> Finding | None:
+def end(case: Case) -> Evidence | None:
     """Whether it ended under the same load; a cache or spare area seldom recovers on its own."""
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
-        said = f"it ended on its own after {case.length_s:.0f} s, under the same load"
+        said = f"it ended on its own after {seconds_text(case.length_s)}, under the same load"
         back_s = case.drop.back_s
         after = case.view.throughput.mean(back_s, back_s + LONG_S)
         temps_c = case.view.temp.between(back_s, back_s + LONG_S).tolist()
         is_as_hot = case.onset_c is not None and max(temps_c, default=-273.0) >= case.onset_c
         if is_as_hot and after > FASTER * case.drop.before:
-            more = f"{said}, and went on {after / case.drop.before - 1:.0%} faster than before"
-            return Finding("end", "faster-than-before", more)
-        return Finding("end", "by-itself", said)
+            more = share_text(after / case.drop.before - 1)
+            return "faster-than-before", f"{said}, and went on {more} faster than before"
+        return "by-itself", said
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
     if case.length_s >= LONG_S and left_s < LONG_S:
-        text = f"it lasted to the end, {case.length_s:.0f} s"
-        if case.view.lasting_drop is not case.drop:
-            text = f"it lasted {case.length_s:.0f} s, until {left_s:.0f} s before the step's end"
-        return Finding("end", "lasted", text)
+        length = seconds_text(case.length_s)
+        if case.view.lasting_drop is case.drop or left_s < 1:
+            return "lasted", f"it lasted to the end, {length}"
+        return "lasted", f"it lasted {length}, until {seconds_text(left_s)} before the step's end"
     return None
 
 
-def unrest(case: Case) -> Finding | None:
+def unrest(case: Case) -> Evidence | None:
     """How much the rate scatters from sample to sample, compared with before."""
     series, drop = case.view.throughput, case.drop
-    before = _scatter(
-        series.values[(series.t_s > case.level_since_s) & (series.t_s <= drop.onset_s)]
-    )
-    settled_s = min(drop.onset_s + drop.fall_s, drop.end_s)
-    during = _scatter(series.values[(series.t_s > settled_s) & (series.t_s <= drop.end_s)])
+    before = _scatter(series.between(case.level_since_s, drop.onset_s).values)
+    during = _scatter(series.between(case.settled_s, drop.end_s).values)
     if before is None or during is None or drop.oscillates:
         return None
+    shares = f"{share_text(during)} from sample to sample, {share_text(before)} before"
     if during > WILDER * max(before, 0.005):
-        return Finding(
-            "unrest",
-            "wilder",
-            f"it scatters more: {during:.1%} from sample to sample, {before:.1%} before",
-        )
-    return Finding("unrest", "alike", f"it scatters as before: {during:.1%}, {before:.1%} before")
+        return "wilder", f"it scatters more: {shares}"
+    return "alike", f"it scatters as before: {shares}"
 
 
 def _scatter(values: np.ndarray) -> float | None:
@@ -135,16 +122,16 @@ def _scatter(values: np.ndarray) -> float | None:
     return float(np.median(np.abs(np.diff(values)))) / level if level > 0 else None
 
 
-def power(case: Case) -> Finding | None:
+def power(case: Case) -> Evidence | None:
     """A drive that moves data internally draws power for it; a throttled one draws less."""
     powers = case.before_and_during("power_w")
     if powers is None or powers[0] <= 0:
         return None
     kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
-    said = f"power went from {powers[0]:.1f} W to {powers[1]:.1f} W"
+    said = f"power went from {amount_text(powers[0], 'W')} to {amount_text(powers[1], 'W')}"
     if kept - rate >= SPENT_INSIDE:
-        return Finding("power", "kept", f"{said}: the drive was busy with internal work")
-    return Finding("power", "fell", f"{said}, with the rate")
+        return "kept", f"{said}: the drive was busy with internal work"
+    return "fell", f"{said}, with the rate"
 
 
 #: Heat slows writes about as much as reads; this much more has another cause.
@@ -153,107 +140,88 @@ FAR_DEEPER = 0.25
 SMALL_KIB, LARGE_KIB = 20.0, 100.0
 
 
-def load(case: Case) -> Finding | None:
+def load(case: Case) -> Evidence | None:
     """The step's own load."""
     step = case.view.step
     rw = step.rw or ""
     if not step.writes:
-        return Finding(
-            "load", "reads", "reads fell, which an exhausted cache or spare area does not cause"
-        )
+        return "reads", "reads fell, which an exhausted cache or spare area does not cause"
     if step.reads:
         if rw or (case.view.columns("read_") and case.view.columns("write_")):
-            return Finding("load", "mixed", "reads and writes ran together")
-        return Finding("load", "untold", "the log does not say whether these were reads or writes")
+            return "mixed", "reads and writes ran together"
+        return "untold", "the log does not say whether these were reads or writes"
     if rw.startswith("rand"):
-        return Finding(
-            "load", "random-writes", "random writes use up spare area, and caches as well"
-        )
+        return "random-writes", "random writes use up spare area, and caches as well"
     if rw:
-        return Finding(
-            "load", "sequential-writes", "sequential writes use up a cache, seldom spare area"
-        )
+        return "sequential-writes", "sequential writes use up a cache, seldom spare area"
     size_kib = _request_kib(case)
-    if size_kib is not None and size_kib <= SMALL_KIB:
-        return Finding(
-            "load",
-            "small-writes",
-            f"writes of {size_kib:.0f} KiB, as random ones are: those use up spare area",
-        )
-    if size_kib is not None and size_kib >= LARGE_KIB:
-        return Finding(
-            "load",
-            "large-writes",
-            f"writes of {size_kib:.0f} KiB, as one stream makes: those use up a cache",
-        )
-    return Finding("load", "writes", "writes, in an unknown order")
+    writes = f"writes of {amount_text(size_kib, 'KiB', 2)}"
+    if size_kib <= SMALL_KIB:
+        return "small-writes", f"{writes}, as random ones are: those use up spare area"
+    if size_kib >= LARGE_KIB:
+        return "large-writes", f"{writes}, as one stream makes: those use up a cache"
+    return "writes", "writes, in an unknown order"
 
 
-def _request_kib(case: Case) -> float | None:
-    """The mean size of a write before the onset; None if the log does not tell."""
+def _request_kib(case: Case) -> float:
+    """The mean size of a write before the onset; NaN if the log does not tell."""
     rates, counts = case.view.throughput, case.view.iops
     if rates.unit != "mb_s" or not len(counts.values):
+        return float("nan")
+    level_s, _ = case.spans_s
+    return rates.mean(*level_s) * MB / max(counts.mean(*level_s), 1.0) / 1024
+
+
+def no_cache(case: Case) -> Evidence | None:
+    """A write cache cannot fill up in a drive that has none, by the catalog."""
+    known = case.view.course.known
+    if not case.view.step.writes or known is None or known.drive.cache is not None:
         return None
-    span_s = case.level_since_s, case.drop.onset_s
-    size = rates.mean(*span_s) * MB / max(counts.mean(*span_s), 1.0)
-    return size / 1024 if np.isfinite(size) else None
+    return "no-cache", f"the {case.view.course.drive['model']} has no write cache"
 
 
-def both_ways(case: Case) -> Finding | None:
+def both_ways(case: Case) -> Evidence | None:
     """Reads that fell as writes do, from full speed and after a similar time."""
     if case.view.step.writes:
         return None
     for view in case.others:
         if view.step.writes and _fell_alike(view, case):
-            return Finding(
-                "both-ways", "fell", f"writes fell in the same way, in '{view.step.name}'"
-            )
+            return "fell", f"writes fell in the same way, in '{view.step.name}'"
     return None
 
 
-def reads_beside(case: Case) -> Finding | None:
+def reads_beside(case: Case) -> Evidence | None:
     """Whether reads of the same drive fell too."""
     if not case.view.step.writes:
         return None
     steps = _read_steps(case)
     if not steps:
-        return Finding(
-            "reads-beside",
-            "none",
+        return "none", (
             "no step only read: an exhausted cache or spare area would look the same, "
-            "and a read step would settle it",
+            "and a read step would tell"
         )
     for view in steps:
         if _fell_alike(view, case):
-            return Finding(
-                "reads-beside", "fell", f"reads fell in the same way, in '{view.step.name}'"
-            )
+            return "fell", f"reads fell in the same way, in '{view.step.name}'"
     for view in steps:
-        if not is_at_full_speed(view, steps):
-            fastest = max(v.level for v in steps if alike(v.step, view.step))
-            return Finding(
-                "reads-beside",
-                "slow-too",
-                f"reads were slower too: '{view.step.name}' started at "
-                f"{view.level / fastest:.0%} of the speed of the same reads",
+        fastest = max(v.level for v in steps if alike(v.step, view.step))
+        left = view.level / fastest
+        # what takes most of the writes and little of the reads need not be one thing
+        if not is_at_full_speed(view, steps) and case.drop.depth <= 1 - left + FAR_DEEPER:
+            return "slow-too", (
+                f"reads were slower too: '{view.step.name}' started at {share_text(left)} of the "
+                "speed of the same reads"
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:
         top_c = max(view.temp.values, default=None)
-        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - AS_HOT_K:
-            return Finding(
-                "reads-beside",
-                "held-as-hot",
-                f"reads kept their speed at {top_c:.0f} C, in '{view.step.name}'",
-            )
-    return (
-        Finding("reads-beside", "held", f"reads kept their speed, in '{held[0].step.name}'")
-        if held
-        else None
-    )
+        if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - HELD_WITHIN_K:
+            where = f"at {temp_text(top_c)}, in '{view.step.name}'"
+            return "held-as-hot", f"reads kept their speed {where}"
+    return ("held", f"reads kept their speed, in '{held[0].step.name}'") if held else None
 
 
-def depth_beside_reads(case: Case) -> Finding | None:
+def depth_beside_reads(case: Case) -> Evidence | None:
     """Writes that lose far more than reads do to heat have another cause, or one more."""
     if not case.view.step.writes:
         return None
@@ -263,11 +231,9 @@ def depth_beside_reads(case: Case) -> Finding | None:
     depth, view = max(fell, key=lambda pair: pair[0])
     if case.drop.depth <= depth + FAR_DEEPER:
         return None
-    return Finding(
-        "depth-beside-reads",
-        "far-deeper",
-        f"it lost {case.drop.depth:.0%}, and no read more than {depth:.0%} ('{view.step.name}'): "
-        "an exhausted cache or spare area hits writes alone",
+    lost = f"it lost {share_text(case.drop.depth)}, and no read more than {share_text(depth)}"
+    return "far-deeper", (
+        f"{lost} ('{view.step.name}'): an exhausted cache or spare area hits writes alone"
     )
 
 
@@ -291,7 +257,7 @@ def _fell_alike(view: StepView, case: Case) -> bool:
         and (
             here_c is None
             or (there_c := view.temp.at(drop.onset_s)) is None
-            or abs(there_c - here_c) <= temperature.HELD_WITHIN_K
+            or abs(there_c - here_c) <= temperature.NEAR_ONSET_K
         )
         for drop in view.drops or []
     )
@@ -307,7 +273,7 @@ SAME = 0.15
 OTHER = 0.3
 
 
-def against_capacity(case: Case) -> Finding | None:
+def against_capacity(case: Case) -> Evidence | None:
     """How much had been written when it fell, compared with the size of the drive."""
     course, drop = case.view.course, case.drop
     here_gb = case.view.written_gb(drop.onset_s)
@@ -316,19 +282,17 @@ def against_capacity(case: Case) -> Finding | None:
     written_gb = here_gb + case.view.written_before_gb
     share = written_gb / course.drive_gb
     said = (
-        f"{number_text(written_gb)} GB had been written to a drive of "
-        f"{number_text(course.drive_gb)} GB"
+        f"{amount_text(written_gb, 'GB')} had been written to a drive of "
+        f"{amount_text(course.drive_gb, 'GB')}"
     )
     is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
-        return Finding("written", "at-the-brim", f"{said}: that is where spare area runs out")
+        return "at-the-brim", f"{said}: that is where spare area runs out"
     if share >= FILLED:
-        return Finding("written", "past-the-drive", f"{said}: its spare area may be used up")
+        return "past-the-drive", f"{said}: its spare area may be used up"
     if not is_known:
         return None
-    return Finding(
-        "written", "less-than-the-drive", f"{said} since it was empty: spare area was left"
-    )
+    return "less-than-the-drive", f"{said} since it was empty: spare area was left"
 
 
 #: Flash that holds three bits or four in a cell holds at most a third of them with one in each; and
@@ -336,18 +300,32 @@ def against_capacity(case: Case) -> Finding | None:
 MOST_CACHED, MOST_CACHED_GB = 0.4, 3000.0
 
 
-def too_much_for_a_cache(case: Case) -> Finding | None:
+def too_much_for_a_cache(case: Case) -> Evidence | None:
     """Whether it had written more at full speed than a cache holds."""
     here_gb, drive_gb = case.view.written_gb(case.drop.onset_s), case.view.course.drive_gb
     most_gb = MOST_CACHED_GB if drive_gb is None else MOST_CACHED * drive_gb
     if here_gb is None or here_gb <= most_gb or case.index > 0 or not case.view.step.writes:
         return None
-    of = "" if drive_gb is None else f" of {number_text(drive_gb)} GB"
-    text = f"it had written {number_text(here_gb)} GB at full speed: no cache of a drive{of}"
-    return Finding("cache", "too-small", f"{text} holds as much")
+    of = "" if drive_gb is None else f" of {amount_text(drive_gb, 'GB')}"
+    text = f"it had written {amount_text(here_gb, 'GB')} at full speed: no cache of a drive{of}"
+    return "too-small", f"{text} holds as much"
 
 
-def repeats(case: Case) -> Finding | None:
+def known_cache(case: Case) -> Evidence | None:
+    """What the step had written at the onset, compared with the cache that the catalog has."""
+    known, here_gb = case.view.course.hint, case.view.written_gb(case.drop.onset_s)
+    if known is None or not known.size_bytes or not known.cache_bytes or not here_gb:
+        return None
+    cache_gb = known.cache_bytes / GB
+    if _apart(here_gb, cache_gb) > SAME:
+        return None
+    return "full", (
+        f"{amount_text(here_gb, 'GB')} had been written, and the cache of such drives holds "
+        f"{amount_text(cache_gb, 'GB')} (catalog: {known.drive.id})"
+    )
+
+
+def repeats(case: Case) -> Evidence | None:
     """Whether falls of the same load repeat after the same bytes, or after the same time."""
     here_gb = case.view.written_gb(case.drop.onset_s)
     if here_gb is None or here_gb <= 0 or not case.view.step.writes or case.index > 0:
@@ -359,24 +337,25 @@ def repeats(case: Case) -> Finding | None:
         there_gb = view.written_gb(drops[0].onset_s)
         if there_gb is None or there_gb <= 0:
             continue
-        bytes_apart = apart(here_gb, there_gb)
-        time_apart = apart(case.drop.onset_s, drops[0].onset_s)
-        said = (
-            f"'{view.step.name}' fell after {number_text(there_gb)} GB and "
-            f"{drops[0].onset_s:.0f} s, "
-            f"here after {number_text(here_gb)} GB and {case.drop.onset_s:.0f} s"
+        bytes_apart = _apart(here_gb, there_gb)
+        time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
+        here, there = (
+            f"{amount_text(written_gb, 'GB')} and {seconds_text(onset_s)}"
+            for written_gb, onset_s in ((here_gb, case.drop.onset_s), (there_gb, drops[0].onset_s))
         )
+        said = f"'{view.step.name}' fell after {there}, here after {here}"
         if bytes_apart <= SAME and time_apart >= OTHER:
-            return Finding("repeats-in", "bytes", f"it repeats in bytes, not in time: {said}")
+            return "bytes", f"it repeats in bytes, not in time: {said}"
         if time_apart <= SAME and bytes_apart >= OTHER:
-            return Finding("repeats-in", "time", f"it repeats in time, not in bytes: {said}")
+            return "time", f"it repeats in time, not in bytes: {said}"
         if bytes_apart <= SAME and time_apart <= SAME:
             if not is_as_hot(case, view):
-                at = f"at {view.temp.at(drops[0].onset_s):.0f} C, here at {case.onset_c:.0f} C"
-                return Finding("repeats-in", "at-any-temperature", f"it repeats: {said}; {at}")
-            return Finding("repeats-in", "both", f"it repeats: {said}")
+                there_c, here_c = view.temp.at(drops[0].onset_s) or 0.0, case.onset_c or 0.0
+                at = f"at {temp_text(there_c)}, here at {temp_text(here_c)}"
+                return "at-any-temperature", f"it repeats: {said}; {at}"
+            return "both", f"it repeats: {said}"
         if bytes_apart >= OTHER and time_apart >= OTHER:
-            return Finding("repeats-in", "neither", f"neither bytes nor time repeat: {said}")
+            return "neither", f"neither bytes nor time repeat: {said}"
     return None
 
 
@@ -391,6 +370,6 @@ def alike_but_for_depth(one: StepView, other: StepView) -> bool:
     )
 
 
-def apart(one: float, other: float) -> float:
-    """Return by which share of the larger two numbers differ."""
+def _apart(one: float, other: float) -> float:
+    """By which share of the larger two numbers differ."""
     return abs(one - other) / max(abs(one), abs(other), 1e-9)

@@ -5,18 +5,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, is_at_full_speed
+from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted_it, counter_columns
 from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording.columns import TEMPERATURES, is_of_drive
+from heatsoak.words import kelvin_text, seconds_text, share_text, temp_text, temps_text
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
 #: Under a governor a temperature stays this close to where throttling began.
-HELD_WITHIN_K = 4.0
+NEAR_ONSET_K = 4.0
 #: Beyond the hysteresis of most governors.
 FAR_K = 8.0
 #: A sensor lags: it still gains what it would in this time at its slope before the onset.
@@ -38,7 +39,7 @@ WARMED_K = 4.0
 CLEARLY_K = 5.0
 
 
-def locked_up(case: Case) -> Finding | None:
+def locked_up(case: Case) -> Evidence | None:
     """A drive slows down for what its sensor says, even if that has locked up."""
     view = case.view
     for name in filter(is_of_drive, view.columns(TEMPERATURES)):
@@ -49,22 +50,20 @@ def locked_up(case: Case) -> Finding | None:
         before, after = track.t_s[at - 1 : at + 1]
         # loggers ask a sensor more seldom than they write it down
         if before - LATE_S <= case.drop.onset_s <= after + LATE_S:
-            text = (
-                f"its sensor jumped to {track.values[at]:.0f} C just then and has not moved since"
-            )
-            return Finding("sensor", "locked-up", text)
+            hot = temp_text(track.values[at])
+            return "locked-up", f"its sensor jumped to {hot} just then and has not moved since"
     return None
 
 
-def at_onset(case: Case) -> Finding | None:
+def at_onset(case: Case) -> Evidence | None:
     """Drives throttle at a reported 60 to 90 C; hardly any does when cool."""
     if case.onset_c is None:
         return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
-    return Finding("onset-temperature", seen, f"it was at {case.onset_c:.0f} C when it fell")
+    return seen, f"it was at {temp_text(case.onset_c)} when it fell"
 
 
-def course(case: Case) -> Finding | None:
+def course(case: Case) -> Evidence | None:
     """A governor lets the temperature rise to its limit and then holds it there."""
     onset_c, late_c = case.onset_c, case.late_c
     if onset_c is None or late_c is None:
@@ -76,25 +75,26 @@ def course(case: Case) -> Finding | None:
         late_c = float(np.max(case.view.temp.between(half_s, case.drop.end_s)))
         then = "then at most"
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
-    path = f"from {start_c:.0f} C to {onset_c:.0f} C at the onset, {then} {late_c:.0f} C"
+    path = f"from {temp_text(start_c)} to {temp_text(onset_c)} at the onset"
+    path += f", {then} {temp_text(late_c)}"
     more_k = late_c - onset_c
     to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MAX_LAG_K)
 
-    def seen(what: str, text: str) -> Finding:
-        return Finding("temperature-course", what, f"{text}: {path}")
+    def seen(what: str, text: str) -> Evidence:
+        return what, f"{text}: {path}"
 
-    if more_k <= -HELD_WITHIN_K and counted_it(case):
+    if more_k <= -NEAR_ONSET_K and counted_it(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K:
         return seen("cooled-far", "the drive cooled a lot while it stayed slow")
-    if more_k <= -HELD_WITHIN_K:
+    if more_k <= -NEAR_ONSET_K:
         return seen("cooled", "the drive cooled while it stayed slow")
-    if more_k > HELD_WITHIN_K + to_come_k:
+    if more_k > NEAR_ONSET_K + to_come_k:
         return seen("rose-on", "the temperature kept rising while it was slow")
     if onset_c - start_c < MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
-    if abs(more_k) <= HELD_WITHIN_K / 2:
+    if abs(more_k) <= NEAR_ONSET_K / 2:
         # a load that happens to change seldom does so at its new equilibrium
         if (_rise_before_k(case) or 0.0) >= STOPPED_K and not case.is_nested:
             return seen("stopped", "the temperature was rising until then, and was held there")
@@ -102,7 +102,7 @@ def course(case: Case) -> Finding | None:
     return seen("stayed-up", "the temperature rose and stayed up")
 
 
-def recovery(case: Case) -> Finding | None:
+def recovery(case: Case) -> Evidence | None:
     """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
     if not drop.recovered or drop.oscillates or onset_c is None or case.length_s < MIN_BEND_S:
@@ -111,30 +111,23 @@ def recovery(case: Case) -> Finding | None:
     if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
-    said = f"it was back at full speed at {coolest_c:.0f} C, after falling at {onset_c:.0f} C"
-    return Finding("let-go", "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said)
+    said = f"it fell at {temp_text(onset_c)} and was back at full speed at {temp_text(coolest_c)}"
+    return "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said
 
 
-def bend(case: Case) -> Finding | None:
+def bend(case: Case) -> Evidence | None:
     """A drive that reaches a limit was warming until then; in equilibrium it reaches none."""
-    slope_k_s = _slope_k_s(case)
-    if slope_k_s is None:
+    change_k = _rise_before_k(case)
+    if change_k is None:
         return None
     length_s = _length_before_s(case)
-    change_k = slope_k_s * length_s
-    span = f"in the {length_s:.0f} s before the onset"
+    span = f"in the {seconds_text(length_s)} before the onset"
     if change_k >= CHANGES_K:
-        return Finding(
-            "temperature-bend", "rising", f"the temperature was rising, by {change_k:.0f} K {span}"
-        )
+        return "rising", f"the temperature was rising, by {kelvin_text(change_k)} {span}"
     if change_k <= -CHANGES_K:
-        return Finding(
-            "temperature-bend",
-            "falling",
-            f"the temperature was falling, by {-change_k:.0f} K {span}",
-        )
+        return "falling", f"the temperature was falling, by {kelvin_text(-change_k)} {span}"
     if length_s >= 2 * MIN_BEND_S:
-        return Finding("temperature-bend", "level", f"the temperature was level {span}")
+        return "level", f"the temperature was level {span}"
     return None
 
 
@@ -160,7 +153,7 @@ def _slope_k_s(case: Case) -> float | None:
     return float(np.polyfit(temp.t_s[inside] - start_s, temp.values[inside], 1)[0])
 
 
-def hotter_at_full_speed(case: Case) -> Finding | None:
+def hotter_at_full_speed(case: Case) -> Evidence | None:
     """A drive does not throttle at a temperature at which it runs at full speed for a while."""
     if case.onset_c is None or case.is_nested:
         return None
@@ -174,11 +167,8 @@ def hotter_at_full_speed(case: Case) -> Finding | None:
             best = (temp_c, view.step.name)
     if best is None or best[0] < case.onset_c + CLEARLY_K:
         return None
-    return Finding(
-        "full-speed-at",
-        "hotter",
-        f"it ran at full speed at {best[0]:.0f} C ('{best[1]}'), but fell at {case.onset_c:.0f} C",
-    )
+    fast = f"it ran at full speed at {temp_text(best[0])} ('{best[1]}')"
+    return "hotter", f"{fast}, but fell at {temp_text(case.onset_c)}"
 
 
 def _hottest_at_full_speed(view: StepView) -> float | None:
@@ -200,7 +190,7 @@ def _hottest_at_full_speed(view: StepView) -> float | None:
     return float(readings[-count]) if len(readings) >= count else None
 
 
-def same_at_each_onset(case: Case) -> Finding | None:
+def same_at_each_onset(case: Case) -> Evidence | None:
     """Heat acts at one temperature, whatever the load and however long it took to reach it."""
     here_c = case.onset_c
     if here_c is None:
@@ -216,11 +206,11 @@ def same_at_each_onset(case: Case) -> Finding | None:
         return None
     other_c, name = max(onsets, key=lambda onset: abs(onset[0] - here_c))
     apart_k = abs(other_c - here_c)
-    said = f"'{name}' fell at {other_c:.0f} C, this one at {here_c:.0f} C"
-    if apart_k <= HELD_WITHIN_K:
-        return Finding("onset-temperatures", "same", f"the same temperature at each onset: {said}")
-    if apart_k >= 2 * HELD_WITHIN_K:
-        return Finding("onset-temperatures", "apart", f"onsets at different temperatures: {said}")
+    said = f"'{name}' fell at {temp_text(other_c)}, this one at {temp_text(here_c)}"
+    if apart_k <= NEAR_ONSET_K:
+        return "same", f"the same temperature at each onset: {said}"
+    if apart_k >= 2 * NEAR_ONSET_K:
+        return "apart", f"onsets at different temperatures: {said}"
     return None
 
 
@@ -239,43 +229,41 @@ MOVES_K, STILL_K = 4.0, 1.5
 BETTER = 0.1
 
 
-def follows(case: Case) -> Finding | None:
+def follows(case: Case) -> Evidence | None:
     """A governor permits less the hotter the drive is; a full cache does not depend on it."""
     compared = _stretches(case)
     if compared is None:
         return None
     t_s, rates, temps_c = compared
     moved, moved_k = float(np.ptp(rates)), float(np.ptp(temps_c))
-    span = f"while it was slow, the temperature varied by {moved_k:.0f} K"
-
-    def seen(what: str, text: str) -> Finding:
-        return Finding("rate-and-temperature", what, text)
-
+    span = f"while it was slow, the temperature varied by {kelvin_text(moved_k)}"
     if moved < CONSTANT:
         if moved_k >= MOVES_K:
-            return seen("regardless", f"{span}, and the rate stayed the same")
-        return seen("both-still", f"{span}, and the rate stayed the same too")
+            return "regardless", f"{span}, and the rate stayed the same"
+        return "both-still", f"{span}, and the rate stayed the same too"
+    rate = f"the rate by {share_text(moved)} of the level before"
     if moved_k < STILL_K:
-        return seen("rate-alone", f"{span} only, the rate by {moved:.0%} of the level before")
+        return "rate-alone", f"{span} only, {rate}"
     with_temp, with_time = _correlation(temps_c, rates), _correlation(t_s, rates)
     if with_temp < 0 and with_temp**2 > with_time**2 + BETTER:
-        return seen("follows", "the hotter it was, the slower: the rate followed the temperature")
+        return "follows", "the hotter it was, the slower: the rate followed the temperature"
     if with_time**2 > with_temp**2 + BETTER:
-        return seen("time", "the rate followed time rather than the temperature")
+        return "time", "the rate followed time rather than the temperature"
     if with_temp < -0.5:
-        return seen("against-each-other", "the rate fell as the temperature rose, both with time")
+        return "against-each-other", "the rate fell as the temperature rose, both with time"
     if with_temp > 0.5:
-        return seen("together", "rate and temperature rose and fell together")
-    return seen("unlike", f"{span}, the rate by {moved:.0%} of the level before, independently")
+        return "together", "rate and temperature rose and fell together"
+    return "unlike", f"{span}, {rate}, independently"
 
 
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     """Times, rates as shares of the level before, and temperatures, over the settled drop."""
     drop, temp, series = case.drop, case.view.temp, case.view.throughput
-    if case.length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    length_s = case.own_end_s - drop.onset_s
+    if length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
-    count = int(np.clip(case.length_s / STRETCH_S, FEWEST, MOST))
-    edges = np.linspace(drop.onset_s + SETTLED_S, drop.end_s, count + 1)
+    count = int(np.clip(length_s / STRETCH_S, FEWEST, MOST))
+    edges = np.linspace(drop.onset_s + SETTLED_S, case.own_end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
     measured = np.isfinite(rates)
@@ -299,7 +287,7 @@ UNMOVED_K = 1.0
 MIN_DEPTH = 0.15
 
 
-def balance(case: Case) -> Finding | None:
+def balance(case: Case) -> Evidence | None:
     """A drive that does half as much gets cooler, unless somebody else makes up the difference.
 
     A governor throttles further because the drive got hotter, and it stays at that temperature only
@@ -322,20 +310,16 @@ def balance(case: Case) -> Finding | None:
     late_c = case.late_c
     if half_c is None or before_c is None or late_c is None:
         return None
-    said = (
-        f"it had been at {half_c:.0f} to {before_c:.0f} C for {settled_s:.0f} s when it fell again"
-    )
+    there = f"{temps_text((half_c, before_c))} for {seconds_text(settled_s)}"
+    said = f"it had been at {there} when it fell again"
     if abs(before_c - half_c) > UNMOVED_K:
         return None
     if abs(late_c - before_c) <= UNMOVED_K:
-        return Finding(
-            "on-top",
-            "as-hot",
-            f"{said}, and stayed at {late_c:.0f} C, though it did {drop.depth:.0%} less",
-        )
+        less = f"though it did {share_text(drop.depth)} less"
+        return "as-hot", f"{said}, and stayed at {temp_text(late_c)}, {less}"
     if late_c < before_c:
-        return Finding("on-top", "cooler", f"{said}, and cooled to {late_c:.0f} C")
-    return Finding("on-top", "hotter", f"{said}, and rose to {late_c:.0f} C")
+        return "cooler", f"{said}, and cooled to {temp_text(late_c)}"
+    return "hotter", f"{said}, and rose to {temp_text(late_c)}"
 
 
 def _period_s(case: Case) -> float:
@@ -379,7 +363,7 @@ _ROUNDED_K, _INDEPENDENT_S = 0.3, 10.0
 _CLEARLY = 4.0
 
 
-def heat_follows_load(case: Case) -> Finding | None:
+def heat_follows_load(case: Case) -> Evidence | None:
     """Whether the temperature responds to the loss of throughput.
 
     Skips slow drops, as under a governor that holds one temperature while the case warms up, and
@@ -392,15 +376,10 @@ def heat_follows_load(case: Case) -> Finding | None:
         return None
     busy, idler = fitted
     if busy > idler + _CLEARLY:
-        return Finding(
-            "heat-balance",
-            "whatever-the-load",
-            "it got as warm as if it had lost nothing: it was slower, but as busy",
-        )
+        text = "it got as warm as if it had lost nothing: it was slower, but as busy"
+        return "whatever-the-load", text
     if idler > busy + _CLEARLY:
-        return Finding(
-            "heat-balance", "by-the-load", "it was as warm as its lower throughput explains"
-        )
+        return "by-the-load", "it was as warm as its lower throughput explains"
     return None
 
 

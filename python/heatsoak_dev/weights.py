@@ -1,4 +1,4 @@
-"""Fits the table of weights to labelled drops, starting from judgement.
+"""Fits the judge's table of weights to labelled drops, starting from judgement.
 
 Multinomial logistic regression on findings: the most likely weights, where each stays near its
 judged value (a normal prior around it) and never changes its sign. A finding that does not occur in
@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from heatsoak.analysis.cause.weigh import CAUSES, Seen, WeightTable
 from heatsoak.analysis.series import Array
 
@@ -91,3 +90,19 @@ def counts(drops: Sequence[LabelledDrop]) -> dict[Seen, Counter[str]]:
 
 def _judged(weights: Mapping[Seen, Array], name: Seen) -> Array:
     return weights.get(name, np.zeros(len(CAUSES)))
+
+
+def as_toml(rules: WeightTable) -> dict[str, dict[str, dict[str, float] | float]]:
+    """Return a table's prior and weights as the judge reads them from TOML."""
+    rows: dict[str, dict[str, dict[str, float] | float]] = {"prior": dict(_named(rules.prior))}
+    for (about, seen), row in rules.weights.items():
+        rows.setdefault(about, {})[seen] = _named(row)
+    return rows
+
+
+def _named(row: Array) -> dict[str, float]:
+    return {
+        cause: round(float(weight), 2)
+        for cause, weight in zip(CAUSES, row, strict=True)
+        if abs(weight) >= 0.005
+    }
