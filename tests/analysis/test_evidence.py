@@ -191,6 +191,10 @@ TABLE: list[Row] = [
      lambda: seen(hot(warming(40, 70)), reads(DROP, temp_c__composite=warming(50, 80)))),
     ("both-ways", "writes fall beside reads", "fell", lambda: seen(reads(DROP), fallen())),
     ("reads-beside", "they hold", "held", lambda: seen(fallen(), reads(start_s=0.0))),
+    *(("reads-beside", f"writes fall to {low:.0f}, reads began at 88 % of their speed", expected,
+       lambda low=low: seen(view(changing(FULL, low)), reads(),
+                            view(0.88 * STEADY, "read", name="r2", start_s=900.0)))
+      for low, expected in [(1700.0, "slow-too"), (400.0, "held")]),
     ("depth-beside-reads", "writes fall much further", "far-deeper",
      lambda: seen(view(changing(FULL, 100.0)), reads(DROP, start_s=0.0))),
     *(("written", f"to {size_gb:.0f} GB, {'purged' if purged else 'not purged'} before", expected,

@@ -78,3 +78,38 @@ def test_what_a_fall_on_top_does_to_the_temperature(late_c: float, expected: str
     after = late_c + (60 - late_c) * np.exp(-(T_S - 200) / 15)
     of = judged(SHARED, temp_c__composite=np.where(T_S < 200, HELD_AT_60_C, after))
     assert ("on-top", expected) in said(of[-1][1])
+
+
+#: It falls at once three times; after the second it is back for a moment at what the first left.
+WHILE = 14_000 * np.select(
+    [T_S <= 50, T_S <= 95, T_S <= 200, T_S <= 204], [1.0, 0.27, 0.17, 0.27], 0.08
+)
+
+
+def test_what_a_fall_on_top_does_is_no_evidence_of_the_first() -> None:
+    temps = np.round(40 + 42 * (1 - np.exp(-T_S / 22)))
+    rates = WHILE * (1 + np.random.default_rng(1).normal(0, 0.003, len(T_S)))
+    (case, judgement), *_ = judged_drops(step_view(T_S, rates, "write", temp_c__composite=temps))
+    # 90 % is lost with the second only, and the hotter it was, the slower: by two levels
+    assert case.drop.fall_s > 40
+    about = dict(said(judgement))
+    assert "shape" not in about
+    assert about.get("rate-and-temperature") != "follows"
+
+
+@pytest.mark.parametrize(
+    ("reads_lose", "slope_k_s", "expected"), [(0.55, 0.37, "thermal"), (0.1, 0.37, "unknown")]
+)
+def test_writes_that_lose_far_more_than_reads_are_not_surely_throttled(
+    reads_lose: float, slope_k_s: float, expected: str
+) -> None:
+    temps = np.round(np.minimum(45 + slope_k_s * T_S, 82))
+    write, read = (
+        step_view(
+            T_S, of_parts(lost(100, by), sigma=1e-3).values, rw, name=rw, start_s=start_s,
+            temp_c__composite=temps,
+        )
+        for rw, by, start_s in (("write", 0.6, 0.0), ("read", reads_lose, 500.0))
+    )  # fmt: skip
+    ((_, judgement),) = judged_drops(write, [read])
+    assert judgement.cause == expected

@@ -17,6 +17,8 @@ FULL = 0.9
 _MUCH_FASTER = 1.5
 #: A rate of which four fifths stay within this share of the median for so long is held.
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
+#: A fall as fast as this comes at once, and is no slow one's continuation.
+AT_ONCE_S = 1.0
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
 AROUND_S = 180.0
 
@@ -86,9 +88,10 @@ class Case:
 
     @property
     def own_end_s(self) -> float:
-        """Where a deeper fall within it begins, whose cause may be another; else its end."""
+        """Where it falls further at once, whose cause may be another; else its end."""
         later = (self.view.drops or [])[self.index + 1 :]
-        inside = (one.onset_s for one in later if one.onset_s < self.drop.end_s)
+        at_once = (one for one in later if one.shape == "step" and one.fall_s <= AT_ONCE_S)
+        inside = (one.onset_s for one in at_once if one.onset_s < self.drop.end_s)
         return min(inside, default=self.drop.end_s)
 
     @property

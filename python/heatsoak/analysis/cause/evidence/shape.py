@@ -44,7 +44,7 @@ def shape(case: Case) -> Evidence | None:
             return "slide-to-a-limit", f"it slid down{over}, {why}"
         return "slide", f"it slid down{over}"
     sampling_s = case.view.throughput.sampling_s
-    if drop.onset_s + drop.fall_s > case.own_end_s + sampling_s:
+    if drop.onset_s + drop.fall_s > case.own_end_s - sampling_s and case.own_end_s < drop.end_s:
         return None  # the level between two falls is no part of either
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
     took = seconds_text(max(drop.fall_s, sampling_s))
