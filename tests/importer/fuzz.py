@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from mutations import NASTY, mutated
 
 if TYPE_CHECKING:
-    from heatsoak.importer.format import Format
+    from heatsoak.importer.formats import Format
     from heatsoak.importer.log import Log
 
 DATA = Path(__file__).parent / "data"

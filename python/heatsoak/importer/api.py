@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import polars as pl
 
 from heatsoak.errors import HeatsoakError, UsageError, suggestion
-from heatsoak.importer.format import Format
 from heatsoak.importer.frames import intervals
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
-from heatsoak.importer.possible import possible
-from heatsoak.importer.recordings import thinned, to_recording, with_gaps
+from heatsoak.importer.recordings import possible, thinned, to_recording, with_gaps
 from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
@@ -30,6 +28,9 @@ from heatsoak.recording import META, InMemoryRecording, Recording, find_recordin
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
+
+if TYPE_CHECKING:
+    from heatsoak.importer.formats import Format
 
 _NAMED = 5
 _NO_FORMAT = "is not in a format that can be imported"
@@ -223,14 +224,14 @@ def _parts_of(source: Source) -> tuple[dict[str, Source], bool]:
     return (parts, are_hosts) if inside is not None and is_better else ({}, False)
 
 
-def _known(source: Source) -> Format | None:
+def _known(source: Source) -> "Format | None":
     try:
         return detect(source)
     except UsageError:
         return None
 
 
-def detect(source: Source) -> Format:
+def detect(source: Source) -> "Format":
     """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
     # the readers take longer to load than recordings do to be opened, which need none of them
     from heatsoak.importer.formats import FORMATS

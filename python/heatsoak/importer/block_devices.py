@@ -21,8 +21,7 @@ from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
 from heatsoak.importer.frames import RATES, Array, build, moved, rated
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.possible import MOST
-from heatsoak.importer.recordings import FALL_S, directed
+from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed

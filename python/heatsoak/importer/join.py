@@ -57,7 +57,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     """
     # it comes with all other readers, which take a while to load
     from heatsoak.importer.formats.fio.run import join_fio
-    from heatsoak.importer.formats.results.core import join_results
+    from heatsoak.importer.formats.results import join_results
 
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
     separate = join_results(join_fio(list(logs)))

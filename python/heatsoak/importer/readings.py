@@ -2,21 +2,71 @@
 
 A reading is one output of such a tool. A file has one after another, with the times that the user's
 script wrote between them, or without any. Readers of a form give what they find to
-:class:`Readings`, which knows by `fields` what it is; `reading_logs` makes logs of it.
+:class:`Readings`, which knows by ``fields.toml`` what it is; `reading_logs` makes logs of it.
 """
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.recording import HEALTH, UNREAD
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
+
+# --- what tools call a drive's temperatures, counters and limits ---------------------------------
+
+#: MB of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
+DATA_UNIT_MB = 0.512
+#: What one of a section's unit is in seconds, MB or I/Os; sectors have a size of their own.
+_SCALES = {"minutes": 60.0, "data_units": DATA_UNIT_MB, "gigabytes": 1e3}
+
+
+class Field(NamedTuple):
+    """What a field is: its section in the table, what it is called there, and its scale."""
+
+    kind: str
+    to: str
+    scale: float
+
+    @property
+    def tells_heat_or_load(self) -> bool:
+        """Whether it is a temperature or a count, which a reading consists of."""
+        return self.kind in _MEASURED
+
+
+_MEASURED = ("temperature", "minutes", "seconds", "count", "data_units", "sectors", "gigabytes")
+
+
+def _fields() -> dict[str, Field]:
+    table: dict[str, dict[str, list[str]]] = tomllib.loads(
+        (files(__package__) / "fields.toml").read_text("utf-8")
+    )
+    return {
+        name.replace("{n}", n): Field(kind, to.replace("{n}", n), _SCALES.get(kind, 1.0))
+        for kind, section in table.items()
+        for to, names in section.items()
+        for name in names
+        for n in ("12345678" if "{n}" in name else "1")
+    }
+
+
+FIELDS = _fields()
+#: Those that are places in a JSON document.
+PLACES = [name for name in FIELDS if "/" in name and " " not in name]
+
+
+def plain(name: Any) -> str:
+    """Return a field's name as :data:`FIELDS` has it."""
+    return " ".join(str(name)[:200].replace("_", " ").lower().split())
+
+
+# --- readings ------------------------------------------------------------------------------------
 
 #: What a reading takes in memory, and each value of it.
 READING_BYTES, VALUE_BYTES = 320, 48

@@ -11,14 +11,14 @@ from pydantic_core import from_json
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.lenient import number_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS, SECTOR
+from heatsoak.importer.tables import SECTOR, SYSSTAT
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
 
 #: Headers in multiples of 1024 bytes.
 _KIB_HEADERS = frozenset(
-    name for name in COLUMNS if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
-) - frozenset(name for name in COLUMNS if name.startswith("Blk"))
+    name for name in SYSSTAT if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
+) - frozenset(name for name in SYSSTAT if name.startswith("Blk"))
 _SUFFIXES = {"s": 512.0, "B": 1.0, "k": 1024.0, "M": 1024.0**2, "G": 1024.0**3,
              "T": 1024.0**4, "P": 1024.0**5}  # fmt: skip
 _NUMBER = re.compile(r"([-+]?\d{1,40}(?:[.,٫]\d{0,40})?)([sBkMGTP%]?)", re.ASCII)
@@ -83,8 +83,8 @@ def columns_of(headers: Iterable[str]) -> list[ReportColumn]:
     """
     found: dict[str, ReportColumn] = {}
     for at, header in enumerate(headers):
-        if header in COLUMNS:
-            name, scale = COLUMNS[header]
+        if header in SYSSTAT:
+            name, scale = SYSSTAT[header]
             found.setdefault(name, (at, name, scale))
     if "read_lat_us" in found:
         found.pop("lat_us", None)
@@ -161,7 +161,7 @@ def unit_remark(headers: Iterable[str]) -> str:
     headers = list(headers)
     if any(name in _KIB_HEADERS for name in headers):
         return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
-    if any(COLUMNS.get(name, ("", 0.0))[1] == SECTOR for name in headers):
+    if any(SYSSTAT.get(name, ("", 0.0))[1] == SECTOR for name in headers):
         return "sectors of 512 bytes: converted to 10^6 bytes/s"
     return ""
 

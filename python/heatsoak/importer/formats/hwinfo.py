@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.plain import read_columns
 from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import Unit, names_drive, unit_of
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.words import Unit, names_drive, unit_of
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"

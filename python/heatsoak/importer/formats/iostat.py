@@ -15,11 +15,11 @@ import numpy as np
 
 from heatsoak.importer import lenient, sysstat
 from heatsoak.importer.block_devices import is_disk
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reports import ReportReader, Table, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS
+from heatsoak.importer.tables import SYSSTAT
 
 _TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 
@@ -30,7 +30,7 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
 #: What jc makes of the headers of iostat's text.
-_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in COLUMNS}
+_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in SYSSTAT}
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
@@ -205,14 +205,14 @@ def _without_prefix(words: list[str]) -> list[str]:
 def _table_of(words: list[str]) -> _Table | None:
     """Return the table whose header these words are."""
     if words[0] in _DEVICE_WORDS or (
-        words[0] not in COLUMNS and not words[0][0].isdigit() and "/s" not in words[0]
+        words[0] not in SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):
         headers, device_at = words[1:], 0
     elif words[-1] in _DEVICE_WORDS:
         headers, device_at = words[:-1], -1
     else:
         return None
-    if sum(header in COLUMNS for header in headers) < 2:
+    if sum(header in SYSSTAT for header in headers) < 2:
         return None
     if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
         return None

@@ -7,7 +7,7 @@ processes, or of a single moment, or is a mean with no course in time.
 import re
 from dataclasses import dataclass
 
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.tables.headers import meaning

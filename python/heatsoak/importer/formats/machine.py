@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from heatsoak.importer import lenient, sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import KIB, SECTOR
+from heatsoak.importer.tables import KIB, SECTOR
 from heatsoak.importer.tables.layout import split
 
 #: Headings in a pool's table that are no device.
@@ -136,7 +136,7 @@ def _zfs_us(word: str) -> float:
     return np.nan if match is None else sysstat.scaled(match.group(1), scales[match.group(2)])
 
 
-# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns ------------
+# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns -----------
 
 _BEGIN = re.compile(r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"', re.IGNORECASE)
 _CALL = re.compile(r'"Cmdline:","[^"]*(?:dstat|dool)')
@@ -297,7 +297,7 @@ def _unrounded(word: str) -> str:
     return word if match is None else str(float(match[1]) * _THOUSANDS[match[2]])
 
 
-# --- nmon: a line for each quantity, with all disks in it, and a line that says when --------------
+# --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------
 
 _NMON = {
     "DISKREAD": ("read_bw_mb_s", KIB), "DISKWRITE": ("write_bw_mb_s", KIB),

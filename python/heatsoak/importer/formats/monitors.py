@@ -7,8 +7,8 @@ a machine, an object and its instance, AIDA64's columns their disk.
 import re
 
 from heatsoak.importer.block_devices import DISK
+from heatsoak.importer.tables import names_drive
 from heatsoak.importer.tables.layout import Layout, ungarbled
-from heatsoak.importer.tables.words import names_drive
 
 
 def headers_of(layout: Layout) -> tuple[str, ...]:

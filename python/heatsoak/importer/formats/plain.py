@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     MIN_ROWS_EACH,
@@ -30,6 +30,15 @@ from heatsoak.importer.runs import (
     picked_words,
 )
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import (
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    slug,
+    split_unit,
+    tokens_of,
+)
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
@@ -41,18 +50,8 @@ from heatsoak.importer.tables.derived import (
     unit_by_magnitude,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, layout_of, split
-from heatsoak.importer.tables.long import long_rows, widened
+from heatsoak.importer.tables.layout import Layout, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import (
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    slug,
-    split_unit,
-    tokens_of,
-)
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.words import number_text
 

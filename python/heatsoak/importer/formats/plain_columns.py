@@ -13,6 +13,17 @@ from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and
 from heatsoak.importer.log import Options, Remark
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import (
+    ROLES,
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    names_drive,
+    slug,
+    tokens_of,
+    unit_of,
+)
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
@@ -25,17 +36,6 @@ from heatsoak.importer.tables.derived import (
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.words import (
-    ROLES,
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    names_drive,
-    slug,
-    tokens_of,
-    unit_of,
-)
 from heatsoak.importer.timestamps import read_times
 from heatsoak.recording import Touched
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heatsoak.importer import sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.reports import stated_interval

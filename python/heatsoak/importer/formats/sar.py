@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from heatsoak.importer import lenient, sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS
+from heatsoak.importer.tables import SYSSTAT
 from heatsoak.importer.timestamps import Times
 
 #: The first two bytes of a binary file.
@@ -301,7 +301,7 @@ def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
     if len(words) != 6 or not words[1].lstrip("-").isdecimal():
         return None
     header = words[4]
-    return (words[2], header) if header in COLUMNS or header in _IDLE else None
+    return (words[2], header) if header in SYSSTAT or header in _IDLE else None
 
 
 def _take_pairs(source: Source, reader: ReportReader) -> bool:

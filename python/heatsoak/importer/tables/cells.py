@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.tables.words import TABLES
+from heatsoak.importer.tables import TABLES
 
 #: A number, perhaps with a unit behind it.
 NUMBER = re.compile(

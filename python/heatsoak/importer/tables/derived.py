@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.tables.headers import Meaning, directed
-from heatsoak.importer.tables.words import (
+from heatsoak.importer.tables import (
     TOKENS,
     direction_in,
     has_any,
@@ -20,6 +19,7 @@ from heatsoak.importer.tables.words import (
     tokens_of,
     unit_of,
 )
+from heatsoak.importer.tables.headers import Meaning, directed
 
 #: Units of what tables count, in MB.
 _SIZES = {

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from heatsoak.importer import sysstat_columns
-from heatsoak.importer.fields import FIELDS, plain
 from heatsoak.importer.frames import RATES
-from heatsoak.importer.tables.words import (
+from heatsoak.importer.readings import FIELDS, plain
+from heatsoak.importer.tables import (
     PLACES,
     ROLE_WORDS,
     ROLES,
+    SYSSTAT,
     TIME_WORDS,
     TOKENS,
     ColumnRole,
@@ -155,10 +155,10 @@ def _sysstat(text: str) -> Meaning | None:
     short = _SYSSTAT_SPELLING.sub(r"\1", text)
     text = _PER_S.sub(r"\1/s", text)
     if text in _SYSSTAT_NAMES:
-        return Meaning(*sysstat_columns.COLUMNS[text])
+        return Meaning(*SYSSTAT[text])
     if not _SYSSTAT_RATE.match(short):
         return None
-    column, scale = sysstat_columns.COLUMNS[short]
+    column, scale = SYSSTAT[short]
     if "sec" in text:
         return Meaning(column, scale, note="sectors of 512 bytes converted to bytes")
     prefix = next(letter for letter in text if letter in "kMG")

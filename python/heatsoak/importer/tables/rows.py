@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
+from heatsoak.importer.tables import Unit, unit_of
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
-from heatsoak.importer.tables.words import Unit, unit_of
 from heatsoak.output import from_spreadsheet
 
 #: Blocks of at least this many bytes are read at once.

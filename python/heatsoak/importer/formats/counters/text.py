@@ -4,20 +4,21 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from heatsoak.importer.fields import FIELDS, plain
-from heatsoak.importer.formats.counters.attributes import Tables
 from heatsoak.importer.formats.counters.documents import (
     CHIP,
     DRIVES,
+    Tables,
     begin_chip,
     take_chip_part,
     take_record,
 )
 from heatsoak.importer.readings import (
+    FIELDS,
     History,
     Readings,
     count_in,
     degrees_c,
+    plain,
     stamp_in,
     without_escapes,
 )

@@ -13,9 +13,9 @@ from itertools import count
 from typing import Any, get_args
 
 from heatsoak.fio import DIRECTIONS
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.fio.counters import Job, StepCounters, started_ms
-from heatsoak.importer.formats.results.core import frame, numbered, numbered_names
+from heatsoak.importer.formats.results import frame, numbered, numbered_names
 from heatsoak.importer.lenient import text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source

@@ -17,9 +17,9 @@ import numpy as np
 
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.fio.parts import DirectionRows, LogKind, Part, Quantity, samples_of
-from heatsoak.importer.formats.results.core import numbered
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.fio import DirectionRows, LogKind, Part, Quantity, samples_of
+from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source

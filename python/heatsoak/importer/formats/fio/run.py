@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heatsoak.importer.formats.fio import Part, latency_parts, samples_of
 from heatsoak.importer.formats.fio.json import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio.log import (
     MAX_IN_FLIGHT,
@@ -22,7 +23,6 @@ from heatsoak.importer.formats.fio.log import (
     plain_prefix,
     remarks_on,
 )
-from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
 from heatsoak.importer.frames import RATES, moved
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed

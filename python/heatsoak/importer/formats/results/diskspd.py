@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
     DIRECTIONS,
     MB,
     Row,
     Test,
+    XmlError,
+    XmlReader,
     lines_of,
     log_of,
     mean,
@@ -28,7 +30,6 @@ from heatsoak.importer.formats.results.core import (
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
-from heatsoak.importer.xml_reader import XmlError, XmlReader
 
 _HEAD_LINES = 500
 #: The last interval is left out where the test ended within it.

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
     MB,
     MIB,
     Row,

@@ -13,12 +13,11 @@ from xml.etree.ElementTree import Element
 
 from pydantic_core import from_json
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import DIRECTIONS, frame, observed_load
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import DIRECTIONS, XmlError, XmlReader, frame, observed_load
 from heatsoak.importer.lenient import number_of
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.importer.xml_reader import XmlError, XmlReader
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.units import parse_size
 
