@@ -28,6 +28,7 @@ from heatsoak.recording import META, InMemoryRecording, Recording, find_recordin
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
+from heatsoak.words import amount_text, listed
 
 if TYPE_CHECKING:
     from heatsoak.importer.formats import Format
@@ -151,7 +152,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
                 own.append(name)
         read_bytes += source.size_bytes
     names = ", ".join(str(path) for path in paths)
-    left_out = [f"{_some(files)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
+    left_out = [f"{listed(files, _NAMED)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
     if len(no_logs) > _NAMED:
         count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
         left_out.append(f"{count} more for other reasons")
@@ -160,11 +161,6 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         raise UsageError(f"{names}: nothing can be imported: {why}")
     options.require_used(names)
     return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _digest(source: Source) -> bytes:
@@ -288,8 +284,9 @@ def recording_of_frame(
     if unknown:
         raise UsageError(f"the frame's column t_s has {unknown} rows without a time: drop them")
     if (most_s := float(np.max(np.abs(times)))) > LONGEST_S:
+        reached = amount_text(most_s, "s")
         raise UsageError(
-            f"the frame's column t_s reaches {most_s:.0f} s: count it from the recording's start"
+            f"the frame's column t_s reaches {reached}: count it from the recording's start"
         )
     samples = cleaned(frame.lazy(), schema).collect()
     samples = samples.sort("t_s", maintain_order=True)

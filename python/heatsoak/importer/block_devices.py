@@ -26,7 +26,7 @@ from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
-from heatsoak.words import number_text
+from heatsoak.words import listed, rate_text
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
@@ -254,10 +254,8 @@ class Devices:
             if name in (wanted, short) or self._path_of(name) == wanted:
                 return name
         known = sorted(self.rows)
-        listed = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
-        raise self._source.error(
-            f"has no device {short}{suggestion(short, known)}: it has {listed}"
-        )
+        has = listed(known, _MAX_NAMED)
+        raise self._source.error(f"has no device {short}{suggestion(short, known)}: it has {has}")
 
     def _path_of(self, name: str) -> str:
         """A device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``.
@@ -320,8 +318,8 @@ class Devices:
         discarded = columns.pop("discard_bw_mb_s", None)
         columns.pop("discard_iops", None)
         if discarded is not None and np.nan_to_num(discarded).any():
-            most = number_text(float(np.nanmax(discarded)))
-            text = f"it was asked for discards too, of up to {most} MB/s"
+            most = rate_text(float(np.nanmax(discarded)))
+            text = f"it was asked for discards too, of up to {most}"
             is_load = float(np.nanmean(discarded)) >= _DISCARDS_MB_S
             remarks.append(Remark(text, True, ("rate",) if is_load else ()))
         if name == "" and _moves(columns):
@@ -415,14 +413,9 @@ def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
     if not names:
         return []
     named = sorted(names, key=lambda name: -loads[name])
-    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
-    words = ", ".join(name or "all drives together" for name in named[:_MAX_NAMED])
-    return [
-        Remark(
-            f"left out, with little load or none of their own: {words}{more}; "
-            "--device takes one of them"
-        )
-    ]
+    words = listed([name or "all drives together" for name in named], _MAX_NAMED)
+    text = f"left out, with little load or none of their own: {words}; --device takes one of them"
+    return [Remark(text)]
 
 
 # --- what the machine's other drives moved in the same log, beside each that is taken ------------

@@ -20,6 +20,7 @@ from heatsoak.importer.frames import Array, rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
+from heatsoak.words import amount_text, listed, signed_text
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -249,7 +250,7 @@ def _in_bytes(log: Log) -> bool:
 
 
 def _rate(log: Log, value: float) -> str:
-    return f"{value:.0f} {'MB/s' if _in_bytes(log) else 'IOPS'} ({Path(log.source).name})"
+    return f"{amount_text(value, 'MB/s' if _in_bytes(log) else 'IOPS')} ({Path(log.source).name})"
 
 
 # --- one log beside another ----------------------------------------------------------------------
@@ -297,7 +298,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     remarks = [*own, Remark(text)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
-        what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
+        what = listed([kind for kind in _KINDS.values() if kind in kinds])
         remarks.append(Remark(f"{source}: left out in favour of finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
@@ -363,9 +364,10 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     `shift_s` is what the user says instead.
     """
     if shift_s is not None:
+        shifted = f"shifted by {signed_text(shift_s, 6)} s"
         if _overlap(leader, other, shift_s):
-            return Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
-        return f"shifted by {shift_s:+g} s {APART}"
+            return Alignment(shift_s, f"{shifted}, as asked")
+        return f"{shifted} {APART}"
     if leader.start_unix_s is None or other.start_unix_s is None:
         return "they have no common clock"
     apart_s = other.start_unix_s - leader.start_unix_s

@@ -18,6 +18,7 @@ from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.recording import HEALTH, SensorMeta
+from heatsoak.words import amount_text
 
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
@@ -151,7 +152,8 @@ def _told_apart(
         if len(firsts) > 1:
             whose = np.searchsorted(firsts, hours, side="right")
             return {
-                f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
+                amount_text(first, "h"): every[whose == number]
+                for number, first in enumerate(firsts, 1)
             }
     for name in COUNTED:
         moved = np.diff(_column(taken, name))
@@ -207,7 +209,11 @@ def _all_times(
     index = np.arange(len(t_s), dtype=float)
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
-        how = f"taken as {given_s:g} s apart" if given_s else "no rates made of its counters"
+        how = (
+            f"taken as {amount_text(given_s, 's')} apart"
+            if given_s
+            else "no rates made of its counters"
+        )
         doubt(f"its {len(t_s)} readings all have the same time: {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)

@@ -33,6 +33,7 @@ from heatsoak.recording import (
 )
 from heatsoak.recording.columns import Average, column_of
 from heatsoak.recording.meta import LONGEST_S
+from heatsoak.words import amount_text, listed, number_text, rate_text, signed_text, span_text
 
 #: The name of a step that a log does not name.
 LOAD = "load"
@@ -99,15 +100,15 @@ def event_of(remark: Remark) -> Event:
 def _require_years(source: str, began: float | None, duration_s: float) -> None:
     """Raise UsageError for times that no recording has."""
     if duration_s > LONGEST_S:
+        years, most = (number_text(span_s / _YEAR_S, 2) for span_s in (duration_s, LONGEST_S))
         raise UsageError(
-            f"{source}: its times go over {duration_s / _YEAR_S:,.0f} years, and a recording over "
-            f"{LONGEST_S / _YEAR_S:.0f} at most: split it where its clock was set, or leave out "
-            "the lines whose times are wrong"
+            f"{source}: its times go over {years} years, and a recording over {most} at most: "
+            "split it where its clock was set, or leave out the lines whose times are wrong"
         )
     if began is not None and not _YEAR_1_S <= began < _YEAR_10000_S:
         raise UsageError(
-            f"{source}: begins {began / _YEAR_S:+,.0f} years from 1970, and only dates of the "
-            "years 1 to 9999 are read: correct them, or make them seconds from its start"
+            f"{source}: begins {signed_text(began / _YEAR_S)} years from 1970, and only dates of "
+            "the years 1 to 9999 are read: correct them, or make them seconds from its start"
         )
 
 
@@ -218,8 +219,7 @@ def with_gaps(log: Log) -> Log:
     wide = np.flatnonzero(is_wide)
     if not len(wide):
         return log
-    shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
-    more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
+    shown = listed([span_text(t_s[at : at + 2], "s", 2) for at in wide.tolist()], 3)
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
     if log.has_any("bw_mb_s") and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
@@ -227,7 +227,7 @@ def with_gaps(log: Log) -> Log:
         mb_s = moved(seen)
         hides_fall &= bool((np.maximum(mb_s[wide], mb_s[wide + 1]) > _IDLE_MB_S).any())
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
-    return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
+    return log.with_remarks(Remark(f"{where}: no rows from {shown}", True, touches))
 
 
 # --- thinning ---
@@ -257,7 +257,7 @@ def thinned(log: Log) -> Log:
     )
     if samples.height >= log.samples.height:
         return log
-    text = f"{log.samples.height:,} samples were averaged to means of {bin_s:.1f} s"
+    text = f"{log.samples.height:,} samples were averaged to means of {amount_text(bin_s, 's')}"
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
 
 
@@ -329,8 +329,9 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
         over = int((values > most).sum())
         if not over:
             continue
-        unit = " MB/s" if most == MAX_MB_S else ""
-        what = f"is up to {float(values.max()):,.0f}{unit}, which no drive can do"
+        is_bw = most == MAX_MB_S
+        shown = rate_text(values.max()) if is_bw else number_text(values.max())
+        what = f"is up to {shown}, which no drive can do"
         others = values[(values > 0) & (values <= most)]
         is_far = over == 1 and len(others) > 0 and values.max() > _FAR * others.max()
         if is_far or over <= _SPIKES * (over + len(others)):
@@ -340,7 +341,7 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
         else:
             for key, header in mapping.items():
                 found = meaning(key)
-                if unit and found is not None and found.column == name:
+                if is_bw and found is not None and found.column == name:
                     key_meant = name.removesuffix("bw_mb_s") + unit_key(values / found.scale)
                     raise UsageError(
                         f"{log.source}: '{header}' as {key} {what}: "
@@ -363,8 +364,8 @@ def _beyond_link(log: Log) -> list[Remark]:
             usual = log.samples[name].drop_nulls().median()
             if isinstance(usual, float) and usual > most:
                 text = (
-                    f"{log.source}: {name} is {usual:,.0f} MB/s, more than {what} "
-                    f"({most:,.0f}): another unit, several drives, or the host's memory"
+                    f"{log.source}: {name} is {rate_text(usual)}, more than {what} "
+                    f"({number_text(most)}): another unit, several drives, or the host's memory"
                 )
                 return [Remark(text, True, NOT_TAKEN)]
     return []

@@ -21,6 +21,7 @@ from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times
+from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
 #: A total in the report's own unit tells how long the interval was from here on.
@@ -380,10 +381,12 @@ def stated_interval(source: Source, options: Options) -> float | None:
 def _interval(reader: ReportReader, usual_s: float | None) -> tuple[float, Remark]:
     """The seconds between reports that have no times, and how they are known."""
     if reader.interval_s is not None:
-        text = f"interval of {reader.interval_s:g} s: from the command line in it"
+        text = f"interval of {amount_text(reader.interval_s, 's')}: from the command line in it"
         return reader.interval_s, Remark(text)
     if usual_s is not None:
-        return usual_s, Remark(f"interval of {usual_s:g} s: from totals and their rates")
+        return usual_s, Remark(
+            f"interval of {amount_text(usual_s, 's')}: from totals and their rates"
+        )
     text = "has no times: assumed to have a report each second; --map interval_s=N if not"
     return 1.0, Remark(text, True, ("time",))
 

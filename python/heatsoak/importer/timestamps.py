@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, usual_of
 from heatsoak.importer.log import Clock
+from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
 #: A clock that goes back by more than this has passed midnight; by less, a new run begins.
@@ -160,7 +161,7 @@ def _through_changes(seconds: Array, *, has_summer: bool) -> tuple[Array, str]:
         if is_summer[at]:
             said["its clock was set by an hour in the night of a Sunday"] = None
         elif is_set[at]:
-            said[f"its clock was set back by {usual - between[at]:.0f} s"] = None
+            said[f"its clock was set back by {amount_text(usual - between[at], 's', 2)}"] = None
     return taken, f"{'; '.join(said)}: taken as going on" if said else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Sensor, SensorInfo
 from heatsoak.sensor.traffic import BusyTime
+from heatsoak.words import rate_text
 
 #: A drive busy less than this may have had its link slowed to save power.
 _LOADED_PCT = 50.0
@@ -62,12 +63,11 @@ class LinkFaults:
             self._loaded = link
         if width is not None and self._width != width:
             lanes = f"the link changed from {width} to {self._width} lanes"
-            return [f"{lanes}: it carries at most {link['ceiling_mb_s']:,} MB/s"]
+            return [f"{lanes}: it carries at most {rate_text(link['ceiling_mb_s'])}"]
         if is_loaded and was is not None and was["ceiling_mb_s"] != link["ceiling_mb_s"]:
-            return [
-                "the link's speed under load changed: it carries at most "
-                f"{link['ceiling_mb_s']:,} MB/s, and carried {was['ceiling_mb_s']:,} before"
-            ]
+            now, before = (rate_text(one["ceiling_mb_s"]) for one in (link, was))
+            changed = "the link's speed under load changed: it carries at most"
+            return [f"{changed} {now}, and carried {before} before"]
         return []
 
     def _new_errors(self) -> list[str]:
@@ -122,8 +122,6 @@ class LinkSensor(Sensor):
         """Watch the link of `disk`, which was `link` at the start."""
         self._disk = disk
         self._faults = LinkFaults(disk, link)
-        self._notes: list[str] = []
-        self.last_error: str | None = None
         where = "current_link_speed x current_link_width" if link["kind"] == "pcie" else "sata_spd"
         self.info = SensorInfo(
             name="link",
@@ -140,21 +138,14 @@ class LinkSensor(Sensor):
         link = link_of(disk)
         return cls(disk, link) if "ceiling_mb_s" in link else None
 
-    def read(self) -> dict[str, float]:
-        """Return `link_mb_s`; nothing while the link is down or the drive is gone."""
+    def values(self) -> dict[str, float]:
+        """Return `link_mb_s`; raises OSError while the link is down or the drive is gone."""
         link = link_of(self._disk)
-        self._notes += self._faults.changes(link)
+        self._notes += tuple(self._faults.changes(link))
         ceiling_mb_s = link.get("ceiling_mb_s")
         if ceiling_mb_s is None:
-            self.last_error = f"the link of {self._disk.name} reports no speed"
-            return {}
-        self.last_error = None
+            raise OSError(f"the link of {self._disk.name} reports no speed")
         return {"link_mb_s": float(ceiling_mb_s)}
-
-    def notes(self) -> list[str]:
-        """Return what has happened to the link, each change once."""
-        notes, self._notes = self._notes, []
-        return notes
 
 
 def _pcie_link(function: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
+from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
 from heatsoak.sensor.nvme_admin import (
     IDENTIFY_SIZE,
     LOG_SIZE,
@@ -92,7 +92,7 @@ def _words(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip("\0 ")
 
 
-class NvmeSensor:
+class NvmeSensor(Sensor):
     """The health log of one controller as a sensor; includes power if the drive reports it."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
@@ -100,7 +100,6 @@ class NvmeSensor:
         self._admin = admin
         self._has_power = False
         self._watch = PlaceholderWatch()
-        self.last_error: str | None = None
         thresholds: dict[str, float] = {}
         details: dict[str, Any] = {"controller": controller, "wakes_drive": True}
         try:
@@ -142,20 +141,14 @@ class NvmeSensor:
         columns = tuple(name for name in self.info.columns if name != column)
         self.info = replace(self.info, columns=columns)
 
-    def read(self) -> dict[str, float]:
-        """Return temperatures, counts and times; nothing if the drive does not answer."""
-        try:
-            page = self._admin.health_log()
-        except OSError as error:
-            self.last_error = str(error)
-            return {}
-        self.last_error = None
-        values = self._take(page)
+    def values(self) -> dict[str, float]:
+        """Return temperatures, counts and times; raises OSError if the drive does not answer."""
+        values = self._take(self._admin.health_log())
         return {column: value for column, value in values.items() if column in self.info.columns}
 
     def _take(self, page: bytes) -> dict[str, float]:
         for column, kelvin in parse_kelvins(page).items():
-            self._watch.saw(column, kelvin)
+            self._notes += self._watch.saw(column, kelvin)
         return parse_health_log(page) | (parse_power(page) if self._has_power else {})
 
     def _power_quality(self) -> dict[str, Any]:
@@ -163,10 +156,6 @@ class NvmeSensor:
             return parse_power_log(self._admin.power_log())
         except OSError:
             return {}
-
-    def notes(self) -> list[str]:
-        """Return new warnings about the readings, once."""
-        return self._watch.drain()
 
     def close(self) -> None:
         """Release the descriptor."""
@@ -176,13 +165,12 @@ class NvmeSensor:
 INTERVAL_S = 5.0
 
 
-class PowerStateSensor:
+class PowerStateSensor(Sensor):
     """The current power state of one controller."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
         """Read it once; raises OSError if the drive does not answer."""
         self._admin = admin
-        self.last_error: str | None = None
         admin.power_state()
         self.info = SensorInfo(
             name="nvme-power-state",
@@ -203,15 +191,9 @@ class PowerStateSensor:
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
         return first_that_answers(disk, roots, ioctl, cls)
 
-    def read(self) -> dict[str, float]:
-        """Return the state's number; nothing if the drive does not answer."""
-        try:
-            state = self._admin.power_state()
-        except OSError as error:
-            self.last_error = str(error)
-            return {}
-        self.last_error = None
-        return {"power_state": state}
+    def values(self) -> dict[str, float]:
+        """Return the state's number; raises OSError if the drive does not answer."""
+        return {"power_state": self._admin.power_state()}
 
     def close(self) -> None:
         """Release the descriptor."""

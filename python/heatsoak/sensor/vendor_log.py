@@ -55,7 +55,6 @@ class VendorLogSensor(Sensor):
         self._command = [tool, log.name, "smart-add-log", str(node), "-o", "json"]
         self._log = log
         self._column = f"throttle_count.{log.name}"
-        self.last_error: str | None = None
         self._take()
         self.info = SensorInfo(
             name=f"{log.name}-log",
@@ -81,15 +80,9 @@ class VendorLogSensor(Sensor):
                         continue
         return None
 
-    def read(self) -> dict[str, float]:
-        """Return the count; nothing if the drive or nvme-cli does not answer."""
-        try:
-            count = self._take()
-        except (OSError, ValueError) as error:
-            self.last_error = str(error)
-            return {}
-        self.last_error = None
-        return {self._column: count}
+    def values(self) -> dict[str, float]:
+        """Return the count; raises OSError or ValueError if drive or nvme-cli do not answer."""
+        return {self._column: self._take()}
 
     def _take(self) -> float:
         try:

@@ -53,7 +53,7 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
-from heatsoak.words import number_text
+from heatsoak.words import amount_text, counted, listed
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
 _MAX_INTERVAL_S = 6 * 3600.0
@@ -280,9 +280,7 @@ class _Table:
             return parts
         if left:
             names = [_name_of(part.drive) for part, _ in left]
-            self._columns.notes.setdefault(
-                f"drives without load are left out: {', '.join(names[:20])}"
-            )
+            self._columns.notes.setdefault(f"drives without load are left out: {listed(names, 20)}")
         # what little they moved stands beside the others
         also = [part for part, load in left if load > 0 and part.drive.get("path")]
         self.idle |= {part.drive["path"] for part in also}
@@ -335,7 +333,7 @@ class _Table:
         usual_s = usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {number_text(usual_s / 3600)} h apart: not a log of a drive"
+                f"its rows are {amount_text(usual_s / 3600, 'h')} apart: not a log of a drive"
             )
         return times
 
@@ -346,11 +344,10 @@ class _Table:
         if len(known) < _MIN_ROWS or len(np.unique(known)) > 1 or not is_one_run:
             return rows
         seconds = self._columns.interval_s or 1.0
-        self._columns.doubts.setdefault(
-            f"its {len(known):,} rows all carry the same time: taken as {seconds:g} s apart"
-            + ("" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)"),
-            ("time", "identity"),
-        )
+        every, apart = counted(len(known), "row"), amount_text(seconds, "s")
+        how = "" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)"
+        text = f"its {every} all carry the same time: taken as {apart} apart{how}"
+        self._columns.doubts.setdefault(text, ("time", "identity"))
         t_s = known[0] + np.cumsum(np.isfinite(rows.times.t_s)) * seconds
         t_s = np.where(np.isfinite(rows.times.t_s), t_s, np.nan)
         return replace(rows, times=replace(rows.times, t_s=t_s))

@@ -38,11 +38,12 @@ from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.timestamps import read_times
 from heatsoak.recording import Touched
+from heatsoak.words import counted, listed, said
 
 #: The most labels that a run gets.
 _MAX_LABELS = 12
-#: The most columns that one remark names.
-_MAX_SHOWN = 8
+#: The most columns that a remark names, and an error.
+_MAX_SHOWN, _MAX_NAMED = 8, 12
 #: The longest label, in characters.
 _MAX_LABEL = 100
 #: The most doubts that one file's columns give rise to.
@@ -162,7 +163,7 @@ class Columns:
         if not any(c.meaning.column in TIMES for c in columns):
             columns += untimed[:1]
         if texts:
-            shown = ", ".join(texts[:_MAX_SHOWN]) + (", ..." if len(texts) > _MAX_SHOWN else "")
+            shown = listed(texts, _MAX_SHOWN)
             self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
@@ -175,9 +176,8 @@ class Columns:
         labels = self._labels_of_runs(header, {column.index for column in columns})
         others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
-            self.notes.setdefault(
-                f"{others} other column{'s are' if others > 1 else ' is'} not needed"
-            )
+            what = counted(others, "other column is", "other columns are")
+            self.notes.setdefault(f"{what} not needed")
         return columns
 
     def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
@@ -375,9 +375,7 @@ class Columns:
     def _complain(self, columns: list[ReadColumn], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
-        names = [name.replace("\x1f", " ") for name in header[:12] if name]
-        shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
-        more = ", ..." if len(header) > 12 else ""
+        shown = _shown(header) or "no header"
         layout = replace(self._layout, header=header)
         if not _has_time(found) and is_of_results(layout, columns):
             raise self._source.error(
@@ -387,7 +385,7 @@ class Columns:
             )
         if not _has_time(found) and self.interval_s is None:
             raise self._source.error(
-                f"has no column of times among {shown}{more}: name it, as in "
+                f"has no column of times among {shown}: name it, as in "
                 f"{example_of(layout, found, taken)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
                 layout.line,
@@ -404,7 +402,7 @@ class Columns:
                 advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
             elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
-            raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
+            raise self._source.error(f"{what} {shown}: {advice}", layout.line)
         self._doubt_half(columns, layout)
 
     def _doubt_half(self, columns: list[ReadColumn], layout: Layout) -> None:
@@ -447,7 +445,7 @@ class Columns:
             column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
             bare.append(ReadColumn(index, name, replace(found, column=column)))
         if bare:
-            names = ", ".join(f"'{column.header}'" for column in bare[:8])
+            names = listed([f"'{column.header}'" for column in bare], _MAX_SHOWN)
             each = "a temperature" if len(bare) == 1 else "temperatures"
             self.doubts.setdefault(f"read as {each}: {names}", ("temperature",))
         taken = {column.index for column in bare}
@@ -560,13 +558,16 @@ def _place_of(
         raise source.error(
             f"has no column {plain} for '{key}' in --map: it has {width}", layout.line
         )
-    shown = ", ".join(name for name in header[:12] if name)
+    shown = _shown(header) or f"{width} columns without names"
     raise source.error(
-        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: "
-        f"it has {shown or f'{width} columns without names'}"
-        + (", ..." if len(header) > 12 else ""),
+        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: it has {shown}",
         layout.line,
     )
+
+
+def _shown(header: Sequence[str]) -> str:
+    """The names of a table's columns, as far as there is room for them."""
+    return listed([said(name.replace("\x1f", " ")) for name in header if name], _MAX_NAMED)
 
 
 def example_of(layout: Layout, found: Container[str] = (), taken: Container[int] = ()) -> str:

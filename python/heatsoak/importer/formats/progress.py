@@ -13,6 +13,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.words import amount_text
 
 _FIO = re.compile(r"Jobs: \d{1,6} \(f=\d{1,6}\)[^\[]{0,80}(\[.{1,900})")
 _PARTS = re.compile(r"\[([^\]]{1,400})\]")
@@ -69,7 +70,7 @@ def _read_fio(source: Source, options: Options) -> list[Log]:
         # a runtime counts down evenly; the end of an amount of data is only guessed
         is_even = len(passed) > 0.7 * len(etas) and float((passed == usual).mean()) > 0.8
         interval_s = usual if is_even else 1.0
-        text = f"interval of {interval_s:g} s: from the time that fio says is left"
+        text = f"interval of {amount_text(interval_s, 's')}: from the time that fio says is left"
         if not is_even:
             text = (
                 "its lines have no times: assumed to come each second, as fio's do; "

@@ -1,9 +1,9 @@
 """fio: the logs of its jobs, its JSON, and one run put together of both.
 
-`json` reads documents and the terse output, of which `counters` makes rows; `log` reads logs, each
-of whose runs is a :class:`Part`. fio averages over windows (``log_avg_msec``), or it logs every I/O,
-or it counts latencies in buckets; :func:`samples_of` makes of the parts of one run, of one job or of
-several beside each other, one table on common times. `run` joins the files of one run.
+`json` reads documents and the terse output, of which `counters` makes rows. `log` reads logs, each
+of whose runs is a :class:`Part`: fio averages over windows (``log_avg_msec``), or it logs every
+I/O, or it counts latencies in buckets. :func:`samples_of` makes of the parts of one run, of one job
+or of several beside each other, one table on common times; `run` joins the files of one run.
 """
 
 from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ from heatsoak.importer.frames import build, moved
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.words import percent_text
 
 MB = 1_000_000
 MIB = 1 << 20
@@ -143,7 +144,7 @@ def shares_of(reads_pct: float | None, random_pct: float | None) -> dict[str, An
         "direction": {100.0: "read", 0.0: "write"}.get(reads_pct, "rw"),
         "random": random,
         "reads_pct": reads_pct,
-        "about": f"{random_pct:.0f} % random" if random is None else "",
+        "about": f"{percent_text(random_pct)} random" if random is None else "",
     }
 
 

@@ -33,6 +33,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
+from heatsoak.words import number_text, percent_text
 
 #: Lines that say what the lines after them hold.
 _LINES = lines_of(
@@ -308,7 +309,7 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
         remarks.append(Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
     if errors:
-        remarks.append(Remark(f"{errors:.0f} I/Os failed", True, ()))
+        remarks.append(Remark(f"{number_text(errors)} I/Os failed", True, ()))
     drive = device or (disks[0] if len(disks) == 1 else "")
     start_unix_s = times.start_unix_s
     return log_of(
@@ -462,7 +463,7 @@ def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     reads = sum(share * of for _, share, of, _ in lines) / total
     random = sum(share * of for _, share, _, of in lines) / total
     known = shares_of(reads, random)
-    about = f"{known['about']}, {reads:.0f} % reads" if known["about"] else ""
+    about = f"{known['about']}, {percent_text(reads)} reads" if known["about"] else ""
     return {**known, "block": sizes.pop() if len(sizes) == 1 else None, "about": about}
 
 

@@ -32,6 +32,7 @@ from heatsoak.importer.formats.results import (
 )
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.words import amount_text
 
 _QUOTED = r"[^A-Za-z0-9\[]{0,40}"
 _AS_SSD = lines_of(
@@ -223,7 +224,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     seconds = (number(measured[1]) or None) if measured else None
     tests = [Test(t.name, [t.rows[0] | mean(seconds, {})[0]], t.load) for t in run.tests]
     of = f" of {times[1]} measurements" if times else ""
-    long = f" of {seconds:.0f} s" if seconds and of else ""
+    long = f" of {amount_text(seconds, 's')}" if seconds and of else ""
     remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
     if facts.get("unit") or any(map(_iops_show_unit, run.tests)):
         remarks.append(Remark("its MB/s are 10^6 bytes/s"))

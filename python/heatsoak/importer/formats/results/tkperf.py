@@ -20,6 +20,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.units import parse_size
+from heatsoak.words import amount_text
 
 _NAME = "tkperf"
 #: No result is a tenth of this, in bytes and in runs of fio.
@@ -122,10 +123,11 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     for tag, condition in (("testdate", "date"), ("kernel", "kernel"), ("lsb", "os")):
         if isinstance(about.get(tag), str):
             conditions[condition] = about[tag].removeprefix("Description:").strip()[:80]
-    text = f"a sample is the mean of one run of {runtime_s:g} s; the time between runs is not in"
-    remarks = [Remark(f"{text} the file")]
+    lasted = amount_text(runtime_s, "s")
+    text = f"a sample is the mean of one run of {lasted}; the time between runs is not in the file"
+    remarks = [Remark(text)]
     if runtime_s != told_s:
-        text = f"does not say how long a run took: taken as {runtime_s:g} s"
+        text = f"does not say how long a run took: taken as {lasted}"
         remarks.append(Remark(text, True, ("time",)))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))
