@@ -39,7 +39,9 @@ def test_a_directory_of_nothing_says_why_each_file_was_refused(tmp_path: Path) -
     fio = "job: (g=0): rw=write, bs=4096B\nfio-3.33\n"
     for name, text in (("a.txt", fio), ("b.txt", fio), ("c.csv", "a,b\nx,y\n")):
         (tmp_path / name).write_text(text)
-    with pytest.raises(UsageError, match=r"a\.txt and b\.txt: is fio's text, .*; c\.csv: is not in"):
+    with pytest.raises(
+        UsageError, match=r"a\.txt and b\.txt: is fio's text, .*; c\.csv: is not in"
+    ):
         import_files([tmp_path])
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="there is no file in it"):

@@ -182,7 +182,9 @@ def test_counters_in_whole_units_are_taken_over_as_many_rows_as_it_takes() -> No
 def test_columns_that_only_name_drives_are_their_temperatures() -> None:
     (log,) = _read(_table("time,nvme0,nvme1,cpu", lambda i, _, t: f"{i},{t},35,50"))
     assert log.samples["temp_c.nvme0"][-1] == 80
-    assert "read as temperatures: 'nvme0', 'nvme1' and 'cpu'" in " ".join(r.text for r in log.remarks)
+    assert "read as temperatures: 'nvme0', 'nvme1' and 'cpu'" in " ".join(
+        r.text for r in log.remarks
+    )
 
 
 def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:

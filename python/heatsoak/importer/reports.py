@@ -17,6 +17,7 @@ from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Words
@@ -50,7 +51,7 @@ class Table:
 
     def cpu_pct(self, words: Sequence[str]) -> float:
         """Return how busy the processors were."""
-        shares = sum(sysstat.scaled(words[at], scale) for at, scale in self.cpu)
+        shares = sum(scaled(words[at], scale) for at, scale in self.cpu)
         return 100.0 + shares if self.cpu[0][1] < 0 else shares
 
 
@@ -234,8 +235,7 @@ class ReportReader:
 
 
 def _seconds(word: str) -> float | None:
-    value = sysstat.scaled(word, 1.0)
-    return value if 0 < value < 1e6 else None
+    return value if 0 < (value := number_of(word)) < 1e6 else None
 
 
 def logs_of(source: Source, reader: ReportReader, options: Options) -> list[Log]:

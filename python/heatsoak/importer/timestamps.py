@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, usual_of
 from heatsoak.importer.log import Clock
+from heatsoak.importer.numbers import MAX_NUMBER, number_of
 from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
@@ -54,7 +55,6 @@ _SHORT = re.compile(r"^\D{0,3}(\d{1,3}):(\d{2})([.,]\d{1,9})?$")
 #: Days since the end of 1899, as spreadsheets keep times: 1990 to 2080.
 _SERIAL = (32_874.0, 65_745.0)
 _SERIAL_EPOCH_D = 25_569.0
-_NUMBER = re.compile(r"^[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?$", re.IGNORECASE)
 _MONTHS = {
     name: index
     for index, name in enumerate(
@@ -76,8 +76,6 @@ _PLAIN = re.compile(
 _SET_BY_S, _SET_TIMES, _MIN_ROWS = 15.0, 2, 30
 #: This many words are read at once.
 _BLOCK = 1 << 14
-#: No time is a larger number: nanoseconds since the epoch are 10^18.
-_MAX_TIME = 1e20
 #: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
 _EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
 
@@ -233,22 +231,14 @@ def _numbers(words: Sequence[str]) -> Array:
     blocks = []
     while block := list(islice(rest, _BLOCK)):
         if len(block) < _BLOCK:
-            blocks.append(np.array([_number(word) for word in block], float))
+            blocks.append(np.array([number_of(word) for word in block], float))
             continue
         numbers = pl.Series(block).cast(pl.Float64, strict=False).fill_null(np.nan)
         values = numbers.to_numpy(writable=True)
-        others = np.flatnonzero(~(np.abs(values) < _MAX_TIME))
-        values[others] = [_number(block[index]) for index in others.tolist()]
+        others = np.flatnonzero(~(np.abs(values) < MAX_NUMBER))
+        values[others] = [number_of(block[index]) for index in others.tolist()]
         blocks.append(values)
     return np.concatenate(blocks) if blocks else np.empty(0)
-
-
-def _number(word: str) -> float:
-    text = word.strip()
-    if not _NUMBER.match(text):
-        return math.nan
-    value = float(text.replace(",", "."))
-    return value if abs(value) < _MAX_TIME else math.nan
 
 
 def _of_numbers(numbers: Array, scale_s: float | None) -> Times:
@@ -354,7 +344,7 @@ def _span(word: str) -> float | None:
     hours, minutes, seconds, unit = match.groups()
     if not (hours or minutes or unit):
         return None  # a mere number
-    value = float(seconds.replace(",", ".")) if seconds else 0.0
+    value = number_of(seconds) if seconds else 0.0
     value *= 1e-3 if (unit or "").lower() == "ms" else 1.0
     return begin + 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + value
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from heatsoak.errors import UsageError
 from heatsoak.importer.formats import Format, plain
-from heatsoak.importer.lenient import at
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import at
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning

@@ -11,6 +11,7 @@ import numpy as np
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import (
@@ -48,6 +49,8 @@ _MAX_SHOWN, _MAX_NAMED = 8, 12
 _MAX_LABEL = 100
 #: The most doubts that one file's columns give rise to.
 _MAX_DOUBTS = 20
+#: A mapping states no longer interval: it names a column.
+_MAX_INTERVAL_S = 1e6
 #: Bytes or I/Os, as tools differ.
 _EITHER = ("reads", "writes")
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
@@ -266,8 +269,8 @@ class Columns:
     def _mapped(self, header: tuple[str, ...]) -> list[ReadColumn]:
         columns = []
         for key, wanted in self._mapping.items():
-            if key in ("interval_s", "interval") and _is_interval(wanted):
-                self.interval_s = float(wanted)
+            if key in ("interval_s", "interval") and 0 < number_of(wanted) < _MAX_INTERVAL_S:
+                self.interval_s = number_of(wanted)
                 self._used.add(key)
                 continue
             column = _meaning_of_key(self._source, key)
@@ -653,11 +656,3 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
     rows = list(zip(*tests, strict=False))
     changes = sum(a != b for a, b in pairwise(rows))
     return bool(rows) and 2 * changes >= len(rows)
-
-
-def _is_interval(text: str) -> bool:
-    """Whether what a mapping gives is a number of seconds, rather than a column's name."""
-    try:
-        return 0 < float(text) < 1e6
-    except ValueError:
-        return False

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
 from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -33,7 +33,7 @@ _PV = re.compile(r".*?(\d{1,4}):(\d\d):(\d\d) +\[ *([\d.,]{1,12}) ?([kKMGT]?)(i?
 def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
     """A rate in MB/s, of fio's words or pv's; without its unit a multiple of 1024 bytes."""
     base = 1000.0 if unit and not binary else 1024.0
-    return sysstat.scaled(number, 1.0) * base ** _POWERS[power] / 1e6
+    return scaled(number) * base ** _POWERS[power] / 1e6
 
 
 def _read_fio(source: Source, options: Options) -> list[Log]:
@@ -114,7 +114,7 @@ def _fio_row(parts: list[str]) -> dict[str, float]:
             if of is None:
                 continue
             if is_iops:
-                row[f"{of}_iops"] = sysstat.scaled(number, 1.0) * 1000.0 ** _POWERS[power]
+                row[f"{of}_iops"] = scaled(number) * 1000.0 ** _POWERS[power]
             else:  # before 2.14 fio's KB are of 1024 bytes
                 row[f"{of}_bw_mb_s"] = _rate_mb_s(number, power, binary or "i", unit)
     return row
@@ -127,7 +127,7 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
     rates: list[float] = []
     for _at, line in source.lines():
         if (match := _DD.fullmatch(line)) is not None:
-            if not np.isfinite(copied_s := sysstat.scaled(match.group(2), 1.0)):
+            if not np.isfinite(copied_s := scaled(match.group(2))):
                 continue
             at_s.append(copied_s)
             moved_mb.append(float(match.group(1)) / 1e6)

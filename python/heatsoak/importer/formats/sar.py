@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import lenient, sysstat
+from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import at, is_number, number_of, scaled
 from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import SYSSTAT
@@ -129,7 +130,7 @@ def _take(
     if not table.columns and not table.cpu:
         degrees, device = (words[table.headers.index(name)] for name in _WARMTH)
         reader.at(stamp, length_s)
-        _take_degrees(reader, item, device, sysstat.scaled(degrees, 1.0))
+        _take_degrees(reader, item, device, scaled(degrees))
         return True
     if sysstat.values_of(table.columns, words) is None:
         return False
@@ -236,7 +237,7 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
         elif _RESTART.match(words[3]):
             reader.restarts[sysstat.stamp(words[2])] = None
         elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
-            length_s, stamp = sysstat.scaled(words[1], 1.0), sysstat.stamp(words[2])
+            length_s, stamp = scaled(words[1]), sysstat.stamp(words[2])
             if not _take_groups(reader, tables, words[3:], stamp, length_s):
                 source.skip(number)
     return False
@@ -291,9 +292,9 @@ def _fits(table: Table, words: Sequence[str]) -> bool:
     item = "" if table.device_at is None else words[table.device_at]
     if table.cpu and not item.lstrip("-").isdecimal():
         return False
-    return all(
-        sysstat.is_number(word) for at, word in enumerate(words) if at != table.device_at
-    ) and (not table.columns or table.device_at is None or not sysstat.is_number(item))
+    return all(is_number(word) for at, word in enumerate(words) if at != table.device_at) and (
+        not table.columns or table.device_at is None or not is_number(item)
+    )
 
 
 def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
@@ -324,7 +325,7 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
         if values is None:
             source.skip(number)
             continue
-        reader.at(stamp, sysstat.scaled(words[1], 1.0))
+        reader.at(stamp, scaled(words[1]))
         if columns:
             reader.header([header])
             reader.row(_ALL if item == "-" else item, values)
@@ -350,20 +351,20 @@ def _take_json(source: Source, reader: ReportReader) -> bool:
             reader.restarts[restart] = None
         if stamp is None:
             continue
-        device, idle = value.get("disk-device"), lenient.number_of(value.get("idle"))
-        degrees, item = lenient.number_of(value.get("degC")), value.get("number")
+        device, idle = value.get("disk-device"), number_of(value.get("idle"))
+        degrees, item = number_of(value.get("degC")), value.get("number")
         if isinstance(device, str) and device:
             reader.at(stamp, length_s)
             _take_values(reader, device, value)
         elif key == "io":
-            both = [lenient.at(value, part) or {} for part in ("io-reads", "io-writes")]
+            both = [at(value, part) or {} for part in ("io-reads", "io-writes")]
             flat = {name: number for part in both if isinstance(part, dict)
                     for name, number in part.items()}  # fmt: skip
             reader.at(stamp, length_s)
             _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
             reader.at(stamp, length_s)
-            reader.cpu(100.0 - idle - np.nan_to_num(lenient.number_of(value.get("iowait"))))
+            reader.cpu(100.0 - idle - np.nan_to_num(number_of(value.get("iowait"))))
         elif degrees == degrees and isinstance(item, (int, str)):
             reader.at(stamp, length_s)
             _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
@@ -381,11 +382,11 @@ def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> No
 
 
 def _json_time(value: Any) -> tuple[str | None, float]:
-    date, time = lenient.at(value, "date"), lenient.at(value, "time")
+    date, time = at(value, "date"), at(value, "time")
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return sysstat.stamp(f"{date} {time}{zone}"), lenient.number_of(value.get("interval"))
+    return sysstat.stamp(f"{date} {time}{zone}"), number_of(value.get("interval"))
 
 
 _TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak.importer.frames import Array
+from heatsoak.importer.numbers import number_of
 from heatsoak.importer.tables import (
     TOKENS,
     direction_in,
@@ -122,10 +123,7 @@ _OTHER_DEGREES = {"kelvin": (250.0, 400.0), "millidegrees": (5000.0, 150_000.0)}
 
 def is_warmth(cell: str) -> bool:
     """Return whether a cell may be the temperature of a drive or a host in degrees Celsius."""
-    try:
-        return _WARMTH_C[0] <= float(cell.replace(",", ".")) <= _WARMTH_C[1]
-    except ValueError:
-        return False
+    return _WARMTH_C[0] <= number_of(cell) <= _WARMTH_C[1]
 
 
 def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:

@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heatsoak.importer.lenient import at
+from heatsoak.importer.numbers import at, count_of
 from heatsoak.importer.readings import (
     COUNTED,
     FIELDS,
     PLACES,
     History,
     Readings,
-    count_in,
     degrees_c,
-    json_number,
     plain,
     stamp_in,
 )
@@ -76,7 +74,7 @@ class Tables:
         elif (skip := _HISTORY_SKIP.match(line)) is not None:
             self.history.add(*self.history.celsius[-1:] * int(skip[1]))
         elif (found := _STATISTIC.match(line)) is not None and plain(found[2]) in FIELDS:
-            self._statistic(found[2], count_in(found[1]))
+            self._statistic(found[2], count_of(found[1]))
         elif (processed := _PROCESSED.match(line)) is not None:
             place = f"scsi_error_counter_log/{processed[1]}/gigabytes_processed"
             self._readings.take(place, processed[2], starts=False)
@@ -88,16 +86,16 @@ class Tables:
         """Take the tables of smartctl's JSON, which was written at `unix_s`."""
         for page in _rows(at(value, "ata_device_statistics/pages")):
             for row in _rows(page.get("table")):
-                self._statistic(str(row.get("name")), json_number(row.get("value")))
+                self._statistic(str(row.get("name")), count_of(row.get("value")))
         for row in _rows(at(value, "ata_smart_attributes/table")):
             raw, number, name = at(row, "raw/string"), row.get("id"), row.get("name")
             if isinstance(raw, str) and isinstance(number, int) and isinstance(name, str):
                 self._attribute(number, name[:80], raw[:80])
         history = at(value, "ata_sct_temperature_history")
         if isinstance(table := at(history, "table"), list):
-            self.history = History.every(json_number(at(history, "logging_interval_minutes")))
+            self.history = History.every(count_of(at(history, "logging_interval_minutes")))
             for item in table:
-                self.history.add(math.nan if (known := json_number(item)) is None else known)
+                self.history.add(math.nan if (known := count_of(item)) is None else known)
             self.history.end_unix_s = unix_s
 
     def _statistic(self, name: str, value: float | None) -> None:
@@ -270,14 +268,14 @@ def _take_smartctl(
     readings.bare_unit = "C"
     device = at(value, "device/name")
     tables.begin(device[:64] if isinstance(device, str) else "")
-    now = json_number(at(value, "local_time/time_t"))
+    now = count_of(at(value, "local_time/time_t"))
     if now is None or not 0 < now < 1e11:
         now = None
     readings.current.stamp = (f"{now:.0f}" if now else stamp) or readings.current.stamp
     version = at(value, "smartctl/version")
     if isinstance(version, list):
         readings.tools.setdefault("smartctl", ".".join(str(part)[:8] for part in version[:3]))
-    sector = json_number(value.get("logical_block_size"))
+    sector = count_of(value.get("logical_block_size"))
     readings.sector_bytes = sector if sector and 256 <= sector <= 65536 else 512.0
     if isinstance(passed := at(value, "smart_status/passed"), bool):
         readings.value("failed", float(not passed), starts=False)
@@ -295,7 +293,7 @@ def _take_smartctl(
         if (found := at(value, place)) is not None:
             readings.take(place, found, starts=False)
     tables.take_document(value, now)
-    if current := json_number(at(value, "temperature/current")):
+    if current := count_of(at(value, "temperature/current")):
         is_nvme = isinstance(health, dict) or at(value, "device/protocol") == "NVMe"
         readings.value(f"temp_c.{'composite' if is_nvme else 'drive'}", current, starts=False)
 

@@ -12,11 +12,11 @@ from heatsoak.importer.formats.counters.documents import (
     take_chip_part,
     take_record,
 )
+from heatsoak.importer.numbers import count_of
 from heatsoak.importer.readings import (
     FIELDS,
     History,
     Readings,
-    count_in,
     degrees_c,
     plain,
     stamp_in,
@@ -100,7 +100,7 @@ def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: i
     if key == "local time is":
         readings.current.stamp = stamp_in(text) or readings.current.stamp
     elif key == "temperature logging interval":
-        tables.history = History.every(count_in(text))
+        tables.history = History.every(count_of(text))
     elif key == "min/max temperature limit":
         readings.threshold("critical_c", degrees_c(text.rpartition("/")[2]))
     elif key in ("sector size", "sector sizes", "logical block size"):

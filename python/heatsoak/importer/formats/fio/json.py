@@ -16,8 +16,8 @@ from heatsoak.fio import DIRECTIONS
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.fio.counters import Job, StepCounters, started_ms
 from heatsoak.importer.formats.results import frame, numbered, numbered_names
-from heatsoak.importer.lenient import text_of, whole_of
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import text_of, whole_of
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW

@@ -27,8 +27,6 @@ from heatsoak.words import percent_text
 MB = 1_000_000
 MIB = 1 << 20
 DIRECTIONS = ("read", "write")
-#: No rate, time or size of a drive is larger: a larger number comes from damage.
-_MAX_NUMBER = 1e15
 _MAX_NAME = 120
 #: Limits of a queue depth and of a number of threads.
 _MAX_AT_ONCE = 1 << 20
@@ -46,29 +44,7 @@ Row = dict[str, float]
 Lines = Mapping[str, re.Pattern[str]]
 
 
-# --- numbers, words and lines ---
-
-
-def number(text: str, *, decimal_comma: bool = False) -> float | None:
-    """Return the number that `text` is; None for anything else, negative numbers included."""
-    try:
-        value = float(text.replace(",", ".") if decimal_comma else text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= _MAX_NUMBER else None
-
-
-def decimal(text: str) -> float | None:
-    """Return a number whose decimal mark may be a comma; None for anything else."""
-    if "," in text:
-        text = text.replace(".", "") if text.rfind(".") < text.rfind(",") else text.replace(",", "")
-    return number(text, decimal_comma=True)
-
-
-def size_of(text: str, prefix: str) -> float | None:
-    """Return bytes of a number with one of the binary prefixes K, M and G, or none."""
-    value = number(text)
-    return None if value is None else value * 1024 ** " KMG".index(prefix.upper() or " ")
+# --- words and lines ---
 
 
 def short(text: str, most: int = _MAX_NAME) -> str:

@@ -20,14 +20,13 @@ from heatsoak.importer.formats.results import (
     lines_of,
     log_of,
     mean,
-    number,
     numbered,
     shares_of,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
 

@@ -23,8 +23,8 @@ from heatsoak.importer.formats.results import (
     log_of,
     told,
 )
-from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
 from heatsoak.units import parse_size

@@ -22,14 +22,13 @@ from heatsoak.importer.formats.results import (
     Test,
     lines_of,
     log_of,
-    number,
     numbered,
     shares_of,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
@@ -172,7 +171,7 @@ def _tests(source: Source) -> Iterator[_Test]:
         elif kind and kind != "other":
             awaited = kind
         elif awaited == "size":
-            values = [table.number(cell) for cell in cells[:4]]
+            values = [number(cell) for cell in cells[:4]]
             known = tuple(value for value in values if value is not None)
             if len(known) == 4 and max(known[1:]) <= 100:
                 test.specifications.setdefault(specification, []).append(known)
@@ -240,7 +239,7 @@ class _Table:
         values = {
             key: value
             for index, key in self._numbers
-            if index < len(cells) and (value := self.number(cells[index])) is not None
+            if index < len(cells) and (value := number(cells[index])) is not None
         }
         if kind not in _KINDS or not values.keys() & {"iops", "read_iops", "bw", "read_bw"}:
             return kind, None
@@ -250,10 +249,6 @@ class _Table:
             self._text(cells, "access specification name"),
             values,
         )
-
-    def number(self, text: str) -> float | None:
-        """Return a cell's number."""
-        return number(text, decimal_comma=self.separator != ",")
 
     def _text(self, cells: Sequence[str], name: str) -> str:
         index = self.names.get(name, len(cells))

@@ -20,17 +20,15 @@ from heatsoak.importer.formats.results import (
     MIB,
     Row,
     Test,
-    decimal,
     lines_of,
     log_of,
     mean,
-    number,
     numbered,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import decimal, number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.words import amount_text
 

@@ -4,7 +4,6 @@ A test runs rounds; each round runs fio once for every workload, for the same ti
 the file is a mean for each of those, in the order in which they ran.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -15,8 +14,8 @@ from pydantic_core import from_json
 
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import DIRECTIONS, XmlError, XmlReader, frame, observed_load
-from heatsoak.importer.lenient import number_of
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number_of
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.units import parse_size
@@ -105,7 +104,7 @@ def _value(text: str | None) -> Any:
 def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     """Return the log of a test; `about` is what the file says of the whole run."""
     told = {element.tag: _value(element.text) for element in reversed(test)}
-    told_s = _number(told.get("runtime"))
+    told_s = number_of(told.get("runtime"))
     runtime_s = told_s if 0 < told_s < 1e6 else _DEFAULT_RUNTIME_S
     cells = list(islice(_cells(test.tag, _list(told.get("roundmat"))), _MAX_RUNS + 1))
     if len(cells) > _MAX_RUNS:
@@ -134,14 +133,14 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     if isinstance(steady := told.get("reachstdystate"), bool):
         conditions["steady_state"] = steady
         turns = [
-            int(turn) + 1 for turn in map(_number, _list(told.get("stdyrounds"))) if turn < 1e6
+            int(turn) + 1 for turn in map(number_of, _list(told.get("stdyrounds"))) if turn < 1e6
         ]
         if not steady:
             remarks.append(Remark("no steady state was reached", True, ()))
         elif turns:
             remarks.append(Remark(f"steady state in rounds {min(turns)} to {max(turns)}"))
     versions = {"tkperf": about.get("ioperfversion"), "fio": told.get("fioversion")}
-    asked = {"jobs": _number(told.get("numjobs")), "depth": _number(told.get("iodepth"))}
+    asked = {"jobs": number_of(told.get("numjobs")), "depth": number_of(told.get("iodepth"))}
     return Log(
         format=_NAME,
         source=source.name,
@@ -235,12 +234,8 @@ def _latency(prefix: str, values: Any) -> dict[str, float]:
 
 
 def _finite(scale: float = 1.0, **values: Any) -> dict[str, float]:
-    numbers = {name: _number(value) * scale for name, value in values.items()}
+    numbers = {name: number_of(value) * scale for name, value in values.items()}
     return {name: value for name, value in numbers.items() if 0 <= value < 1e12}
-
-
-def _number(value: Any) -> float:
-    return math.nan if isinstance(value, str | bool) else number_of(value)
 
 
 def _list(value: Any) -> list[Any]:
