@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -115,10 +116,9 @@ def _sources(path: Path) -> list[Source]:
         raise UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
-    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-    hidden = (any(part.startswith(".") for part in file.relative_to(path).parts) for file in files)
-    shown = [file for file, is_hidden in zip(files, hidden, strict=True) if not is_hidden]
-    return [Source.of_path(file) for file in shown]
+    files = [(file, file.relative_to(path).parts) for file in sorted(path.rglob("*"))]
+    shown = [file for file, parts in files if not any(part.startswith(".") for part in parts)]
+    return [Source.of_path(file) for file in shown if file.is_file()]
 
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
@@ -132,7 +132,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     no_logs: dict[str, list[str]] = {}
     for source, path in sources:
         if progress is not None:
-            source.on_read = _share(progress, source.name, read_bytes, whole)
+            source.on_read = partial(_say_share, progress, source.name, read_bytes, whole)
         try:
             # one of its own size is no copy
             digest = _digest(source) if sizes[source.size_bytes] > 1 else b""
@@ -170,8 +170,8 @@ def _digest(source: Source) -> bytes:
     return found.digest()
 
 
-def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
-    return lambda done: progress(min((before + done) / whole, 1.0), name)
+def _say_share(progress: Progress, name: str, before: int, whole: int, done: int) -> None:
+    progress(min((before + done) / whole, 1.0), name)
 
 
 def read(source: Source, options: Options | None = None) -> list[Log]:
@@ -361,9 +361,9 @@ def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
         if head
         else all(match[2] for line in lines if (match := _PREFIX.match(line)))
     )
-    return {
-        name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
-    }, are_hosts
+    opened = {name: partial(_lines_of, source, name, labelled) for name in names}
+    parts = {name: Source(f"{source.name} ({name})", opener) for name, opener in opened.items()}
+    return parts, are_hosts
 
 
 def _are_prefixed(lines: list[str]) -> bool:
@@ -393,16 +393,13 @@ def _under_heads(source: Source) -> Iterator[tuple[str, str]]:
             yield name, line
 
 
-def _opener(
+def _lines_of(
     source: Source, name: str, labelled: Callable[[Source], Iterator[tuple[str, str]]]
-) -> Callable[[], BinaryIO]:
-    def opened() -> BinaryIO:
-        data = io.BytesIO()
-        for whose, line in labelled(source):
-            if whose == name:
-                data.write(line.encode("utf-8", "replace") + b"\n")
-        source.keep(data.tell())
-        data.seek(0)
-        return data
-
-    return opened
+) -> BinaryIO:
+    data = io.BytesIO()
+    for whose, line in labelled(source):
+        if whose == name:
+            data.write(line.encode("utf-8", "replace") + b"\n")
+    source.keep(data.tell())
+    data.seek(0)
+    return data

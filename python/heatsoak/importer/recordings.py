@@ -57,14 +57,9 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     """Return `log` as a recording in memory, with more `conditions`."""
     log = directed(log if log.steps else replace(log, steps=(Observed(name=LOAD),)))
     samples, start_s = _from_zero(_with_step(log))
-    labels: Conditions = {
-        **log.conditions,
-        **(
-            {"run": log.label.removeprefix("run ")}
-            if log.label and log.label not in log.conditions.values()
-            else {}
-        ),
-    }
+    labels: Conditions = dict(log.conditions)
+    if log.label and log.label not in labels.values():
+        labels["run"] = log.label.removeprefix("run ")
     labels |= conditions
     if _contradicts_itself(log):
         text = f"{log.source}: tells of a load, and of nothing that it moved"

@@ -56,7 +56,7 @@ def with_stretches(log: Log) -> Log:
     reads, writes, total = rates(seen)
     t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
-        return _one_step(log, reads, writes)
+        return replace(log, steps=(_step(reads, writes, 1, 1),))
     interval_s = (
         seen["interval_s"].to_numpy()
         if "interval_s" in seen.columns
@@ -273,10 +273,6 @@ def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
     word = "load" if does_read == does_write else "reads" if does_read else "writes"
     name = word if count == 1 else f"{word} {number}"
     return Observed(name=name, reads=does_read, writes=does_write, watched=True)
-
-
-def _one_step(log: Log, reads: Array, writes: Array) -> Log:
-    return replace(log, steps=(_step(reads, writes, 1, 1),))
 
 
 # --- watches -------------------------------------------------------------------------------------

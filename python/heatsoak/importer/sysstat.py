@@ -11,14 +11,12 @@ from pydantic_core import from_json
 from heatsoak.importer.frames import Array, intervals
 from heatsoak.importer.numbers import is_number, number_of, scaled
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import SECTOR, SYSSTAT
+from heatsoak.importer.tables import GIB, KIB, MIB, SECTOR, SYSSTAT
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
 
 #: Headers in multiples of 1024 bytes.
-_KIB_HEADERS = frozenset(
-    name for name in SYSSTAT if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
-) - frozenset(name for name in SYSSTAT if name.startswith("Blk"))
+_KIB_HEADERS = {name for name, (_, scale) in SYSSTAT.items() if scale in (KIB, MIB, GIB)}
 
 _HEADING = re.compile(
     r"(?:Linux|GNU/kFreeBSD)\s+\S+\s+\(.*?\)\s+(.*?)\s*(?:_\S+_\s*(?:\(\d{1,6} CPU\).*)?)?$"

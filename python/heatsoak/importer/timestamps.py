@@ -6,7 +6,6 @@ for dates, fill in parts of today's, swap day and month word by word, and need 1
 long.
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -280,32 +279,22 @@ def _minutes(words: Sequence[str]) -> Times | None:
     if not (has_fraction or begins or any(int(match.group(1)) > 23 for match in known)):
         return None
     seconds = np.full(len(words), np.nan)
-    hours_s, last = 0.0, math.nan
     for index, word in enumerate(words):
-        match = _SHORT.match(word.strip())
-        if match is None:
-            continue
-        value = 60.0 * int(match.group(1)) + int(match.group(2))
-        value += float(f"0{match.group(3).replace(',', '.')}") if match.group(3) else 0.0
-        # from 59:59 to 00:00 an hour has passed; what jumps elsewhere is a new run
-        if last > 3540 and value < 60:
-            hours_s += 3600.0
-        last = value
-        seconds[index] = value + hours_s
+        if (match := _SHORT.match(word.strip())) is not None:
+            seconds[index] = 60.0 * int(match[1]) + number_of(f"{match[2]}{match[3] or ''}")
+    # from 59:59 to 00:00 an hour has passed; what jumps elsewhere is a new run
+    passed = seconds[is_known := np.isfinite(seconds)]
+    is_new_hour = np.append(False, (passed[:-1] > 3540) & (passed[1:] < 60))
+    seconds[is_known] += 3600.0 * np.cumsum(is_new_hour)
     doubt = "" if has_fraction else "its times are read as minutes and seconds"
     return _from_first(seconds, "none", doubt, keeps_zero=True)
 
 
 def _past_midnight(seconds: Array) -> Array:
-    days, last = 0.0, math.nan
+    known = np.isfinite(seconds)
+    nights = np.cumsum(np.diff(seconds[known], prepend=np.nan) < -_MIDNIGHT_S)
     unwrapped = seconds.copy()
-    for index, value in enumerate(seconds):
-        if math.isnan(value):
-            continue
-        if value < last - _MIDNIGHT_S:
-            days += _DAY_S
-        last = value
-        unwrapped[index] = value + days
+    unwrapped[known] += _DAY_S * nights
     return unwrapped
 
 

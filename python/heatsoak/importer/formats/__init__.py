@@ -16,8 +16,8 @@ class Format:
     Attributes:
         name: one word, as messages and recordings have it.
         title: what people call it.
-        recognises: looks at the head of a file (`head`, `head_lines`) and says whether it is
-            of this format, by its content alone; raises nothing for any text.
+        recognises: looks at the head of a file (`head`, `head_lines`) and returns something
+            true if it is of this format, by its content alone; raises nothing for any text.
         read: returns a log for each run in the file. Raises UsageError, through
             `source.error`, with the line's number; what a damaged file still tells is read, and
             what was skipped is counted in a remark.
@@ -28,7 +28,7 @@ class Format:
 
     name: str
     title: str
-    recognises: Callable[[Source], bool]
+    recognises: Callable[[Source], object]
     read: Callable[[Source, Options], list[Log]]
     priority: int = 100
     is_read: bool = True

@@ -31,10 +31,6 @@ _WIDE = 20
 _DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:\d{1,2}')
 
 
-def _recognises(source: Source) -> bool:
-    return _layout(source) is not None
-
-
 def _layout(source: Source) -> Layout | None:
     """The header's layout: a date, a time, and names that end in units in brackets."""
     lines = source.head_lines[:6]
@@ -244,13 +240,12 @@ def _temperatures_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
     return found
 
 
-def _is_host(found: Meaning) -> bool:
-    name = found.column
-    return name.startswith(("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_"))
+#: Columns of the host.
+_HOST = ("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_", "temp_c.ambient", "temp_c.case")
 
 
 def _is_of_drive(found: Meaning) -> bool:
-    return not _is_host(found) and found.column not in ("temp_c.ambient", "temp_c.case")
+    return not found.column.startswith(_HOST)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -332,4 +327,4 @@ def _read(source: Source, options: Options) -> list[Log]:
     return read_columns(source, layout, options, columns, "hwinfo", starts_again=True)
 
 
-FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read, priority=160)
+FORMAT = Format("hwinfo", "HWiNFO's sensor log", _layout, _read, priority=160)

@@ -36,10 +36,6 @@ _JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name 
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
 
-def _recognises(source: Source) -> bool:
-    return _kind(source) is not None
-
-
 def _kind(source: Source) -> Literal["text", "json", "jc", "bsd", "rows"] | None:
     before = ""
     if source.first_character == "[" or source.first_character == "{":
@@ -84,7 +80,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return logs_of(source, reader, options)
 
 
-FORMAT = Format("iostat", "iostat", _recognises, _read, priority=130)
+FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
 
 
 # --- sysstat's JSON, and disks side by side ------------------------------------------------------

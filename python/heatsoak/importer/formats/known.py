@@ -91,10 +91,6 @@ def _is_time(header: str) -> bool:
     return found is not None and found.column in ("time", "date", "uptime")
 
 
-def _recognises(source: Source) -> bool:
-    return _known(source) is not None
-
-
 def _read(source: Source, _: Options) -> list[Log]:
     kind = _known(source)
     if kind is None:
@@ -103,5 +99,5 @@ def _read(source: Source, _: Options) -> list[Log]:
 
 
 FORMAT = Format(
-    "known", "what is known not to be a log", _recognises, _read, is_read=False, priority=180
+    "known", "what is known not to be a log", _known, _read, is_read=False, priority=180
 )

@@ -39,15 +39,9 @@ _JSON_NAMES = {"rkB": "rkB/s", "wkB": "wkB/s", "rd_sec": "rd_sec/s", "wr_sec": "
                "bwrtn": "bwrtn/s"}  # fmt: skip
 
 
-def _recognises(source: Source) -> bool:
-    return _is_binary(source) or _kind(source) is not None
-
-
-def _is_binary(source: Source) -> bool:
-    return source.head[:2] in _MAGIC and b"\x21" in source.head[2:4]
-
-
-def _kind(source: Source) -> Literal["text", "csv", "pairs", "json"] | None:
+def _kind(source: Source) -> Literal["binary", "text", "csv", "pairs", "json"] | None:
+    if source.head[:2] in _MAGIC and b"\x21" in source.head[2:4]:
+        return "binary"
     for line in source.head_lines:
         if line.startswith("# hostname;interval;timestamp"):
             return "csv"
@@ -63,12 +57,13 @@ def _kind(source: Source) -> Literal["text", "csv", "pairs", "json"] | None:
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    if _is_binary(source):
+    kind = _kind(source) or "text"
+    if kind == "binary":
         raise source.error(
             "is sar's binary file: 'sadf -d FILE -- -d -u > FILE.csv' makes one to import"
         )
     reader = ReportReader(source, "sar", by_time=True)
-    has_averages = _TAKE[_kind(source) or "text"](source, reader)
+    has_averages = _TAKE[kind](source, reader)
     devices = reader.devices
     together = devices.rows.pop(_ALL, None)
     if together is not None and not devices.rows:
@@ -82,7 +77,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return logs_of(source, reader, options)
 
 
-FORMAT = Format("sar", "sar", _recognises, _read, priority=120)
+FORMAT = Format("sar", "sar", _kind, _read, priority=120)
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -241,10 +241,10 @@ def split_unit(text: str) -> tuple[str, Unit | None]:
 
 KIB = 1024 / 1e6
 SECTOR = 512 / 1e6
-_MIB = 1024 * KIB
-_GIB = 1024 * _MIB
+MIB = 1024 * KIB
+GIB = 1024 * MIB
 
-_SYSSTAT_UNITS = {"kB": KIB, "MB": _MIB, "GB": _GIB, "Blk": SECTOR, "sec": SECTOR}
+_SYSSTAT_UNITS = {"kB": KIB, "MB": MIB, "GB": GIB, "Blk": SECTOR, "sec": SECTOR}
 _SYSSTAT_WAYS = (("r", "read", "read"), ("w", "write", "wrtn"))
 
 #: Header -> column of a recording, and what a value is multiplied by. Kilobytes are KiB in all of
@@ -277,8 +277,8 @@ SYSSTAT: dict[str, tuple[str, float]] = {
     "%util": ("busy_pct", 1.0),
     "kr/s": ("read_bw_mb_s", KIB),
     "kw/s": ("write_bw_mb_s", KIB),
-    "Mr/s": ("read_bw_mb_s", _MIB),
-    "Mw/s": ("write_bw_mb_s", _MIB),
+    "Mr/s": ("read_bw_mb_s", MIB),
+    "Mw/s": ("write_bw_mb_s", MIB),
     "ms/r": ("read_lat_us", 1e3),
     "ms/w": ("write_lat_us", 1e3),
     "ms/t": ("lat_us", 1e3),

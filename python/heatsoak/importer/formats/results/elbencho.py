@@ -371,4 +371,4 @@ def _seconds(word: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
-FORMAT = Format("elbencho", "elbencho", lambda source: bool(_kind(source)), _read, priority=140)
+FORMAT = Format("elbencho", "elbencho", _kind, _read, priority=140)
