@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
-from heatsoak.importer.frames import RATES, Array, build, moved, rated
+from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
@@ -379,7 +379,7 @@ def is_part(name: str, names: Container[str]) -> bool:
 
 def _moved(rows: DeviceRows) -> Array:
     """Its throughput in each of its reports, in any unit; 0 where it is not known."""
-    columns = [rows.values(name) for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s")]
+    columns = [rows.values(name) for name in ways_of("bw_mb_s")]
     known = [np.nan_to_num(values) for values in columns if values is not None]
     return np.maximum(sum(known, start=np.zeros(len(rows.reports))), 0.0)
 
@@ -390,7 +390,7 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
         columns = [
             values
-            for name in (*(f"{of}_{quantity}" for of in ("read", "write", "discard")), quantity)
+            for name in (*ways_of(quantity), f"discard_{quantity}")
             if (values := rows.values(name)) is not None
         ]
         if columns:
@@ -437,8 +437,8 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
 def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
     """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
     seen = rated(log.samples)
-    ends_s = seen["t_s"].to_numpy() + (log.start_unix_s or 0.0)
-    return seen, ends_s - seen["interval_s"].fill_null(0.0).to_numpy(), ends_s, moved(seen)
+    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in spans_of(seen))
+    return seen, begins_s, ends_s, moved(seen)
 
 
 def _in_all(log: Log) -> tuple[Array, Array]:

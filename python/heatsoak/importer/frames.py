@@ -83,6 +83,12 @@ def rated(samples: pl.DataFrame) -> pl.DataFrame:
     return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 
+def spans_of(samples: pl.DataFrame) -> tuple[Array, Array]:
+    """Return when the interval of each sample began, and when it ended."""
+    ends_s = samples["t_s"].to_numpy()
+    return ends_s - samples["interval_s"].fill_null(0.0).to_numpy(), ends_s
+
+
 def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:
     """Return the stretches in which time does not jump back by more than `min_jump_s`."""
     ends = np.flatnonzero(np.diff(t_s) < -min_jump_s) + 1

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer.block_devices import OTHER_DRIVES
-from heatsoak.importer.frames import Array, rated
+from heatsoak.importer.frames import rated, spans_of
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
@@ -199,8 +199,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
     seen = rated(series.samples)
     _, _, total = rates(seen)
-    t_s = seen["t_s"].to_numpy() + alignment.shift_s
-    interval_s = seen["interval_s"].fill_null(0.0).to_numpy()
+    begins_s, ends_s = (times_s + alignment.shift_s for times_s in spans_of(seen))
     labels = np.full(series.samples.height, None, dtype=object)
     all_t_s = series.samples["t_s"].to_numpy() + alignment.shift_s
     summed = rated(summary.samples)
@@ -208,9 +207,9 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     has_same_quantity = _in_bytes(series) == _in_bytes(summary)
     placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
-    slack_s = np.minimum(interval_s / 2, 1.0)
-    for name, (start_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
-        within = (t_s - interval_s >= start_s - slack_s) & (t_s <= end_s + slack_s)
+    slack_s = np.minimum((ends_s - begins_s) / 2, 1.0)
+    for name, start_s, end_s, mean in zip(summed["step"], *spans_of(summed), counted, strict=True):
+        within = (begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s)
         own = np.flatnonzero(within)
         if len(own) < _MIN_SAMPLES:
             continue
@@ -218,8 +217,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
         average = float(np.mean(total[first:last]))
         if has_same_quantity and not _MIN_SEEN * mean <= average <= _MAX_SEEN * mean:
             return f"it saw {_rate(series, average)} in '{name}', not {_rate(summary, mean)}"
-        since_s = t_s[first] - interval_s[first]
-        labels[(all_t_s > since_s) & (all_t_s <= t_s[last - 1])] = name
+        labels[(all_t_s > begins_s[first]) & (all_t_s <= ends_s[last - 1])] = name
         placed.add(name)
     if not placed:
         return "it has too few samples within the steps"
@@ -236,13 +234,6 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
         tools={**series.tools, **summary.tools},
         remarks=(*series.remarks, *still_true, Remark(f"{names}: {alignment.how}")),
     )
-
-
-def _spans(summary: Log) -> list[tuple[float, float]]:
-    frame = rated(summary.samples)
-    ends_s: Array = frame["t_s"].to_numpy()
-    starts_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
-    return list(zip(starts_s.tolist(), ends_s.tolist(), strict=True))
 
 
 def _in_bytes(log: Log) -> bool:

@@ -2,11 +2,11 @@
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import scaled
@@ -37,25 +37,24 @@ def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
 
 
 def _read_fio(source: Source, options: Options) -> list[Log]:
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, float | str]] = []
+    steps: list[Observed] = []
     etas: list[float] = []
-    steps: dict[str, Observed] = {}
     state = ""
     for _, line in source.lines():
         for match in _FIO.finditer(line):
-            parts = _PARTS.findall(match.group(1))
-            running = {letter for letter in parts[0] if letter in _READS | _WRITES} if parts else ()
-            reads, writes = not _READS.isdisjoint(running), not _WRITES.isdisjoint(running)
-            row = _fio_row(parts[1:])
+            jobs, *parts = _PARTS.findall(match[1]) or [""]
+            running = {letter for letter in jobs if letter in _READS | _WRITES}
+            row = _fio_row(parts)
             if not running or not row:
                 continue
-            now = "".join(sorted(running))
-            if now != state:  # other jobs: another load was asked for
+            if (now := "".join(sorted(running))) != state:  # another load was asked for
                 state = now
-                words = [word for word, does in (("reads", reads), ("writes", writes)) if does]
-                name = " and ".join(words) + (f" {len(steps) + 1}" if steps else "")
-                steps[name] = Observed(name=name, reads=reads, writes=writes)
-            rows.append({**row, "step": list(steps)[-1]})
+                does = {"reads": bool(running & _READS), "writes": bool(running & _WRITES)}
+                name = " and ".join(word for word, is_done in does.items() if is_done)
+                name += f" {len(steps) + 1}" * bool(steps)
+                steps.append(Observed(name=name, **does))
+            rows.append({**row, "step": steps[-1].name})
             eta = _ETA.search(line, match.start())
             d, h, m, s = (int(word or 0) for word in eta.groups()) if eta else (0, 0, 0, 0)
             etas.append(((d * 24 + h) * 60 + m) * 60.0 + s if eta else np.nan)
@@ -77,20 +76,13 @@ def _read_fio(source: Source, options: Options) -> list[Log]:
                 "--map interval_s=N if not"
             )
         remarks.append(Remark(text, doubt=not is_even))
-    columns: dict[str, Any] = {
-        name: [row.get(name, np.nan) for row in rows]
-        for name in dict.fromkeys(name for row in rows for name in row if name != "step")
-    }
-    columns["t_s"] = np.arange(1, len(rows) + 1) * interval_s
-    columns["interval_s"] = np.full(len(rows), interval_s)
-    if len(steps) > 1:
-        columns["step"] = [row["step"] for row in rows]
+    times = ({"t_s": at * interval_s, "interval_s": interval_s} for at in range(1, len(rows) + 1))
     return [
         Log(
             format="fio-progress",
             source=source.name,
-            samples=build(columns),
-            steps=tuple(steps.values()),
+            samples=frame([row | when for row, when in zip(rows, times, strict=True)]),
+            steps=tuple(steps),
             remarks=tuple(remarks),
         )
     ]
@@ -138,9 +130,8 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
             moved_mb.append(np.nan)
             rates.append(_rate_mb_s(*rate))
     t_s, moved = np.array(at_s), np.array(moved_mb)
-    runs = run_slices(t_s)
     logs = []
-    for index, part in enumerate(runs):
+    for part in run_slices(t_s):
         ends = np.concatenate([[0.0], t_s[part]])
         usual = float(np.median(np.diff(ends)))
         kept = np.flatnonzero(np.diff(ends) >= 0.5 * max(usual, 0.1))
@@ -153,15 +144,14 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
         mean_mb_s = np.diff(moved[part][kept], prepend=0.0) / lasted
         mean_mb_s = np.where(np.isfinite(mean_mb_s), mean_mb_s, np.array(rates)[part][kept])
         mean_mb_s[mean_mb_s < 0] = np.nan
-        frame = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
+        samples = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
         text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
         logs.append(
             Log(
                 format="copy-progress",
                 source=source.name,
-                samples=frame,
+                samples=samples,
                 steps=(Observed(name="copy"),),
-                label=f"run {index + 1}" if len(runs) > 1 else "",
                 remarks=(Remark(text, doubt=True),),
             )
         )
@@ -170,7 +160,7 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
             "holds only the mean of a copy: 'dd status=progress' or 'pv -f', with its lines kept "
             "in a file, or 'iostat -xty 1' beside it, shows its course"
         )
-    return logs
+    return numbered(logs)
 
 
 def _is_copy(source: Source) -> bool:

@@ -7,18 +7,18 @@ lines, columns and elements hold, and in which unit.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 import polars as pl
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from heatsoak.importer.frames import build, moved
+from heatsoak.importer.frames import build, moved, spans_of
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -41,6 +41,7 @@ _ENDS = re.compile(
 _ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread")
 
 Row = dict[str, float]
+Run = TypeVar("Run")
 Lines = Mapping[str, re.Pattern[str]]
 
 
@@ -237,15 +238,26 @@ def numbered_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def numbered(logs: Sequence[Log], marks: Sequence[str] = ()) -> list[Log]:
-    """Return a file's logs labelled ``run 1, MARK`` and so on; a single one as it is."""
-    if len(logs) == 1:
-        return list(logs)
-    marks = marks or [""] * len(logs)
+def numbered(logs: Sequence[Log]) -> list[Log]:
+    """Return a file's logs labelled ``run 1, LABEL`` and so on; a single one without a label."""
+    labels = [f"run {index}, {log.label}".removesuffix(", ") for index, log in enumerate(logs, 1)]
     return [
-        replace(log, label=f"run {index}{', ' * bool(mark)}{mark}")
-        for index, (log, mark) in enumerate(zip(logs, marks, strict=True), 1)
+        replace(log, label=label if len(logs) > 1 else "")
+        for log, label in zip(logs, labels, strict=True)
     ]
+
+
+def logs_of_runs(
+    source: Source, runs: Iterable[Run], log_of: Callable[[Source, Run], Log | None], needed: str
+) -> list[Log]:
+    """Return the logs of a file's runs, numbered; raises UsageError where it has none.
+
+    `log_of` returns None for a run without results; `needed` says what was looked for.
+    """
+    logs = [log for run in runs if (log := log_of(source, run)) is not None]
+    if not logs:
+        raise source.error(f"holds {needed}")
+    return numbered(logs)
 
 
 # --- the files of one run ---
@@ -303,13 +315,13 @@ def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
         return []
     found = []
     for own in log.samples.partition_by("step", maintain_order=True):
-        interval_s = own["interval_s"].fill_null(0.0).to_numpy()
-        begin_s = own["t_s"][0] - interval_s[0]
+        begins_s, ends_s = spans_of(own)
+        interval_s = ends_s - begins_s
         usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
-        lasted_s = own["t_s"][-1] - begin_s
+        lasted_s = float(ends_s[-1] - begins_s[0])
         if lasted_s > 0:
             amount = float((moved(own, quantity) * interval_s).sum())
-            found.append((float(begin_s), lasted_s, usual_s, amount))
+            found.append((float(begins_s[0]), lasted_s, usual_s, amount))
     return found
 
 

@@ -19,8 +19,8 @@ from heatsoak.importer.formats.results import (
     XmlReader,
     lines_of,
     log_of,
+    logs_of_runs,
     mean,
-    numbered,
     shares_of,
     short,
     told,
@@ -101,12 +101,8 @@ def _starts_xml(lines: list[str]) -> bool:
 def _read(source: Source, _: Options) -> list[Log]:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
     runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _runs_of_text(source)
-    logs = [log for run in runs if (log := _log(source, run)) is not None]
-    if not logs:
-        raise source.error(
-            "holds no results: DiskSpd was stopped before it had any, or it is truncated"
-        )
-    return numbered(logs)
+    needed = "no results: DiskSpd was stopped before it had any, or it is truncated"
+    return logs_of_runs(source, runs, _log, needed)
 
 
 # --- text ---

@@ -9,7 +9,7 @@ or ``[Mix]``, and before version 7 ``Random Read 4KiB (Q= 32,T= 1) : ...``.
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,8 @@ from heatsoak.importer.formats.results import (
     Test,
     lines_of,
     log_of,
+    logs_of_runs,
     mean,
-    numbered,
     short,
     told,
 )
@@ -84,13 +84,6 @@ def _single_spaced(text: str) -> str:
     return " ".join(text[:400].split())
 
 
-def _runs(source: Source, runs: Callable[[Source], Iterator[_Run]], example: str) -> list[_Run]:
-    found = [run for run in runs(source) if run.tests]
-    if not found:
-        raise source.error(f"holds no results: lines such as {example}")
-    return found
-
-
 # --- AS SSD ---
 
 
@@ -99,23 +92,20 @@ def _is_as_ssd(source: Source) -> bool:
 
 
 def _read_as_ssd(source: Source, _: Options) -> list[Log]:
+    needed = "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'"
+    return logs_of_runs(source, _as_ssd_runs(source), _as_ssd_log, needed)
+
+
+def _as_ssd_log(source: Source, run: _Run) -> Log | None:
+    if not run.tests:
+        return None
     remarks = (
         Remark("each result is one sample: they are not a series"),
         Remark("its MB are 2^20 bytes: converted to 10^6"),
     )
-    return numbered(
-        [
-            log_of(
-                source,
-                "as_ssd",
-                run.tests,
-                remarks,
-                drive={"model": run.facts["name"]} if run.facts.get("name") else {},
-                tools={"as-ssd": run.facts["version"]},
-            )
-            for run in _runs(source, _as_ssd_runs, "'Read: 507.36 MB/s' below 'Sequential:'")
-        ]
-    )
+    drive = {"model": run.facts["name"]} if run.facts.get("name") else {}
+    tools = {"as-ssd": run.facts["version"]}
+    return log_of(source, "as_ssd", run.tests, remarks, drive=drive, tools=tools)
 
 
 def _as_ssd_runs(source: Source) -> Iterator[_Run]:
@@ -159,9 +149,8 @@ def _is_crystal(source: Source) -> bool:
 
 
 def _read_crystal(source: Source, _: Options) -> list[Log]:
-    runs = _runs(source, _crystal_runs, "'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'")
-    logs = [_crystal_log(source, run) for run in runs]
-    return numbered(logs, [run.facts.get("date", "") for run in runs])
+    needed = "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'"
+    return logs_of_runs(source, _crystal_runs(source), _crystal_log, needed)
 
 
 def _crystal_runs(source: Source) -> Iterator[_Run]:
@@ -216,8 +205,10 @@ def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> T
     return Test(name, rows, {**load, **asked})
 
 
-def _crystal_log(source: Source, run: _Run) -> Log:
+def _crystal_log(source: Source, run: _Run) -> Log | None:
     facts = run.facts
+    if not run.tests:
+        return None
     measured, times = _MEASURED.search(facts.get("time", "")), _TIMES.search(facts.get("test", ""))
     seconds = (number(measured[1]) or None) if measured else None
     tests = [Test(t.name, [t.rows[0] | mean(seconds, {})[0]], t.load) for t in run.tests]
@@ -236,6 +227,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     more: dict[str, Any] = {
         "drive": {"path": drive[1]} if drive else {},
         "tools": {facts["tool"]: facts["version"]} if facts.get("version") else {},
+        "label": facts.get("date", ""),
     }
     return log_of(source, "crystaldiskmark", tests, remarks, **more)
 
@@ -298,12 +290,8 @@ def _is_sysbench(source: Source) -> bool:
 
 
 def _read_sysbench(source: Source, _: Options) -> list[Log]:
-    logs = [
-        log for run in _sysbench_runs(source) if (log := _sysbench_log(source, run)) is not None
-    ]
-    if not logs:
-        raise source.error("holds neither intervals nor results of 'sysbench fileio run'")
-    return numbered(logs)
+    needed = "neither intervals nor results of 'sysbench fileio run'"
+    return logs_of_runs(source, _sysbench_runs(source), _sysbench_log, needed)
 
 
 def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
