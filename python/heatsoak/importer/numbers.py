@@ -13,8 +13,6 @@ MAX_NUMBER = 1e20
 _MAX_OF_DRIVE = 1e15
 _COUNT = re.compile(r"\s*(\d[\d.,'’٬_  \u202f]*)")
 _NO_DIGIT = re.compile(r"\D")
-#: Prefixes that stand for powers of 1024.
-_BINARY = " KMGTP"
 
 
 def at(value: Any, path: str) -> Any:
@@ -66,10 +64,15 @@ def decimal(text: str) -> float | None:
     return number(text)
 
 
+def multiple(prefix: str, base: float = 1024.0) -> float:
+    """Return what a unit's prefix stands for, in any case: the base's powers for K to P."""
+    return base ** " KMGTP".index(prefix.upper() or " ")
+
+
 def size_of(text: str, prefix: str) -> float | None:
     """Return bytes of a number with one of the binary prefixes K to P, or none."""
     value = number(text)
-    return None if value is None else value * 1024 ** _BINARY.index(prefix.upper() or " ")
+    return None if value is None else value * multiple(prefix)
 
 
 def count_of(value: Any) -> float | None:
@@ -82,7 +85,7 @@ def count_of(value: Any) -> float | None:
 
 
 #: Numbers as sysstat and other monitors write them: suffixes of sizes, in MB, or a percent sign.
-_IN_MB = {"s": 512e-6, "B": 1e-6, **{p: 1024.0**i / 1e6 for i, p in enumerate("kMGTP", 1)}}
+_IN_MB = {"s": 512e-6, "B": 1e-6, **{prefix: multiple(prefix) / 1e6 for prefix in "kMGTP"}}
 _SCALED = re.compile(r"([-+]?\d{1,40}(?:[.,٫]\d{0,40})?)([sBkMGTP%]?)", re.ASCII)
 
 

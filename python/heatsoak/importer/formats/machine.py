@@ -11,8 +11,9 @@ import numpy as np
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.numbers import at, is_number, scaled
+from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
@@ -251,7 +252,6 @@ _COLLECTL_WAITS = {"Wait": ("read_lat_us", 1e3), "Wait 2": ("write_lat_us", 1e3)
 _RECORD = re.compile(r"### RECORD +\d+ >>> .* <<< \((\d{9,10}(?:\.\d+)?)\)")
 _COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBytes|User .*Idle )")
 _ROUNDED = re.compile(r"(\d{1,9})([KMG])")
-_THOUSANDS = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _read_collectl(source: Source, options: Options) -> list[Log]:
@@ -283,11 +283,7 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
 
 
 def _collectl_table(words: list[str]) -> Table:
-    counted: dict[str, int] = {}
-    headers = []
-    for word in words:
-        counted[word] = counted.get(word, 0) + 1
-        headers.append(f"{word} {counted[word]}" if counted[word] > 1 else word)
+    headers = numbered_names(words)
     waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
     is_cpu = "KBytes" not in headers and "Idle" in headers
     return table_of(headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name")
@@ -295,7 +291,7 @@ def _collectl_table(words: list[str]) -> Table:
 
 def _unrounded(word: str) -> str:
     match = _ROUNDED.fullmatch(word)
-    return word if match is None else str(float(match[1]) * _THOUSANDS[match[2]])
+    return word if match is None else str(float(match[1]) * multiple(match[2], 1000.0))
 
 
 # --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------

@@ -9,7 +9,7 @@ from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.numbers import scaled
+from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -21,8 +21,6 @@ _PARTS = re.compile(r"\[([^\]]{1,400})\]")
 _READS, _WRITES = frozenset("RrMm"), frozenset("WwMm")
 _RATE = re.compile(r"([rwt]=)?\s*([\d.]{1,20})\s*([kKMGT]?)(i?)(B?)")
 _ETA = re.compile(r"eta (?:(\d{1,9})d:)?(?:(\d\d)h:)?(\d\d)m:(\d\d)s")
-#: The kinds of numbers in fio's lines, and what they are per second.
-_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _DD = re.compile(
     r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
@@ -33,7 +31,7 @@ _PV = re.compile(r".*?(\d{1,4}):(\d\d):(\d\d) +\[ *([\d.,]{1,12}) ?([kKMGT]?)(i?
 def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
     """A rate in MB/s, of fio's words or pv's; without its unit a multiple of 1024 bytes."""
     base = 1000.0 if unit and not binary else 1024.0
-    return scaled(number) * base ** _POWERS[power] / 1e6
+    return scaled(number) * multiple(power, base) / 1e6
 
 
 def _read_fio(source: Source, options: Options) -> list[Log]:
@@ -106,7 +104,7 @@ def _fio_row(parts: list[str]) -> dict[str, float]:
             if of is None:
                 continue
             if is_iops:
-                row[f"{of}_iops"] = scaled(number) * 1000.0 ** _POWERS[power]
+                row[f"{of}_iops"] = scaled(number) * multiple(power, 1000.0)
             else:  # before 2.14 fio's KB are of 1024 bytes
                 row[f"{of}_bw_mb_s"] = _rate_mb_s(number, power, binary or "i", unit)
     return row

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.numbers import number_of
+from heatsoak.importer.numbers import multiple, number_of
 from heatsoak.importer.tables import (
     TOKENS,
     direction_in,
@@ -24,8 +24,8 @@ from heatsoak.importer.tables.headers import Meaning, directed
 
 #: Units of what tables count, in MB.
 _SIZES = {
-    **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
-    **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{prefix}b": multiple(prefix, 1e3) / 1e6 for prefix in ("", *"kmgt")},
+    **{f"{prefix}ib": multiple(prefix) / 1e6 for prefix in "kmgt"},
     "byte": 1e-6, "bytes": 1e-6, "sectors": 512e-6, "sector": 512e-6, "lba": 512e-6, "lbas": 512e-6,
 }  # fmt: skip
 _SIZE = re.compile(

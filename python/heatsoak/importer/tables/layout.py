@@ -197,16 +197,12 @@ def _are_units(cells: Sequence[str]) -> bool:
     return bool(filled) and all(unit_of(cell) is not None or len(cell) < 3 for cell in filled)
 
 
-def ungarbled(header: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=4)
+def ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
     """Return a header as it was before the code page it was written in was taken for another.
 
     As it is, where no code page makes more sense of it.
     """
-    return _ungarbled(tuple(header))
-
-
-@lru_cache(maxsize=4)
-def _ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
     # a degree sign alone is no sign of it
     odd = [cell for cell in header if sum(not c.isascii() for c in cell) > 1][:_SAMPLED]
     if not odd:

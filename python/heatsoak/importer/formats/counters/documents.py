@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heatsoak.importer.numbers import at, count_of
+from heatsoak.importer.numbers import at, count_of, multiple
 from heatsoak.importer.readings import (
     COUNTED,
     FIELDS,
@@ -33,9 +33,7 @@ _HISTORY_ROW = re.compile(
     r"\s*(\d{1,5})\s+(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s+(-?\d{1,3}|\?)(?:\s|$)"
 )
 _HISTORY_SKIP = re.compile(r"\s*\.\.\.\s+\.\.\(\s*(\d{1,4}) skipped\)")
-_UNITS = re.compile(r"_(\d{1,4})?(MiB|GiB|GB|TiB|TB|MB)$")
-_UNIT_MB = {"MB": 1.0, "GB": 1e3, "TB": 1e6}
-_UNIT_MB |= {"MiB": 2**20 / 1e6, "GiB": 2**30 / 1e6, "TiB": 2**40 / 1e6}
+_UNITS = re.compile(r"_(\d{1,4})?([MGT])(i?)B$")
 
 
 class Tables:
@@ -143,7 +141,8 @@ class Tables:
             readings.unit_mb = size / 1e6
             readings.about_counters = f"{name} was read as sectors of {size:.0f} bytes"
         else:
-            readings.unit_mb = float(unit[1] or 1) * _UNIT_MB[unit[2]]
+            base = 1024.0 if unit[3] else 1000.0
+            readings.unit_mb = float(unit[1] or 1) * multiple(unit[2], base) / 1e6
         readings.value(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
 
 

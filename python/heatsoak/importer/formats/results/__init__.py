@@ -384,12 +384,14 @@ class XmlReader:
     Attributes:
         root: the outermost element with all that was read; None before it starts.
         open: elements whose ends have not come yet.
+        problem: what is wrong with it; nothing behind that is taken.
     """
 
     def __init__(self, source: Source) -> None:
         """Start a document in `source`, whose budget of memory its elements count against."""
         self.root: Element | None = None
         self.open: list[Element] = []
+        self.problem: XmlError | None = None
         self._source = source
         self._builder = TreeBuilder()
         self._parser = DefusedXMLParser(target=self, forbid_dtd=False)
@@ -397,21 +399,23 @@ class XmlReader:
     def feed(self, data: str | bytes, *, ends: bool = False) -> None:
         """Take a piece, the last one if it `ends` the document.
 
-        Raises XmlError for what is not valid, and UsageError where the file has too many elements.
+        Raises UsageError where the file has too many elements.
         """
+        if self.problem is not None:
+            return
         try:
             self._parser.feed(data)
             if ends:
                 self._parser.close()
         except ParseError as error:
             line = error.position[0] if getattr(error, "position", None) else None
-            raise XmlError(f"is not valid XML: {error.msg}", line, is_cut=True) from error
-        except DefusedXmlException as error:
-            raise XmlError("declares entities, which no result does") from error
-        except XmlError:
-            raise
-        except (ValueError, LookupError) as error:
-            raise XmlError("is not valid XML: its encoding cannot be read") from error
+            self.problem = XmlError(f"is not valid XML: {error.msg}", line, is_cut=True)
+        except DefusedXmlException:
+            self.problem = XmlError("declares entities, which no result does")
+        except XmlError as error:
+            self.problem = error
+        except (ValueError, LookupError):
+            self.problem = XmlError("is not valid XML: its encoding cannot be read")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Start an element; called by the parser, as the others below."""

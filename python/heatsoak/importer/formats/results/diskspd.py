@@ -15,7 +15,6 @@ from heatsoak.importer.formats.results import (
     MB,
     Row,
     Test,
-    XmlError,
     XmlReader,
     lines_of,
     log_of,
@@ -262,12 +261,10 @@ def _trees(source: Source) -> Iterator[Element]:
         if reader is None:
             continue
         body, end, _ = text.partition("</Results>")
-        try:
-            reader.feed(f"{body}{end}\n", ends=bool(end))
-        except XmlError as error:
-            source.remark(f"line {line} is not valid XML: what follows was left out ({error})")
-            end = "cut"
-        if end:
+        reader.feed(f"{body}{end}\n", ends=bool(end))
+        if (wrong := reader.problem) is not None:
+            source.remark(f"line {line} is not valid XML: what follows was left out ({wrong})")
+        if end or wrong is not None:
             yield from reader.roots
             reader = None
     if reader is not None:

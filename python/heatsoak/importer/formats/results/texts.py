@@ -28,7 +28,7 @@ from heatsoak.importer.formats.results import (
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.numbers import decimal, number, size_of
+from heatsoak.importer.numbers import decimal, multiple, number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.words import amount_text
 
@@ -328,9 +328,8 @@ def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
         elif kind in ("done", "moved"):
             name = "ios" if kind == "done" else "mib"
             for way in DIRECTIONS:
-                prefix = found.get(f"{way}_prefix", "").upper() or " "
-                power = " KMGT".index(prefix) - 2 if kind == "moved" else 0
-                run.values[f"{way}_{name}"] = (number(found[way]) or 0.0) * 1024.0**power
+                scale = multiple(found[f"{way}_prefix"]) / MIB if kind == "moved" else 1.0
+                run.values[f"{way}_{name}"] = (number(found[way]) or 0.0) * scale
         elif kind and value is not None:
             run.values[kind] = value
         elif kind:

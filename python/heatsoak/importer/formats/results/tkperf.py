@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from pydantic_core import from_json
 
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.results import DIRECTIONS, XmlError, XmlReader, frame, observed_load
+from heatsoak.importer.formats.results import DIRECTIONS, XmlReader, frame, observed_load
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.source import Source
@@ -73,17 +73,13 @@ def _read(source: Source, _: Options) -> list[Log]:
 def _elements(source: Source) -> tuple[Element, list[Element]]:
     """Return the outermost element, and the tests that stand in it whole."""
     reader = XmlReader(source)
-    problem = None
     size = 0
     for piece in (*source.chunks(), b""):
         size += len(piece)
         if size > _MAX_BYTES:
             raise source.error("is larger than 8 MiB: no result of TKperf is")
-        try:
-            if problem is None:
-                reader.feed(piece, ends=not piece)
-        except XmlError as error:
-            problem = error
+        reader.feed(piece, ends=not piece)
+    problem = reader.problem
     inner = [element for root in reader.roots for element in root if element not in reader.open]
     tests = [element for element in inner if element.find("roundmat") is not None]
     if problem is not None and (not problem.is_cut or not tests):
