@@ -112,10 +112,10 @@ class DeviceRows:
         counts = np.array([np.zeros(len(self.reports)), *self.columns.values()])
         return np.asarray(~np.nan_to_num(counts).any(axis=0))
 
-    def values(self, name: str) -> Array | None:
-        """Return a column, if there is one."""
-        column = self.columns.get(name)
-        return None if column is None else np.frombuffer(column, dtype=float)
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Its columns; no rows can be added afterwards."""
+        return {name: np.frombuffer(column, dtype=float) for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True)
@@ -294,14 +294,10 @@ class Devices:
             "interval_s": reports.interval_s[kept],
         }
         for column, shared in self.host.items():
-            values = shared.values(column)
-            assert values is not None
             host_row, known = shared.rows_of(wanted)
-            columns[column] = np.where(known, values[host_row], np.nan)[kept]
+            columns[column] = np.where(known, shared.values[column][host_row], np.nan)[kept]
         wrong = 0
-        for column in rows.columns:
-            values = rows.values(column)
-            assert values is not None
+        for column, values in rows.values.items():
             taken = values[row]
             if self.are_totals and not column.endswith("lat_us"):
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -379,8 +375,7 @@ def is_part(name: str, names: Container[str]) -> bool:
 
 def _moved(rows: DeviceRows) -> Array:
     """Its throughput in each of its reports, in any unit; 0 where it is not known."""
-    columns = [rows.values(name) for name in ways_of("bw_mb_s")]
-    known = [np.nan_to_num(values) for values in columns if values is not None]
+    known = [np.nan_to_num(rows.values[n]) for n in ways_of("bw_mb_s") if n in rows.values]
     return np.maximum(sum(known, start=np.zeros(len(rows.reports))), 0.0)
 
 
@@ -388,18 +383,13 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log has no bytes."""
     counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
-        columns = [
-            values
-            for name in (*ways_of(quantity), f"discard_{quantity}")
-            if (values := rows.values(name)) is not None
-        ]
+        names = (*ways_of(quantity), f"discard_{quantity}")
+        columns = [rows.values[name] for name in names if name in rows.values]
         if columns:
-            total = 0.0
-            for values in columns:
-                with np.errstate(invalid="ignore"):
-                    possible = counted & (values >= 0) & (values <= MOST[quantity])
-                total += float(values[possible].sum())
-            return total * scale
+            every = np.concatenate(columns)
+            with np.errstate(invalid="ignore"):
+                possible = (every >= 0) & (every <= MOST[quantity])
+            return float(every[possible & np.tile(counted, len(columns))].sum()) * scale
     return 0.0
 
 

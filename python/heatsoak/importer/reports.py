@@ -417,7 +417,7 @@ def _hardly_changes(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
     """Whether single reports are averages since boot, which no minute changes by much."""
     for rows in reader.devices.rows.values():
         for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"):
-            values = rows.values(name)
+            values = rows.values.get(name)
             if values is None or len(values) < len(numbers) or not values.max() > 0:
                 continue
             with np.errstate(invalid="ignore", divide="ignore"):

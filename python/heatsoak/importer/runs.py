@@ -1,7 +1,7 @@
 """Runs from the rows of a table, each with its samples, steps and gaps."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -90,19 +90,21 @@ class Rows:
     def part(self, which: Indices | slice) -> "Rows":
         """Return some of the rows."""
 
-        def picked(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            return {name: values[which] for name, values in columns.items()}
-
         return replace(
-            self,
+            self.changed(lambda values: values[which]),
             times=replace(self.times, t_s=self.times.t_s[which]),
-            columns=picked(self.columns),
-            states=picked(self.states),
-            totals=picked(self.totals),
-            labels=picked(self.labels),
+            labels={name: texts[which] for name, texts in self.labels.items()},
             steps=None if self.steps is None else picked_words(self.steps, which),
             runs=None if self.runs is None else picked_words(self.runs, which),
         )
+
+    def changed(self, change: Callable[[Array], Array]) -> "Rows":
+        """Return rows with another array for each of numbers."""
+        columns, states, totals = (
+            {name: change(values) for name, values in each.items()}
+            for each in (self.columns, self.states, self.totals)
+        )
+        return replace(self, columns=columns, states=states, totals=totals)
 
 
 def picked_words(words: Sequence[str], which: Indices | slice) -> list[str]:

@@ -394,7 +394,7 @@ class Source:
 
     def _add(self, document: "_Parts", line: str) -> None:
         document.add(line)
-        if document.size > MAX_DOCUMENT:
+        if len(document.text) > MAX_DOCUMENT:
             raise self.error(
                 f"holds a JSON document of over {MAX_DOCUMENT >> 20} MiB: split it",
                 document.line,
@@ -440,7 +440,6 @@ class _Parts:
     def __init__(self, line: int = 0, indent: str = "") -> None:
         self.line, self.indent = line, indent
         self.text = bytearray()
-        self.size = 0
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -449,7 +448,6 @@ class _Parts:
         """Add a line."""
         self.text += line.encode("utf-8", "replace")
         self.text += b"\n"
-        self.size = len(self.text)
 
 
 def _values(text: str) -> list[Any]:

@@ -197,10 +197,10 @@ class _Table:
             owners = self._owners(section, times, by_role)
             words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
-                rows = self._apart(rows) if direction is None else rows
-                if direction is not None:
-                    rows = _pivoted(rows, words if one is None else picked_words(words, one))
-                parts.append(rows)
+                if direction is None:
+                    parts.append(self._apart(rows))
+                else:
+                    parts.append(_pivoted(rows, words if one is None else picked_words(words, one)))
         named = {column.meaning.column for column in columns if column.device}
         shared = {column.meaning.column for column in by_device.get("", [])} - named
         return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
@@ -536,12 +536,8 @@ def _merged(rows: Rows) -> Rows:
         out[group[known][::-1]] = values[known][::-1]
         return out
 
-    return replace(
-        kept,
-        columns={name: fold(values) for name, values in rows.columns.items()},
-        states={name: fold(values) for name, values in rows.states.items()},
-        totals={name: fold(values) for name, values in rows.totals.items()},
-    )
+    folded = rows.changed(fold)
+    return replace(kept, columns=folded.columns, states=folded.states, totals=folded.totals)
 
 
 # --- AIDA64: lines about the machine, names, a row of units, rows --------------------------------

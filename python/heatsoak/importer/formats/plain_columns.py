@@ -124,13 +124,17 @@ class Columns:
             if not self.by_heading:
                 raise
             return Wanted((), {})  # only what stands below a header in the middle is lost
+        taken = {c.index for c in columns}
         self.by_heading[header, units] = columns
         keys = [c.index for c in columns if c.meaning.column in TIMES]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
-        labels = self._labels_of_runs(header, {c.index for c in columns})
-        self.labels[header, units] = labels
-        self.owners[header, units] = self._owners(header, {c.index for c in columns})
-        words += dict.fromkeys([*labels, *self.owners[header, units]])
+        labels = self.labels[header, units] = self._labels_of_runs(header, taken)
+        owners = self.owners[header, units] = self._owners(header, taken)
+        words += dict.fromkeys([*labels, *owners])
+        others = sum(bool(name) for name in header) - len(columns) - len(labels)
+        if others > 0:
+            what = counted(others, "other column is", "other columns are")
+            self.notes.setdefault(f"{what} not needed")
         numbers = {
             c.index: unit_of(_unit_in_cells(self._layout, c.index))
             for c in columns
@@ -176,11 +180,6 @@ class Columns:
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
-        labels = self._labels_of_runs(header, {column.index for column in columns})
-        others = sum(bool(name) for name in header) - len(columns) - len(labels)
-        if others > 0:
-            what = counted(others, "other column is", "other columns are")
-            self.notes.setdefault(f"{what} not needed")
         return columns
 
     def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
