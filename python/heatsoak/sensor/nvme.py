@@ -38,15 +38,10 @@ def parse_health_log(page: bytes) -> dict[str, float]:
     """
     kelvins = parse_kelvins(page)
     values = {column: celsius(kelvin) for column, kelvin in kelvins.items()}
-    warning_min, critical_min = struct.unpack_from("<II", page, 192)
-    counts_and_times = struct.unpack_from("<4I", page, 216)
-    values["throttle_time_s.warning"] = warning_min * 60.0
-    values["throttle_time_s.critical"] = critical_min * 60.0
-    values["throttle_count.tmt1"] = float(counts_and_times[0])
-    values["throttle_count.tmt2"] = float(counts_and_times[1])
-    values["throttle_time_s.tmt1"] = float(counts_and_times[2])
-    values["throttle_time_s.tmt2"] = float(counts_and_times[3])
-    return values
+    minutes = zip(("warning", "critical"), struct.unpack_from("<II", page, 192), strict=True)
+    values |= {f"throttle_time_s.{name}": 60.0 * time_min for name, time_min in minutes}
+    names = [f"{what}.tmt{n}" for what in ("throttle_count", "throttle_time_s") for n in (1, 2)]
+    return values | dict(zip(names, map(float, struct.unpack_from("<4I", page, 216)), strict=True))
 
 
 def parse_wear(page: bytes) -> dict[str, float]:
