@@ -198,8 +198,8 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
         ) from error
     if not logs:
         raise source.error("holds no samples")
-    remarks = tuple(source.remarks.values())
-    return [with_gaps(possible(log, options.mapping)).with_remarks(*remarks) for log in logs]
+    said = source.said()
+    return [with_gaps(possible(log, options.mapping)).with_remarks(*said) for log in logs]
 
 
 def _named(log: Log, name: str, *, is_host: bool) -> Log:

@@ -71,7 +71,7 @@ def history_log(readings: Readings, history: History) -> Log:
     readings.end()
     device = readings.all[-1].device if readings.all else ""
     readings.ascribe(device)
-    readings.remark("the series is the drive's own history of its temperature")
+    readings.source.note("the series is the drive's own history of its temperature")
     values = np.array(history.celsius, dtype=float)
     kept = np.flatnonzero(np.isfinite(values))
     t_s, times = np.array(kept, dtype=float) * history.interval_s, read_times([history.begin])
@@ -80,7 +80,7 @@ def history_log(readings: Readings, history: History) -> Log:
     taken = [Reading(values={"temp_c.drive": values[index]}) for index in kept]
     drive = _told_of(readings, device, _parts_of(readings.drives), is_alone=True)
     (log,) = _logs(readings, taken, replace(times, t_s=t_s), drive, is_known=True)
-    return log.with_remarks(*readings.remarks.values())
+    return log
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -103,7 +103,7 @@ def _of_device(
     is_alone: bool,
 ) -> list[Log]:
     name = readings.source.name
-    remarks = list(readings.remarks.values())
+    remarks: list[Remark] = []
     times, is_known = _times(readings, taken, remarks)
     kept = np.flatnonzero(np.isfinite(times.t_s))
     if len(kept) < len(taken):

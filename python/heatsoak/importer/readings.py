@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import count_of, number_of
 from heatsoak.importer.source import Source
 from heatsoak.recording import HEALTH, UNREAD
@@ -232,13 +232,8 @@ class Readings:
         self.sector_bytes = 512.0
         self.unit_mb = DATA_UNIT_MB
         self.about_counters = ""
-        self.remarks: dict[str, Remark] = {}
         self._current: Reading | None = None
         self._info = ToldDrive()
-
-    def remark(self, text: str, doubt: bool = False) -> None:
-        """Say something of the file, once."""
-        self.remarks.setdefault(text, Remark(f"{self.source.name}: {text}", doubt))
 
     # --- readings ---
 
@@ -432,4 +427,4 @@ class Readings:
             if not self.count:
                 raise
             text = str(error).removeprefix(f"{self.source.name}: ")
-            self.remark(f"{text}; from there on it was left out", doubt=True)
+            self.source.remark(f"{text}; from there on it was left out", UNREAD)

@@ -276,7 +276,7 @@ class _Columns(Columns):
             text = (
                 "it ends without the row that names the drives: columns are grouped by their order"
             )
-            self.doubts.setdefault(text, ("identity", "temperature"))
+            self._source.remark(text, ("identity", "temperature"))
         if not drives and all(map(_is_of_drive, found.values())):
             raise self._source.error(
                 "has no column of a drive: neither its temperature nor its read and write rate"

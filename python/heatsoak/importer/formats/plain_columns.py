@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
-from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
@@ -38,7 +38,6 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.timestamps import read_times
-from heatsoak.recording import Touched
 from heatsoak.words import counted, listed, said
 
 #: The most labels that a run gets.
@@ -47,8 +46,6 @@ _MAX_LABELS = 12
 _MAX_SHOWN, _MAX_NAMED = 8, 12
 #: The longest label, in characters.
 _MAX_LABEL = 100
-#: The most doubts that one file's columns give rise to.
-_MAX_DOUBTS = 20
 #: A mapping states no longer interval: it names a column.
 _MAX_INTERVAL_S = 1e6
 #: Bytes or I/Os, as tools differ.
@@ -81,8 +78,6 @@ class Columns:
         owners: likewise, of those that may say whose a row is.
         identities: of the devices that columns belong to, where more than a name is known.
         interval_s: between rows, where a mapping states it.
-        doubts: how uncertain columns were read, and what that touches.
-        notes: what else is to be said of the table.
     """
 
     def __init__(
@@ -93,24 +88,11 @@ class Columns:
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._used = options.used
-        self.doubts: dict[str, tuple[Touched, ...]] = {}
-        self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
         self.owners: dict[SectionHeader, list[int]] = {}
         self.identities: dict[str, dict[str, str]] = {"": {}}
-
-    def remarks(self, name: str) -> list[Remark]:
-        """Return the doubts and notes, under a file's name."""
-        doubts = list(self.doubts.items())
-        if len(doubts) > _MAX_DOUBTS:
-            more = f"{len(doubts) - _MAX_DOUBTS} more columns are just as uncertain"
-            touched = {one for _, touches in doubts[_MAX_DOUBTS:] for one in touches}
-            doubts = [*doubts[:_MAX_DOUBTS], (more, tuple(sorted(touched)))]
-        return [Remark(f"{name}: {text}", True, touches) for text, touches in doubts] + [
-            Remark(f"{name}: {text}") for text in self.notes
-        ]
 
     def of(self, section: Section) -> list[ReadColumn]:
         """Return what is read of a section."""
@@ -134,7 +116,7 @@ class Columns:
         others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
             what = counted(others, "other column is", "other columns are")
-            self.notes.setdefault(f"{what} not needed")
+            self._source.note(f"{what} not needed")
         numbers = {
             c.index: unit_of(_unit_in_cells(self._layout, c.index))
             for c in columns
@@ -171,7 +153,7 @@ class Columns:
             columns += untimed[:1]
         if texts:
             shown = listed(texts, _MAX_SHOWN)
-            self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
+            self._source.note(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
         columns = self._in_bytes(columns, header)
@@ -219,7 +201,7 @@ class Columns:
             if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
                 columns[:] = [c for c in columns if c.index != index]
                 what = f"'{name}'" if name else "its first column"
-                self.doubts.setdefault(
+                self._source.remark(
                     f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
                     "--map interval_s=SECONDS says otherwise",
                     ("time",),
@@ -314,7 +296,7 @@ class Columns:
             first, second = (column, other) if self._is_rather(column, other) else (other, column)
             kept[key] = first
             if not first.meaning.is_role:
-                self.doubts.setdefault(
+                self._source.remark(
                     f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too",
                     ("rate", "identity", "temperature"),
@@ -421,7 +403,7 @@ class Columns:
             if is_rate or any(what.is_total for what in moving):
                 advice = f" (--map '{other}_{_unit_of(layout, index)}={name}')" if is_rate else ""
                 text = f"its {way}s are told, and '{name}' may be its {other}s{advice}"
-                self.doubts.setdefault(text, ("rate",))
+                self._source.remark(text, ("rate",))
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
@@ -449,7 +431,7 @@ class Columns:
         if bare:
             names = listed([f"'{column.header}'" for column in bare], _MAX_SHOWN)
             each = "a temperature" if len(bare) == 1 else "temperatures"
-            self.doubts.setdefault(f"read as {each}: {names}", ("temperature",))
+            self._source.remark(f"read as {each}: {names}", ("temperature",))
         taken = {column.index for column in bare}
         columns[:] = [column for column in columns if column.index not in taken]
         return bare

@@ -34,6 +34,7 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.reading_logs import history_log, logs_of_readings
 from heatsoak.importer.readings import DATA_UNIT_MB, Readings, plain, stamp_in
 from heatsoak.importer.source import Source
+from heatsoak.recording import UNREAD
 from heatsoak.sensor.nvme import parse_health_log, parse_kelvins
 from heatsoak.sensor.nvme_admin import LOG_SIZE
 
@@ -107,14 +108,14 @@ def _read(
     if name in _NO_READING and not readings.count:
         raise source.error(_NO_READING[name])
     if name in _LEFT_OUT:
-        readings.remark(_LEFT_OUT[name])
+        readings.source.note(_LEFT_OUT[name])
     if (drive := _SMARTD_FILE.fullmatch(Path(source.name).name)) is not None:
         readings.identity("model", drive[1])
         readings.identity("serial", drive[2])
     if sum(map(math.isfinite, tables.history.celsius)) > 1:
         if readings.count < 2:
             return [history_log(readings, tables.history)]
-        readings.remark("the drive's own history of temperatures (SCT) was left out")
+        readings.source.note("the drive's own history of temperatures (SCT) was left out")
     return logs_of_readings(readings, after)
 
 
@@ -190,8 +191,8 @@ def take_pages(readings: Readings, pages: Iterable[bytes]) -> None:
         readings.value("critical_warning", page[0])
         readings.value("power_on_h", int.from_bytes(page[128:144], "little"))
     if odd:
-        readings.remark(f"{odd} pages are not health logs: left out", doubt=True)
-    readings.remark(CONVERTED)
+        readings.source.remark(f"{odd} pages are not health logs: left out", UNREAD)
+    readings.source.note(CONVERTED)
 
 
 def _is_page(page: bytes) -> bool:

@@ -210,7 +210,7 @@ def _take(
         take_record(readings, fields, stamp)
     elif _is_health(fields):
         readings.bare_unit = "K"
-        readings.remark(CONVERTED)
+        readings.source.note(CONVERTED)
         _take_reading(readings, fields, stamp, device)
     else:
         if "mn" in fields or any(_kind(key) == "limit_kelvin" for key in fields):
