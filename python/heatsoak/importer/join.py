@@ -381,17 +381,12 @@ def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> 
     none makes them overlap, or several do equally long: where a short log would lie within a long
     one in several ways.
     """
-    shifts = [-900.0 * quarter for quarter in range(-48, 57)]
-    overlaps = [
-        min(utc_span_s, local_begin_s + shift + local_span_s) - max(0.0, local_begin_s + shift)
-        for shift in shifts
-    ]
-    longest = max(overlaps)
+    shifts_s = -900.0 * np.arange(-48, 57)
+    begins_s = local_begin_s + shifts_s
+    overlaps_s = np.minimum(utc_span_s, begins_s + local_span_s) - np.maximum(0.0, begins_s)
     equal_s = max(1.0, 0.01 * min(utc_span_s, local_span_s))
-    fitting = [
-        s for s, overlap in zip(shifts, overlaps, strict=True) if overlap > longest - equal_s
-    ]
-    return fitting[0] if longest > 0 and len(fitting) == 1 else None
+    fitting_s = shifts_s[overlaps_s > overlaps_s.max() - equal_s]
+    return float(fitting_s[0]) if overlaps_s.max() > 0 and len(fitting_s) == 1 else None
 
 
 def _overlap(leader: Log, other: Log, shift_s: float) -> bool:

@@ -54,12 +54,7 @@ _SHORT = re.compile(r"^\D{0,3}(\d{1,3}):(\d{2})([.,]\d{1,9})?$")
 #: Days since the end of 1899, as spreadsheets keep times: 1990 to 2080.
 _SERIAL = (32_874.0, 65_745.0)
 _SERIAL_EPOCH_D = 25_569.0
-_MONTHS = {
-    name: index
-    for index, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WORD_DATE = re.compile(
     r"(?:(\d{1,2})[ -])?([A-Z][a-z]{2})[a-z]*[ -]+(\d{1,2}|\d{4})(?=[ ,]|$)"
     r"(?:.*?\b((?:19|20)\d{2}))?"
@@ -351,11 +346,12 @@ def _date(word: str, day_first: bool) -> float | None:
     if named is None or named.group(2).lower() not in _MONTHS:
         return None
     before, name, after, year_text = named.groups()
+    month = 1 + _MONTHS.index(name.lower())
     if before and len(after) == 4:
-        return _midnight(int(after), _MONTHS[name.lower()], int(before))
+        return _midnight(int(after), month, int(before))
     if year_text is None or len(after) == 4:
         return None
-    return _midnight(int(year_text), _MONTHS[name.lower()], int(after))
+    return _midnight(int(year_text), month, int(after))
 
 
 def _midnight(year: int, month: int, day: int) -> float | None:

@@ -65,8 +65,8 @@ def _stems(*words: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
-def _words_by(meanings: Mapping[str, list[str]]) -> dict[str, Any]:
-    """What each word means, of lists of words by their meaning."""
+def words_by(meanings: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return what each word means, of lists of words by their meaning."""
     return {word: meaning for meaning, words in meanings.items() for word in words}
 
 
@@ -77,9 +77,9 @@ _STEMS = {name: _stems(*words) for name, words in TABLES["stems"].items()}
 TOKENS: dict[str, frozenset[str]] = {
     name: frozenset(words) for name, words in TABLES["tokens"].items()
 }
-PLACES: dict[str, str] = _words_by(TABLES["places"])
-TIME_WORDS: dict[str, ColumnRole] = _words_by(TABLES["times"])
-ROLE_WORDS: dict[str, ColumnRole] = _words_by(TABLES["roles"])
+PLACES: dict[str, str] = words_by(TABLES["places"])
+TIME_WORDS: dict[str, ColumnRole] = words_by(TABLES["times"])
+ROLE_WORDS: dict[str, ColumnRole] = words_by(TABLES["roles"])
 #: Words that begin as those of reading do.
 _NOT_READ = ("ready", "readme")
 

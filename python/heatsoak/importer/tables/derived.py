@@ -13,12 +13,14 @@ import numpy as np
 from heatsoak.importer.frames import Array
 from heatsoak.importer.numbers import multiple, number_of
 from heatsoak.importer.tables import (
+    TABLES,
     TOKENS,
     direction_in,
     has_any,
     mended,
     tokens_of,
     unit_of,
+    words_by,
 )
 from heatsoak.importer.tables.headers import Meaning, directed
 
@@ -71,12 +73,7 @@ _SCALES = {
     **dict.fromkeys(("volt", "volts"), (VOLTAGE, 1.0)),
     **dict.fromkeys(("amp", "amps", "ampere", "amperes"), (CURRENT, 1.0)),
 }
-_WORDS = {
-    **dict.fromkeys(("voltage", "volt", "volts", "spannung", "tension", "u", "v"), VOLTAGE),
-    **dict.fromkeys(("current", "amps", "ampere", "strom", "courant", "i", "a"), CURRENT),
-    **dict.fromkeys(("vbus", "ubus"), VOLTAGE),
-    **dict.fromkeys(("ibus",), CURRENT),
-}
+_WORDS: dict[str, str] = words_by(TABLES["electric"])
 _UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import unit_of
+from heatsoak.importer.tables import TABLES, unit_of
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
 from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
@@ -251,14 +251,7 @@ def decimals_of(layout: Layout) -> Decimals:
 
 #: What a value takes in memory.
 _VALUE_BYTES = 200
-#: Headers of the columns of a long table; of several that may name the series, the first.
-_SERIES = ("_field", "field", "series", "metric", "counter", "quantity", "measurement",
-           "_measurement", "sensor", "parameter", "variable", "name")  # fmt: skip
-_VALUE = ("value", "_value", "val", "wert", "valeur", "valor")
-_TIME = ("time", "_time", "timestamp", "date", "datetime", "ts", "t")
-#: Labels that say which drive, and which host, a series is of.
-_DRIVE = ("device", "disk", "drive", "dev", "name", "chip", "serial_number", "serial", "model")
-_HOST = ("instance", "host", "hostname", "node")
+_LONG: dict[str, list[str]] = TABLES["long"]
 #: A series as Prometheus and Grafana write it: ``node_disk_io_now{device="sda"}``.
 _LABELLED = re.compile(r"([^{]*)\{(.*)\}\s*$")
 _LABEL = re.compile(r'(\w+)\s*[=:]\s*"?([^",}]*)"?')
@@ -288,8 +281,10 @@ def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
         name, labels = match[1].strip(), {**labels, **dict(_LABEL.findall(match[2]))}
         name = name or labels.pop("__name__", "")
     name = _EXPORTER.sub("", name)
-    drive = next((labels[key] for key in _DRIVE if labels.get(key)), "").removeprefix("/dev/")
-    host = next((labels[key] for key in _HOST if labels.get(key)), "")
+    drive = next((labels[key] for key in _LONG["drive"] if labels.get(key)), "").removeprefix(
+        "/dev/"
+    )
+    host = next((labels[key] for key in _LONG["host"] if labels.get(key)), "")
     if labels.get("temperature_type", "current") != "current":
         return None
     if (chip := labels.get("chip")) is not None:
@@ -349,7 +344,8 @@ def _lay(own: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> No
 def long_rows(source: Source, layout: Layout) -> Iterator[Reading] | None:
     """Return the values of a long table; None for a table of another layout."""
     names = [name.strip().lower() for name in layout.header]
-    found = [next((n for n in known if n in names), "") for known in (_SERIES, _VALUE, _TIME)]
+    wanted = [_LONG[kind] for kind in ("series", "value", "time")]
+    found = [next((name for name in known if name in names), "") for known in wanted]
     if not all(found):
         return None
     return _readings(source, layout, names, *(names.index(name) for name in found))
