@@ -138,7 +138,8 @@ class Source:
     def said(self) -> list[Remark]:
         """Return all remarks, of very many doubts the first and how many more there are."""
         doubts = [remark for remark in self.remarks.values() if remark.doubt]
-        if (rest := doubts[_MAX_DOUBTS:]) == []:
+        rest = doubts[_MAX_DOUBTS:]
+        if not rest:
             return list(self.remarks.values())
         text = f"{self.name}: {len(rest)} more doubts are not listed"
         touches = sorted({one for remark in rest for one in remark.touches})
