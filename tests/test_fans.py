@@ -30,7 +30,7 @@ def test_fans_of_all_chips_are_read_by_chip_and_label(machine: Machine) -> None:
     }
     assert set(sensor.info.columns) == sensor.read().keys()
     assert all(dtype_of(column) for column in sensor.info.columns)
-    assert "hwmon0 (nct6798), hwmon1 (amdgpu)" in sensor.info.source
+    assert "hwmon0 (nct6798) and hwmon1 (amdgpu)" in sensor.info.source
     assert sensor.info.details["wakes_drive"] is False
 
 

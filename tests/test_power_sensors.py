@@ -120,7 +120,7 @@ def test_another_devices_node_is_read_only_where_the_user_names_it(drive: Drive)
         assert sensor.read() == {"power_w": 4.125}
     (node / "power1_input").unlink()
     assert sensor.read() == {}
-    assert "hwmon4" in str(getattr(sensor, "last_error", ""))
+    assert "hwmon4" in str(sensor.last_error)
 
 
 def test_a_named_node_that_is_not_there_or_means_several_is_refused_with_what_is(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from heatsoak.recording.columns import dtype_of
-from heatsoak.sensor import Poller, Roots, SensorInfo, discover
+from heatsoak.sensor import Poller, Roots, Sensor, SensorInfo, discover
 from heatsoak.sensor.base import SUSPECT_READINGS
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
@@ -378,7 +378,7 @@ class Clock:
         return float(self.ticks)
 
 
-class FakeSensor:
+class FakeSensor(Sensor):
     """A sensor that does as it is told."""
 
     def __init__(
@@ -511,7 +511,7 @@ def test_warnings_of_a_sensor_reach_the_recording() -> None:
     log = Log()
     sensor = FakeSensor("a")
     pending = ["do not trust it"]
-    sensor.notes = lambda: [pending.pop()] if pending else []  # type: ignore[attr-defined]
+    sensor.notes = lambda: [pending.pop()] if pending else []  # type: ignore[method-assign]
     with Poller([sensor], Clock(), log.sink, on_note=log.note):
         log.wait(lambda: log.count("temp_c.a") > 3)
     assert log.notes == [("warning", "a: do not trust it")]

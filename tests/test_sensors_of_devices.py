@@ -198,7 +198,7 @@ def test_a_link_that_is_down_gives_nothing_and_says_why(tmp_path: Path) -> None:
     (machine.function / "current_link_speed").write_text("Unknown\n")
     (machine.function / "current_link_width").write_text("0\n")
     assert sensor.read() == {}
-    assert "nvme0n1" in str(getattr(sensor, "last_error", ""))
+    assert "nvme0n1" in str(sensor.last_error)
 
 
 def test_a_sata_link_that_falls_back_is_seen(tmp_path: Path) -> None:

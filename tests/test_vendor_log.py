@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor import Roots
-from heatsoak.sensor.vendor_log import VendorLogSensor
+from heatsoak.sensor.nvme import VendorLogSensor
 from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +80,7 @@ def test_a_reading_that_fails_is_left_out_and_says_why(roots: Roots) -> None:
     ).map(json.dumps)
 )
 def test_whatever_nvme_cli_prints_is_a_count_or_an_error_that_says_so(text: str) -> None:
-    from heatsoak.sensor.vendor_log import ocp_count, parse
+    from heatsoak.sensor.nvme import ocp_count, parse
 
     try:
         count = parse(text, ocp_count)

@@ -1,11 +1,10 @@
 """Links that retrain, controllers that are reset, and errors on the way, as the kernel tells."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from heatsoak.sensor import Sensor, drive_sensors
-from heatsoak.sensor.link import LinkFaults
+from heatsoak.sensor.link import LinkSensor, link_of
 from machine import Machine
 
 TRAINED = {"current_link_speed": "8.0 GT/s PCIe", "current_link_width": 4}
@@ -30,9 +29,7 @@ class Drive:
 
     def told(self) -> list[str]:
         self.sensor.read()
-        notes = self.sensor.notes()  # type: ignore[attr-defined]
-        assert isinstance(notes, list)
-        return notes
+        return self.sensor.notes()
 
 
 @pytest.fixture
@@ -100,10 +97,11 @@ def test_errors_of_the_link_are_counted_from_where_they_were(drive: Drive) -> No
 def test_a_speed_counts_only_where_the_drive_was_loaded(
     drive: Drive, busy_pct: list[float | None], told: int
 ) -> None:
-    fast: dict[str, Any] = {"width": 4, "ceiling_mb_s": 3938}
-    slow = {"width": 4, "ceiling_mb_s": 1000}
     left = iter(busy_pct)
-    faults = LinkFaults(drive.disk, fast, lambda: next(left))
-    texts = [text for link in (fast, slow, fast) for text in faults.changes(link)]
+    drive.sensor = LinkSensor(drive.disk, link_of(drive.disk), lambda: next(left))
+    texts = []
+    for speed in ("8.0 GT/s PCIe", "2.5 GT/s PCIe", "8.0 GT/s PCIe"):
+        drive.change(drive.function, current_link_speed=speed)
+        texts += drive.told()
     assert len(texts) == told
     assert all("under load" in text for text in texts)

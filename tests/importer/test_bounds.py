@@ -39,14 +39,14 @@ def test_cells_that_are_no_numbers_are_counted_and_shown() -> None:
     odd = {3: "n/a", 7: "ERR", 8: "n/a", 20: "nan"}
     rows = [f"{i},500,{odd.get(i, 40)}" for i in range(1, 61)]
     said = said_of(TABLE + "\n".join(rows) + "\n")
-    assert "column 'temp_c': 4 of 60 cells are not numbers ('n/a', 'ERR'), left out" in said
+    assert "column 'temp_c': 4 of 60 cells are not numbers ('n/a' and 'ERR'), left out" in said
 
 
 def test_they_are_counted_alike_where_rows_are_taken_at_once() -> None:
     odd = {3: "n/a", 7: "ERR", 8: "NaN", 20: ""}
     rows = [f"{i},500,{odd.get(i, 40)},x" for i in range(1, 40_001)]
     said = said_of("time,write_mb_s,temp_c,z\n" + "\n".join(rows) + "\n")
-    assert "column 'temp_c': 3 of 40,000 cells are not numbers ('n/a', 'ERR'" in said
+    assert "column 'temp_c': 3 of 40,000 cells are not numbers ('n/a' and 'ERR'" in said
 
 
 def test_numbers_that_nothing_measures_are_counted_too_and_empty_cells_are_not() -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from heatsoak.errors import HeatsoakError
 from heatsoak.importer import Log, Options, Source, detect, read
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.recording import schema_of
 
 DATA = Path(__file__).parent / "data"

@@ -30,7 +30,7 @@ def test_files_of_a_directory_that_are_not_logs_are_named_by_reason(tmp_path: Pa
     (recording,) = import_files([tmp_path])
     said = [event.text for event in recording.events if event.text.startswith("left out")]
     assert said == [
-        "left out: job.fio, z.sh: is not in a format that can be imported",
+        "left out: job.fio and z.sh: is not in a format that can be imported",
         "left out: plot.png: is not a text file",
     ]
 
@@ -39,7 +39,9 @@ def test_a_directory_of_nothing_says_why_each_file_was_refused(tmp_path: Path) -
     fio = "job: (g=0): rw=write, bs=4096B\nfio-3.33\n"
     for name, text in (("a.txt", fio), ("b.txt", fio), ("c.csv", "a,b\nx,y\n")):
         (tmp_path / name).write_text(text)
-    with pytest.raises(UsageError, match=r"a\.txt, b\.txt: is fio's text, .*; c\.csv: is not in"):
+    with pytest.raises(
+        UsageError, match=r"a\.txt and b\.txt: is fio's text, .*; c\.csv: is not in"
+    ):
         import_files([tmp_path])
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="there is no file in it"):

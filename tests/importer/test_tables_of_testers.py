@@ -182,7 +182,9 @@ def test_counters_in_whole_units_are_taken_over_as_many_rows_as_it_takes() -> No
 def test_columns_that_only_name_drives_are_their_temperatures() -> None:
     (log,) = _read(_table("time,nvme0,nvme1,cpu", lambda i, _, t: f"{i},{t},35,50"))
     assert log.samples["temp_c.nvme0"][-1] == 80
-    assert "read as temperatures: 'nvme0', 'nvme1', 'cpu'" in " ".join(r.text for r in log.remarks)
+    assert "read as temperatures: 'nvme0', 'nvme1' and 'cpu'" in " ".join(
+        r.text for r in log.remarks
+    )
 
 
 def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:
@@ -194,9 +196,9 @@ def test_rows_that_are_counted_are_said_to_be_taken_as_a_second_apart() -> None:
     ("text", "message"),
     [
         (_table("Zt,Durchs,Tmptr", lambda i, r, t: f"{i},{r},{t}"),
-         "among Zt, Durchs, Tmptr: .*--map 'time=Zt,write_mb_s=Durchs,temp_c=Tmptr'"),
+         "among Zt, Durchs and Tmptr: .*--map 'time=Zt,write_mb_s=Durchs,temp_c=Tmptr'"),
         ("Date,Product,Price\n" + "".join(f"2026-11-{d},SSD {d},{d}.99\n" for d in range(10, 29)),
-         "no column of throughput, temperature or power among Date, Product, Price"),
+         "no column of throughput, temperature or power among Date, Product and Price"),
         ("Date,Unit,Exchange Rate\n" + "".join(f"2026-11-{d},USD,1.{d}\n" for d in range(10, 29)),
          "no column of throughput"),
         ("Date,Station,Temperature\n" + "".join(f"2026-11-{d},Oslo,{d}.5\n" for d in range(10, 29)),

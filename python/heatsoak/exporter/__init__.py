@@ -4,7 +4,145 @@
 for Prometheus.
 """
 
-from heatsoak.exporter.export import Written, export
-from heatsoak.exporter.names import ExportFormat
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from heatsoak.errors import UsageError
+from heatsoak.exporter.fioplot import fio_files
+from heatsoak.exporter.names import (
+    STANDARD_OUTPUT,
+    SUFFIXES,
+    ExportFormat,
+    is_directory,
+    kind_of,
+    recording_names,
+)
+from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
+from heatsoak.exporter.table import (
+    count_rows,
+    long_table,
+    parquet_metadata,
+    sample_columns,
+    samples_of,
+    write_table,
+)
+from heatsoak.recording import Recording, require_creatable
+from heatsoak.recording.files import reporting_write_errors
+from heatsoak.recording.outputs import check_free, replacing
 
 __all__ = ["ExportFormat", "Written", "export"]
+
+_Named = Mapping[str, Recording]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written.
+
+    Attributes:
+        recording: the name of the recording in it; None if it has several.
+        rows: samples, lines of a log, or one for a JSON document.
+        notes: what had to be assumed because it is not in the recording.
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+    """
+
+    path: str
+    recording: str | None
+    rows: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+    schema_version: Literal[1] = 1
+
+
+def export(
+    recordings: Iterable[Recording],
+    to: str,
+    kind: ExportFormat | None = None,
+    *,
+    force: bool = False,
+    truth: bool = False,
+) -> list[Written]:
+    """Write `recordings` to `to`, and return what was written.
+
+    `to` is one file for all, a directory for one file each (see
+    :func:`~heatsoak.exporter.formats.is_directory`), or ``-`` for standard output. Without `kind`,
+    its suffix says the format. With `truth`, the columns ``sim.*`` are exported too.
+
+    Raises UsageError for what cannot be written in this format, or already exists without `force`;
+    ToolError if writing fails.
+    """
+    kind = kind or kind_of(to)
+    given = list({recording.path.resolve(): recording for recording in recordings}.values())
+    if not given:
+        raise UsageError("there is no recording to export")
+    named = dict(zip(recording_names(given), given, strict=True))
+    if kind is ExportFormat.OPENMETRICS:
+        check_clocks(named)
+    if to == STANDARD_OUTPUT:
+        return [_to_standard_output(named, kind, truth=truth)]
+    require_creatable(Path(to))
+    if kind is ExportFormat.FIO_PLOT:
+        return _fio_plot(named, Path(to), force=force)
+    files: dict[Path, _Named] = {Path(to): named}
+    if is_directory(to, kind):
+        files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
+    check_free(files, force=force, makes_directories=is_directory(to, kind))
+    return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
+
+
+def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> Written:
+    with replacing(path) as partial:
+        # opened here, since polars could take a path for a URL
+        with partial.open("wb") as file:
+            rows = _write(named, file, kind, truth=truth)
+        return Written(str(path), _only(named), rows, partial.stat().st_size)
+
+
+def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Written:
+    if kind not in (ExportFormat.CSV, ExportFormat.OPENMETRICS):
+        raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
+    out = sys.stdout.buffer
+    with reporting_write_errors("standard output"):
+        rows = _write(named, out, kind, truth=truth)
+        out.flush()
+    return Written(STANDARD_OUTPUT, _only(named), rows, 0)
+
+
+def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> int:
+    if kind is ExportFormat.OPENMETRICS:
+        return write_openmetrics(named, to, truth=truth)
+    if len(named) == 1:
+        (recording,) = named.values()
+        frame = samples_of(recording, sample_columns(recording, truth=truth))
+    else:
+        frame = long_table(named, truth=truth)
+    write_table(frame, to, kind, parquet_metadata(named))
+    return count_rows(list(named.values()))
+
+
+def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
+    places = {name: directory / name if len(named) > 1 else directory for name in named}
+    # generated twice, since a day's logs are too large to keep in memory during the check
+    paths = [
+        places[name] / file.place
+        for name, recording in named.items()
+        for file in fio_files(recording)
+    ]
+    check_free(paths, force=force, makes_directories=True)
+    written = []
+    for name, recording in named.items():
+        for file in fio_files(recording):
+            path = places[name] / file.place
+            with replacing(path) as partial:
+                with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+                    out.writelines(file.text)
+                size = partial.stat().st_size
+            written.append(Written(str(path), name, file.rows, size, file.notes))
+    return written
+
+
+def _only(named: _Named) -> str | None:
+    return next(iter(named)) if len(named) == 1 else None

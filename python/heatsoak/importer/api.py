@@ -8,20 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import polars as pl
 
 from heatsoak.errors import HeatsoakError, UsageError, suggestion
-from heatsoak.importer.format import Format
 from heatsoak.importer.frames import intervals
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
-from heatsoak.importer.possible import possible
-from heatsoak.importer.recordings import thinned, to_recording, with_gaps
+from heatsoak.importer.recordings import possible, thinned, to_recording, with_gaps
 from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
@@ -30,6 +29,10 @@ from heatsoak.recording import META, InMemoryRecording, Recording, find_recordin
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
+from heatsoak.words import amount_text, listed
+
+if TYPE_CHECKING:
+    from heatsoak.importer.formats import Format
 
 _NAMED = 5
 _NO_FORMAT = "is not in a format that can be imported"
@@ -113,10 +116,9 @@ def _sources(path: Path) -> list[Source]:
         raise UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
-    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-    hidden = (any(part.startswith(".") for part in file.relative_to(path).parts) for file in files)
-    shown = [file for file, is_hidden in zip(files, hidden, strict=True) if not is_hidden]
-    return [Source.of_path(file) for file in shown]
+    files = [(file, file.relative_to(path).parts) for file in sorted(path.rglob("*"))]
+    shown = [file for file, parts in files if not any(part.startswith(".") for part in parts)]
+    return [Source.of_path(file) for file in shown if file.is_file()]
 
 
 def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
@@ -130,7 +132,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     no_logs: dict[str, list[str]] = {}
     for source, path in sources:
         if progress is not None:
-            source.on_read = _share(progress, source.name, read_bytes, whole)
+            source.on_read = partial(_say_share, progress, source.name, read_bytes, whole)
         try:
             # one of its own size is no copy
             digest = _digest(source) if sizes[source.size_bytes] > 1 else b""
@@ -150,7 +152,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
                 own.append(name)
         read_bytes += source.size_bytes
     names = ", ".join(str(path) for path in paths)
-    left_out = [f"{_some(files)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
+    left_out = [f"{listed(files, _NAMED)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
     if len(no_logs) > _NAMED:
         count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
         left_out.append(f"{count} more for other reasons")
@@ -161,11 +163,6 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def _digest(source: Source) -> bytes:
     found = sha256()
     for chunk in source.chunks():
@@ -173,8 +170,8 @@ def _digest(source: Source) -> bytes:
     return found.digest()
 
 
-def _share(progress: Progress, name: str, before: int, whole: int) -> Callable[[int], None]:
-    return lambda done: progress(min((before + done) / whole, 1.0), name)
+def _say_share(progress: Progress, name: str, before: int, whole: int, done: int) -> None:
+    progress(min((before + done) / whole, 1.0), name)
 
 
 def read(source: Source, options: Options | None = None) -> list[Log]:
@@ -201,8 +198,8 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
         ) from error
     if not logs:
         raise source.error("holds no samples")
-    remarks = tuple(source.remarks.values())
-    return [with_gaps(possible(log, options.mapping)).with_remarks(*remarks) for log in logs]
+    said = source.said()
+    return [with_gaps(possible(log, options.mapping)).with_remarks(*said) for log in logs]
 
 
 def _named(log: Log, name: str, *, is_host: bool) -> Log:
@@ -223,14 +220,14 @@ def _parts_of(source: Source) -> tuple[dict[str, Source], bool]:
     return (parts, are_hosts) if inside is not None and is_better else ({}, False)
 
 
-def _known(source: Source) -> Format | None:
+def _known(source: Source) -> "Format | None":
     try:
         return detect(source)
     except UsageError:
         return None
 
 
-def detect(source: Source) -> Format:
+def detect(source: Source) -> "Format":
     """Return the format of `source`; raises UnknownFormatError where no reader knows it."""
     # the readers take longer to load than recordings do to be opened, which need none of them
     from heatsoak.importer.formats import FORMATS
@@ -287,8 +284,9 @@ def recording_of_frame(
     if unknown:
         raise UsageError(f"the frame's column t_s has {unknown} rows without a time: drop them")
     if (most_s := float(np.max(np.abs(times)))) > LONGEST_S:
+        reached = amount_text(most_s, "s")
         raise UsageError(
-            f"the frame's column t_s reaches {most_s:.0f} s: count it from the recording's start"
+            f"the frame's column t_s reaches {reached}: count it from the recording's start"
         )
     samples = cleaned(frame.lazy(), schema).collect()
     samples = samples.sort("t_s", maintain_order=True)
@@ -363,9 +361,9 @@ def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
         if head
         else all(match[2] for line in lines if (match := _PREFIX.match(line)))
     )
-    return {
-        name: Source(f"{source.name} ({name})", _opener(source, name, labelled)) for name in names
-    }, are_hosts
+    opened = {name: partial(_lines_of, source, name, labelled) for name in names}
+    parts = {name: Source(f"{source.name} ({name})", opener) for name, opener in opened.items()}
+    return parts, are_hosts
 
 
 def _are_prefixed(lines: list[str]) -> bool:
@@ -395,16 +393,13 @@ def _under_heads(source: Source) -> Iterator[tuple[str, str]]:
             yield name, line
 
 
-def _opener(
+def _lines_of(
     source: Source, name: str, labelled: Callable[[Source], Iterator[tuple[str, str]]]
-) -> Callable[[], BinaryIO]:
-    def opened() -> BinaryIO:
-        data = io.BytesIO()
-        for whose, line in labelled(source):
-            if whose == name:
-                data.write(line.encode("utf-8", "replace") + b"\n")
-        source.keep(data.tell())
-        data.seek(0)
-        return data
-
-    return opened
+) -> BinaryIO:
+    data = io.BytesIO()
+    for whose, line in labelled(source):
+        if whose == name:
+            data.write(line.encode("utf-8", "replace") + b"\n")
+    source.keep(data.tell())
+    data.seek(0)
+    return data

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
 from heatsoak.importer import sysstat
-from heatsoak.importer.frames import RATES, Array, build, moved, rated
+from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.possible import MOST
-from heatsoak.importer.recordings import FALL_S, directed
+from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
-from heatsoak.words import number_text
+from heatsoak.words import listed, rate_text
 
 #: A layer over other devices has no load of its own where theirs are this share of its bytes.
 _SAME_BYTES = 0.8
@@ -113,10 +112,10 @@ class DeviceRows:
         counts = np.array([np.zeros(len(self.reports)), *self.columns.values()])
         return np.asarray(~np.nan_to_num(counts).any(axis=0))
 
-    def values(self, name: str) -> Array | None:
-        """Return a column, if there is one."""
-        column = self.columns.get(name)
-        return None if column is None else np.frombuffer(column, dtype=float)
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Its columns; no rows can be added afterwards."""
+        return {name: np.frombuffer(column, dtype=float) for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True)
@@ -255,10 +254,8 @@ class Devices:
             if name in (wanted, short) or self._path_of(name) == wanted:
                 return name
         known = sorted(self.rows)
-        listed = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
-        raise self._source.error(
-            f"has no device {short}{suggestion(short, known)}: it has {listed}"
-        )
+        has = listed(known, _MAX_NAMED)
+        raise self._source.error(f"has no device {short}{suggestion(short, known)}: it has {has}")
 
     def _path_of(self, name: str) -> str:
         """A device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``.
@@ -297,14 +294,10 @@ class Devices:
             "interval_s": reports.interval_s[kept],
         }
         for column, shared in self.host.items():
-            values = shared.values(column)
-            assert values is not None
             host_row, known = shared.rows_of(wanted)
-            columns[column] = np.where(known, values[host_row], np.nan)[kept]
+            columns[column] = np.where(known, shared.values[column][host_row], np.nan)[kept]
         wrong = 0
-        for column in rows.columns:
-            values = rows.values(column)
-            assert values is not None
+        for column, values in rows.values.items():
             taken = values[row]
             if self.are_totals and not column.endswith("lat_us"):
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -321,8 +314,8 @@ class Devices:
         discarded = columns.pop("discard_bw_mb_s", None)
         columns.pop("discard_iops", None)
         if discarded is not None and np.nan_to_num(discarded).any():
-            most = number_text(float(np.nanmax(discarded)))
-            text = f"it was asked for discards too, of up to {most} MB/s"
+            most = rate_text(float(np.nanmax(discarded)))
+            text = f"it was asked for discards too, of up to {most}"
             is_load = float(np.nanmean(discarded)) >= _DISCARDS_MB_S
             remarks.append(Remark(text, True, ("rate",) if is_load else ()))
         if name == "" and _moves(columns):
@@ -382,8 +375,7 @@ def is_part(name: str, names: Container[str]) -> bool:
 
 def _moved(rows: DeviceRows) -> Array:
     """Its throughput in each of its reports, in any unit; 0 where it is not known."""
-    columns = [rows.values(name) for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s")]
-    known = [np.nan_to_num(values) for values in columns if values is not None]
+    known = [np.nan_to_num(rows.values[n]) for n in ways_of("bw_mb_s") if n in rows.values]
     return np.maximum(sum(known, start=np.zeros(len(rows.reports))), 0.0)
 
 
@@ -391,18 +383,13 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log has no bytes."""
     counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
-        columns = [
-            values
-            for name in (*(f"{of}_{quantity}" for of in ("read", "write", "discard")), quantity)
-            if (values := rows.values(name)) is not None
-        ]
+        names = (*ways_of(quantity), f"discard_{quantity}")
+        columns = [rows.values[name] for name in names if name in rows.values]
         if columns:
-            total = 0.0
-            for values in columns:
-                with np.errstate(invalid="ignore"):
-                    possible = counted & (values >= 0) & (values <= MOST[quantity])
-                total += float(values[possible].sum())
-            return total * scale
+            every = np.concatenate(columns)
+            with np.errstate(invalid="ignore"):
+                possible = (every >= 0) & (every <= MOST[quantity])
+            return float(every[possible & np.tile(counted, len(columns))].sum()) * scale
     return 0.0
 
 
@@ -416,14 +403,9 @@ def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
     if not names:
         return []
     named = sorted(names, key=lambda name: -loads[name])
-    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
-    words = ", ".join(name or "all drives together" for name in named[:_MAX_NAMED])
-    return [
-        Remark(
-            f"left out, with little load or none of their own: {words}{more}; "
-            "--device takes one of them"
-        )
-    ]
+    words = listed([name or "all drives together" for name in named], _MAX_NAMED)
+    text = f"left out, with little load or none of their own: {words}; --device takes one of them"
+    return [Remark(text)]
 
 
 # --- what the machine's other drives moved in the same log, beside each that is taken ------------
@@ -445,8 +427,8 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
 def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
     """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
     seen = rated(log.samples)
-    ends_s = seen["t_s"].to_numpy() + (log.start_unix_s or 0.0)
-    return seen, ends_s - seen["interval_s"].fill_null(0.0).to_numpy(), ends_s, moved(seen)
+    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in spans_of(seen))
+    return seen, begins_s, ends_s, moved(seen)
 
 
 def _in_all(log: Log) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.recording import Touched, schema_of
-from heatsoak.words import number_text
+from heatsoak.words import amount_text, rate_text
 
 Array = NDArray[np.float64]
 
@@ -81,6 +81,12 @@ def rated(samples: pl.DataFrame) -> pl.DataFrame:
     every = [name for quantity in RATES for name in ways_of(quantity)]
     names = [name for name in every if name in samples.columns]
     return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
+
+
+def spans_of(samples: pl.DataFrame) -> tuple[Array, Array]:
+    """Return when the interval of each sample began, and when it ended."""
+    ends_s = samples["t_s"].to_numpy()
+    return ends_s - samples["interval_s"].fill_null(0.0).to_numpy(), ends_s
 
 
 def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:
@@ -180,8 +186,9 @@ def rates_of(
     interval_s = intervals(t_s)
     since_s = np.diff(t_s[rows])
     beat_s = float(np.median(since_s)) if len(since_s) else 0.0
+    beat = amount_text(beat_s, "s")
     if beat_s > 1.5 * usual_s:
-        text = f"its counters tell a rate only every {number_text(beat_s)} s: rates are means"
+        text = f"its counters tell a rate only every {beat}: rates are means"
         said.append((f"{text} over that", True, ()))
     interval_s[rows[1:]] = np.where(are_far_apart(since_s), interval_s[rows[1:]], since_s)
     of_bytes = [name for name in told if name.endswith("bw_mb_s")]
@@ -190,12 +197,12 @@ def rates_of(
         told = {name: values for name, values in told.items() if name not in of_bytes}
         text = (
             f"its counters of bytes move by fewer than {_MIN_UNITS:.0f} units of "
-            f"{number_text(unit_mb)} MB an interval: too coarse for a throughput, left out"
+            f"{amount_text(unit_mb, 'MB')} an interval: too coarse for a throughput, left out"
         )
         said.append((text, True, ("rate",)))
     elif of_bytes and unit_mb and beat_s:
-        exact = number_text(unit_mb / beat_s, 2)
-        said.append((f"throughput is made of the drive's counters, to {exact} MB/s", False, ()))
+        exact = rate_text(unit_mb / beat_s, 2)
+        said.append((f"throughput is made of the drive's counters, to {exact}", False, ()))
     found: dict[str, Array] = {}
     for name, values in told.items():
         rate = np.full(len(t_s), np.nan)
@@ -203,7 +210,7 @@ def rates_of(
         if np.isfinite(rate).any():
             found[name] = rate
     if found and beat_s > _LONG_INTERVAL_S:
-        text = f"its rates are means over {beat_s:.0f} s: shorter throttling is not in them"
+        text = f"its rates are means over {beat}: shorter throttling is not in them"
         said.append((text, True, ("rate",)))
     return (found | {"interval_s": interval_s} if found else {}), said
 

@@ -16,10 +16,11 @@ import numpy as np
 import polars as pl
 
 from heatsoak.importer.block_devices import OTHER_DRIVES
-from heatsoak.importer.frames import Array, rated
+from heatsoak.importer.frames import rated, spans_of
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
+from heatsoak.words import amount_text, listed, signed_text
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -57,7 +58,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     """
     # it comes with all other readers, which take a while to load
     from heatsoak.importer.formats.fio.run import join_fio
-    from heatsoak.importer.formats.results.core import join_results
+    from heatsoak.importer.formats.results import join_results
 
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
     separate = join_results(join_fio(list(logs)))
@@ -198,8 +199,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
     seen = rated(series.samples)
     _, _, total = rates(seen)
-    t_s = seen["t_s"].to_numpy() + alignment.shift_s
-    interval_s = seen["interval_s"].fill_null(0.0).to_numpy()
+    begins_s, ends_s = (times_s + alignment.shift_s for times_s in spans_of(seen))
     labels = np.full(series.samples.height, None, dtype=object)
     all_t_s = series.samples["t_s"].to_numpy() + alignment.shift_s
     summed = rated(summary.samples)
@@ -207,9 +207,9 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     has_same_quantity = _in_bytes(series) == _in_bytes(summary)
     placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
-    slack_s = np.minimum(interval_s / 2, 1.0)
-    for name, (start_s, end_s), mean in zip(summed["step"], _spans(summary), counted, strict=True):
-        within = (t_s - interval_s >= start_s - slack_s) & (t_s <= end_s + slack_s)
+    slack_s = np.minimum((ends_s - begins_s) / 2, 1.0)
+    for name, start_s, end_s, mean in zip(summed["step"], *spans_of(summed), counted, strict=True):
+        within = (begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s)
         own = np.flatnonzero(within)
         if len(own) < _MIN_SAMPLES:
             continue
@@ -217,8 +217,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
         average = float(np.mean(total[first:last]))
         if has_same_quantity and not _MIN_SEEN * mean <= average <= _MAX_SEEN * mean:
             return f"it saw {_rate(series, average)} in '{name}', not {_rate(summary, mean)}"
-        since_s = t_s[first] - interval_s[first]
-        labels[(all_t_s > since_s) & (all_t_s <= t_s[last - 1])] = name
+        labels[(all_t_s > begins_s[first]) & (all_t_s <= ends_s[last - 1])] = name
         placed.add(name)
     if not placed:
         return "it has too few samples within the steps"
@@ -237,19 +236,12 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     )
 
 
-def _spans(summary: Log) -> list[tuple[float, float]]:
-    frame = rated(summary.samples)
-    ends_s: Array = frame["t_s"].to_numpy()
-    starts_s: Array = ends_s - frame["interval_s"].fill_null(0.0).to_numpy()
-    return list(zip(starts_s.tolist(), ends_s.tolist(), strict=True))
-
-
 def _in_bytes(log: Log) -> bool:
     return log.has_any("bw_mb_s")
 
 
 def _rate(log: Log, value: float) -> str:
-    return f"{value:.0f} {'MB/s' if _in_bytes(log) else 'IOPS'} ({Path(log.source).name})"
+    return f"{amount_text(value, 'MB/s' if _in_bytes(log) else 'IOPS')} ({Path(log.source).name})"
 
 
 # --- one log beside another ----------------------------------------------------------------------
@@ -297,7 +289,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     remarks = [*own, Remark(text)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
-        what = ", ".join(kind for kind in _KINDS.values() if kind in kinds)
+        what = listed([kind for kind in _KINDS.values() if kind in kinds])
         remarks.append(Remark(f"{source}: left out in favour of finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
@@ -363,9 +355,10 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     `shift_s` is what the user says instead.
     """
     if shift_s is not None:
+        shifted = f"shifted by {signed_text(shift_s, 6)} s"
         if _overlap(leader, other, shift_s):
-            return Alignment(shift_s, f"shifted by {shift_s:+g} s, as asked")
-        return f"shifted by {shift_s:+g} s {APART}"
+            return Alignment(shift_s, f"{shifted}, as asked")
+        return f"{shifted} {APART}"
     if leader.start_unix_s is None or other.start_unix_s is None:
         return "they have no common clock"
     apart_s = other.start_unix_s - leader.start_unix_s
@@ -388,17 +381,12 @@ def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> 
     none makes them overlap, or several do equally long: where a short log would lie within a long
     one in several ways.
     """
-    shifts = [-900.0 * quarter for quarter in range(-48, 57)]
-    overlaps = [
-        min(utc_span_s, local_begin_s + shift + local_span_s) - max(0.0, local_begin_s + shift)
-        for shift in shifts
-    ]
-    longest = max(overlaps)
+    shifts_s = -900.0 * np.arange(-48, 57)
+    begins_s = local_begin_s + shifts_s
+    overlaps_s = np.minimum(utc_span_s, begins_s + local_span_s) - np.maximum(0.0, begins_s)
     equal_s = max(1.0, 0.01 * min(utc_span_s, local_span_s))
-    fitting = [
-        s for s, overlap in zip(shifts, overlaps, strict=True) if overlap > longest - equal_s
-    ]
-    return fitting[0] if longest > 0 and len(fitting) == 1 else None
+    fitting_s = shifts_s[overlaps_s > overlaps_s.max() - equal_s]
+    return float(fitting_s[0]) if overlaps_s.max() > 0 and len(fitting_s) == 1 else None
 
 
 def _overlap(leader: Log, other: Log, shift_s: float) -> bool:

@@ -55,11 +55,8 @@ def with_meter(
             obstacles.append(found)
             text = f"{file.name}: {found}: its power is left out"
             events = [*recording.events, Event(t_s=0.0, kind="warning", text=text)]
-            joined.append(
-                InMemoryRecording(
-                    recording.path, recording.meta, recording.samples(), events, recording.changes
-                )
-            )
+            own = recording.path, recording.meta, recording.samples(), events, recording.changes
+            joined.append(InMemoryRecording(*own))
         else:
             joined.append(_with_power(recording, file.name, found))
     if len(obstacles) == len(recordings):

@@ -18,6 +18,7 @@ from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.recording import HEALTH, SensorMeta
+from heatsoak.words import amount_text
 
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
@@ -70,7 +71,7 @@ def history_log(readings: Readings, history: History) -> Log:
     readings.end()
     device = readings.all[-1].device if readings.all else ""
     readings.ascribe(device)
-    readings.remark("the series is the drive's own history of its temperature")
+    readings.source.note("the series is the drive's own history of its temperature")
     values = np.array(history.celsius, dtype=float)
     kept = np.flatnonzero(np.isfinite(values))
     t_s, times = np.array(kept, dtype=float) * history.interval_s, read_times([history.begin])
@@ -79,7 +80,7 @@ def history_log(readings: Readings, history: History) -> Log:
     taken = [Reading(values={"temp_c.drive": values[index]}) for index in kept]
     drive = _told_of(readings, device, _parts_of(readings.drives), is_alone=True)
     (log,) = _logs(readings, taken, replace(times, t_s=t_s), drive, is_known=True)
-    return log.with_remarks(*readings.remarks.values())
+    return log
 
 
 def _share_stamps(readings: list[Reading]) -> None:
@@ -102,7 +103,7 @@ def _of_device(
     is_alone: bool,
 ) -> list[Log]:
     name = readings.source.name
-    remarks = list(readings.remarks.values())
+    remarks: list[Remark] = []
     times, is_known = _times(readings, taken, remarks)
     kept = np.flatnonzero(np.isfinite(times.t_s))
     if len(kept) < len(taken):
@@ -151,7 +152,8 @@ def _told_apart(
         if len(firsts) > 1:
             whose = np.searchsorted(firsts, hours, side="right")
             return {
-                f"{first:,.0f} h": every[whose == number] for number, first in enumerate(firsts, 1)
+                amount_text(first, "h"): every[whose == number]
+                for number, first in enumerate(firsts, 1)
             }
     for name in COUNTED:
         moved = np.diff(_column(taken, name))
@@ -207,7 +209,11 @@ def _all_times(
     index = np.arange(len(t_s), dtype=float)
     if len(t_s) > 1 and len(np.unique(t_s[places])) == 1:
         apart_s = given_s or 1.0
-        how = f"taken as {given_s:g} s apart" if given_s else "no rates made of its counters"
+        how = (
+            f"taken as {amount_text(given_s, 's')} apart"
+            if given_s
+            else "no rates made of its counters"
+        )
         doubt(f"its {len(t_s)} readings all have the same time: {how} {_HOW_FAR}")
         return t_s[places[0]] + (index - places[0]) * apart_s, given_s is not None
     lacking = ~stamped & ~np.isfinite(t_s)

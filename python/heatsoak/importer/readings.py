@@ -2,21 +2,72 @@
 
 A reading is one output of such a tool. A file has one after another, with the times that the user's
 script wrote between them, or without any. Readers of a form give what they find to
-:class:`Readings`, which knows by `fields` what it is; `reading_logs` makes logs of it.
+:class:`Readings`, which knows by ``fields.toml`` what it is; `reading_logs` makes logs of it.
 """
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.fields import DATA_UNIT_MB, FIELDS
-from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.log import Options
+from heatsoak.importer.numbers import count_of, number_of
 from heatsoak.importer.source import Source
 from heatsoak.recording import HEALTH, UNREAD
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
+
+# --- what tools call a drive's temperatures, counters and limits ---------------------------------
+
+#: MB of one "data unit" of an NVMe health log: 1000 blocks of 512 bytes.
+DATA_UNIT_MB = 0.512
+#: What one of a section's unit is in seconds, MB or I/Os; sectors have a size of their own.
+_SCALES = {"minutes": 60.0, "data_units": DATA_UNIT_MB, "gigabytes": 1e3}
+
+
+class Field(NamedTuple):
+    """What a field is: its section in the table, what it is called there, and its scale."""
+
+    kind: str
+    to: str
+    scale: float
+
+    @property
+    def tells_heat_or_load(self) -> bool:
+        """Whether it is a temperature or a count, which a reading consists of."""
+        return self.kind in _MEASURED
+
+
+_MEASURED = ("temperature", "minutes", "seconds", "count", "data_units", "sectors", "gigabytes")
+
+
+def _fields() -> dict[str, Field]:
+    table: dict[str, dict[str, list[str]]] = tomllib.loads(
+        (files(__package__) / "fields.toml").read_text("utf-8")
+    )
+    return {
+        name.replace("{n}", n): Field(kind, to.replace("{n}", n), _SCALES.get(kind, 1.0))
+        for kind, section in table.items()
+        for to, names in section.items()
+        for name in names
+        for n in ("12345678" if "{n}" in name else "1")
+    }
+
+
+FIELDS = _fields()
+#: Those that are places in a JSON document.
+PLACES = [name for name in FIELDS if "/" in name and " " not in name]
+
+
+def plain(name: Any) -> str:
+    """Return a field's name as :data:`FIELDS` has it."""
+    return " ".join(str(name)[:200].replace("_", " ").lower().split())
+
+
+# --- readings ------------------------------------------------------------------------------------
 
 #: What a reading takes in memory, and each value of it.
 READING_BYTES, VALUE_BYTES = 320, 48
@@ -32,8 +83,6 @@ _DEGREES = re.compile(
     r"(?<![\w.])(-?\d{1,10}(?:[.,]\d{1,6})?)\s{0,3}[^\w\s(-]{0,3}\s?(?:deg(?:rees)?\.?\s)?"
     r"(C|F|K|Celsius|Fahrenheit|Kelvin)?\b"
 )
-_INTEGER = re.compile(r"\s*(\d[\d.,'’٬_  \u202f]*)")
-_NO_DIGIT = re.compile(r"\D")
 _MAX_STAMP_WORDS, _MAX_STAMP = 10, 120
 _EVERY = re.compile(r"Every (\d{1,6}[.,]?\d{0,3}) ?s(?:ec)?[^:]{0,4}:")
 _TIME_KEY = re.compile(
@@ -53,8 +102,8 @@ def degrees_c(value: Any, bare_unit: str = "") -> float | None:
     found: dict[str, float] = {}
     if isinstance(value, str):
         for match in _DEGREES.finditer(value[:100]):
-            found.setdefault((match.group(2) or "")[:1], float(match.group(1).replace(",", ".")))
-    elif (number := json_number(value)) is not None:
+            found.setdefault((match[2] or "")[:1], number_of(match[1]))
+    elif (number := count_of(value)) is not None:
         found[""] = number
     if bare_unit and "" in found:
         is_kelvin = bare_unit == "K" and not 0 < found[""] <= POSSIBLE_TEMP_C[1]
@@ -66,35 +115,6 @@ def degrees_c(value: Any, bare_unit: str = "") -> float | None:
     return round((found["F"] - 32.0) / 1.8, 2) if "F" in found else None
 
 
-def count_in(text: str) -> float | None:
-    """Return a count that is written with a locale's separators of thousands, or None."""
-    match = _INTEGER.match(text[:100])
-    if match is None:
-        return None
-    digits = _NO_DIGIT.sub("", match.group(1))
-    return float(digits) if len(digits) < 40 else None
-
-
-def json_number(value: Any) -> float | None:
-    """Return a number of a JSON document, be it one or a string of one; None for all else."""
-    if isinstance(value, str):
-        return count_in(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, int) and abs(value) >= 1 << 128:
-        return None
-    return float(value) if math.isfinite(value) else None
-
-
-def decimal_in(value: Any) -> float | None:
-    """Return a number with decimals, given as one or as text, with a point or a comma; or None."""
-    try:
-        number = float(str(value)[:40].replace(",", "."))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _health(value: Any, *, is_word: bool) -> float | None:
     """Hours or bits of a warning; of what passes or fails in a word, whether it fails."""
     if isinstance(value, dict):  # bits one by one, with all of them together
@@ -102,7 +122,7 @@ def _health(value: Any, *, is_word: bool) -> float | None:
     if isinstance(value, str):
         word = value.strip().lower()
         bits = re.match(r"0x([0-9a-f]{1,8})\b", word)
-        value = int(bits[1], 16) if bits else word.startswith("fail") if is_word else count_in(word)
+        value = int(bits[1], 16) if bits else word.startswith("fail") if is_word else count_of(word)
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
 
 
@@ -212,13 +232,8 @@ class Readings:
         self.sector_bytes = 512.0
         self.unit_mb = DATA_UNIT_MB
         self.about_counters = ""
-        self.remarks: dict[str, Remark] = {}
         self._current: Reading | None = None
         self._info = ToldDrive()
-
-    def remark(self, text: str, doubt: bool = False) -> None:
-        """Say something of the file, once."""
-        self.remarks.setdefault(text, Remark(f"{self.source.name}: {text}", doubt))
 
     # --- readings ---
 
@@ -268,7 +283,7 @@ class Readings:
         """Take a line of something else: it may tell the time, or the interval of `watch`."""
         every = _EVERY.match(text)
         if every is not None:
-            self.watch_s = float(every.group(1).replace(",", ".")) or None
+            self.watch_s = number_of(every[1]) or None
             text = text[every.end() :].rpartition(": ")[2]
         stamp = stamp_in(text)
         if stamp is not None:
@@ -332,7 +347,7 @@ class Readings:
         elif field.kind == "health":
             self.value(to, _health(value, is_word=to == "failed"), starts=starts)
         elif field.tells_heat_or_load:
-            number = decimal_in(value) if field.kind == "gigabytes" else json_number(value)
+            number = number_of(value) if field.kind == "gigabytes" else count_of(value)
             scale = self.sector_bytes / 1e6 if field.kind == "sectors" else field.scale
             if to.endswith("bw_mb_s"):
                 self.unit_mb = 1.0 if field.kind == "gigabytes" else scale
@@ -343,7 +358,7 @@ class Readings:
 
     def _identified(self, name: str, value: Any) -> None:
         if name == "size_bytes":
-            size = json_number(value.partition("[")[0] if isinstance(value, str) else value)
+            size = count_of(value.partition("[")[0] if isinstance(value, str) else value)
             self.identity(name, int(size) if size and size < MAX_SIZE_BYTES else None)
         elif isinstance(value, str):
             self.identity(name, value.strip())
@@ -412,4 +427,4 @@ class Readings:
             if not self.count:
                 raise
             text = str(error).removeprefix(f"{self.source.name}: ")
-            self.remark(f"{text}; from there on it was left out", doubt=True)
+            self.source.remark(f"{text}; from there on it was left out", UNREAD)

@@ -1,9 +1,11 @@
 """Logs into recordings, and logs of more samples than a judgement needs, or memory holds, thinned.
 
-What is thinned are means of short stretches.
+What no drive, link or queue can do is left out before: it is of another unit, of several drives, or
+of a counter that wrapped. What is thinned are means of short stretches.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,9 +18,12 @@ import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.importer.frames import RATES, moved, rated, usual_of
 from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.tables.derived import MAX_IOPS, MAX_MB_S, unit_key
+from heatsoak.importer.tables.headers import meaning
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import (
     IN_ORDER_ONLY,
+    UNREAD,
     Event,
     InMemoryRecording,
     RecordingMeta,
@@ -28,6 +33,7 @@ from heatsoak.recording import (
 )
 from heatsoak.recording.columns import Average, column_of
 from heatsoak.recording.meta import LONGEST_S
+from heatsoak.words import amount_text, listed, number_text, rate_text, signed_text, span_text
 
 #: The name of a step that a log does not name.
 LOAD = "load"
@@ -51,14 +57,9 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
     """Return `log` as a recording in memory, with more `conditions`."""
     log = directed(log if log.steps else replace(log, steps=(Observed(name=LOAD),)))
     samples, start_s = _from_zero(_with_step(log))
-    labels: Conditions = {
-        **log.conditions,
-        **(
-            {"run": log.label.removeprefix("run ")}
-            if log.label and log.label not in log.conditions.values()
-            else {}
-        ),
-    }
+    labels: Conditions = dict(log.conditions)
+    if log.label and log.label not in labels.values():
+        labels["run"] = log.label.removeprefix("run ")
     labels |= conditions
     if _contradicts_itself(log):
         text = f"{log.source}: tells of a load, and of nothing that it moved"
@@ -94,15 +95,15 @@ def event_of(remark: Remark) -> Event:
 def _require_years(source: str, began: float | None, duration_s: float) -> None:
     """Raise UsageError for times that no recording has."""
     if duration_s > LONGEST_S:
+        years, most = (number_text(span_s / _YEAR_S, 2) for span_s in (duration_s, LONGEST_S))
         raise UsageError(
-            f"{source}: its times go over {duration_s / _YEAR_S:,.0f} years, and a recording over "
-            f"{LONGEST_S / _YEAR_S:.0f} at most: split it where its clock was set, or leave out "
-            "the lines whose times are wrong"
+            f"{source}: its times go over {years} years, and a recording over {most} at most: "
+            "split it where its clock was set, or leave out the lines whose times are wrong"
         )
     if began is not None and not _YEAR_1_S <= began < _YEAR_10000_S:
         raise UsageError(
-            f"{source}: begins {began / _YEAR_S:+,.0f} years from 1970, and only dates of the "
-            "years 1 to 9999 are read: correct them, or make them seconds from its start"
+            f"{source}: begins {signed_text(began / _YEAR_S)} years from 1970, and only dates of "
+            "the years 1 to 9999 are read: correct them, or make them seconds from its start"
         )
 
 
@@ -213,8 +214,7 @@ def with_gaps(log: Log) -> Log:
     wide = np.flatnonzero(is_wide)
     if not len(wide):
         return log
-    shown = ", ".join(f"{t_s[i]:.0f} to {t_s[i + 1]:.0f} s" for i in wide[:3].tolist())
-    more = f" and {len(wide) - 3} more times" if len(wide) > 3 else ""
+    shown = listed([span_text(t_s[at : at + 2], "s", 2) for at in wide.tolist()], 3)
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
     if log.has_any("bw_mb_s") and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
@@ -222,7 +222,7 @@ def with_gaps(log: Log) -> Log:
         mb_s = moved(seen)
         hides_fall &= bool((np.maximum(mb_s[wide], mb_s[wide + 1]) > _IDLE_MB_S).any())
     touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
-    return log.with_remarks(Remark(f"{where}: no rows from {shown}{more}", True, touches))
+    return log.with_remarks(Remark(f"{where}: no rows from {shown}", True, touches))
 
 
 # --- thinning ---
@@ -252,7 +252,7 @@ def thinned(log: Log) -> Log:
     )
     if samples.height >= log.samples.height:
         return log
-    text = f"{log.samples.height:,} samples were averaged to means of {bin_s:.1f} s"
+    text = f"{log.samples.height:,} samples were averaged to means of {amount_text(bin_s, 's')}"
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
 
 
@@ -273,3 +273,94 @@ def _means(columns: list[str]) -> Iterator[pl.Expr]:
             yield mean.otherwise(value.mean()).alias(name)
         else:
             yield value.mean()
+
+
+# --- what no drive can do ------------------------------------------------------------------------
+
+#: What a doubt touches about rates that cannot be taken as they stand.
+NOT_TAKEN: tuple[Touched, ...] = ("rate", "unit")
+#: The most that is possible, by what a column's name ends in.
+MOST = {
+    "bw_mb_s": MAX_MB_S, "iops": MAX_IOPS, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
+}  # fmt: skip
+#: In so small a share of samples they are wrong in these alone; a single one is if it is so many
+#: times what any other sample is, as where a counter wrapped.
+_SPIKES, _FAR = 0.05, 1e3
+
+#: What a drive of a kind moves at most in one direction, by how logs name the kind; the first
+#: that fits counts. Hard disks' outer tracks reach 285 MB/s, and twice that with two actuators.
+#: SATA carries 6 Gb/s in 10 bits a byte, four lanes of PCIe 5.0 15.8 GB/s.
+_CEILINGS_MB_S = (
+    (
+        re.compile(
+            r"\b(?:ST\d{3,5}[A-Z]{2}\d|WDC? ?WD\d{2,4}[A-Z]{4}|WUH7|HU[HS]7|HDW|M[GQ]\d\d"
+            r"|\d{4,5} ?rpm\b|hdd\b|hard dis[ck])",
+            re.IGNORECASE,
+        ),
+        600.0,
+        "a hard disk moves",
+    ),
+    (
+        re.compile(
+            r"\bsata\b(?!.*express)|\bssd 8[4-7]0 (?:evo|pro|qvo)|\b8[4-7]0 (?:evo|pro|qvo)\b"
+            r"|\bCT\d{3,4}[BM]X\d00|\b[BM]X[2-5]00\b|\bSSDSC2|\bSA[45]00",
+            re.IGNORECASE,
+        ),
+        600.0,
+        "SATA carries",
+    ),
+    (re.compile(""), 15_800.0, "four lanes of PCIe 5.0 carry"),
+)
+
+
+def possible(log: Log, mapping: Mapping[str, str]) -> Log:
+    """Return a log without values that are impossible, or without the column where most are.
+
+    `mapping` is what the user says of columns. Raises UsageError where that makes it so.
+    """
+    for name in log.samples.columns:
+        most = next((most for ending, most in MOST.items() if name.endswith(ending)), math.inf)
+        values = log.samples[name].drop_nulls().to_numpy() if most < math.inf else np.empty(0)
+        over = int((values > most).sum())
+        if not over:
+            continue
+        is_bw = most == MAX_MB_S
+        shown = rate_text(values.max()) if is_bw else number_text(values.max())
+        what = f"is up to {shown}, which no drive can do"
+        others = values[(values > 0) & (values <= most)]
+        is_far = over == 1 and len(others) > 0 and values.max() > _FAR * others.max()
+        if is_far or over <= _SPIKES * (over + len(others)):
+            kept = pl.when(pl.col(name) <= most).then(pl.col(name))
+            samples = log.samples.with_columns(kept.alias(name))
+            what += f", in {over:,} of {len(values):,} samples: left out"
+        else:
+            for key, header in mapping.items():
+                found = meaning(key)
+                if is_bw and found is not None and found.column == name:
+                    key_meant = name.removesuffix("bw_mb_s") + unit_key(values / found.scale)
+                    raise UsageError(
+                        f"{log.source}: '{header}' as {key} {what}: "
+                        f"--map '{key_meant}={header}' may be meant"
+                    )
+            samples = log.samples.drop(name)
+            what += ": its unit is another, or it is of several drives; left out"
+        touches = NOT_TAKEN if name.endswith(RATES) else UNREAD
+        remark = Remark(f"{log.source}: {name} {what}", True, touches)
+        log = replace(log, samples=samples).with_remarks(remark)
+    return log.with_remarks(*_beyond_link(log))
+
+
+def _beyond_link(log: Log) -> list[Remark]:
+    """Whether more was moved, most of the time, than a drive such as the log names moves."""
+    texts = "\n".join(map(str, (*log.drive.values(), *log.conditions.values())))
+    most, what = next((most, what) for kind, most, what in _CEILINGS_MB_S if kind.search(texts))
+    for name in log.samples.columns:
+        if name.endswith("bw_mb_s"):
+            usual = log.samples[name].drop_nulls().median()
+            if isinstance(usual, float) and usual > most:
+                text = (
+                    f"{log.source}: {name} is {rate_text(usual)}, more than {what} "
+                    f"({number_text(most)}): another unit, several drives, or the host's memory"
+                )
+                return [Remark(text, True, NOT_TAKEN)]
+    return []

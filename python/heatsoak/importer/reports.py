@@ -17,10 +17,12 @@ from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
 from heatsoak.importer.frames import Array, intervals, run_slices
 from heatsoak.importer.log import Clock, Log, Options, Remark
+from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times
+from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
 #: A total in the report's own unit tells how long the interval was from here on.
@@ -49,7 +51,7 @@ class Table:
 
     def cpu_pct(self, words: Sequence[str]) -> float:
         """Return how busy the processors were."""
-        shares = sum(sysstat.scaled(words[at], scale) for at, scale in self.cpu)
+        shares = sum(scaled(words[at], scale) for at, scale in self.cpu)
         return 100.0 + shares if self.cpu[0][1] < 0 else shares
 
 
@@ -233,8 +235,7 @@ class ReportReader:
 
 
 def _seconds(word: str) -> float | None:
-    value = sysstat.scaled(word, 1.0)
-    return value if 0 < value < 1e6 else None
+    return value if 0 < (value := number_of(word)) < 1e6 else None
 
 
 def logs_of(source: Source, reader: ReportReader, options: Options) -> list[Log]:
@@ -380,10 +381,12 @@ def stated_interval(source: Source, options: Options) -> float | None:
 def _interval(reader: ReportReader, usual_s: float | None) -> tuple[float, Remark]:
     """The seconds between reports that have no times, and how they are known."""
     if reader.interval_s is not None:
-        text = f"interval of {reader.interval_s:g} s: from the command line in it"
+        text = f"interval of {amount_text(reader.interval_s, 's')}: from the command line in it"
         return reader.interval_s, Remark(text)
     if usual_s is not None:
-        return usual_s, Remark(f"interval of {usual_s:g} s: from totals and their rates")
+        return usual_s, Remark(
+            f"interval of {amount_text(usual_s, 's')}: from totals and their rates"
+        )
     text = "has no times: assumed to have a report each second; --map interval_s=N if not"
     return 1.0, Remark(text, True, ("time",))
 
@@ -414,7 +417,7 @@ def _hardly_changes(reader: ReportReader, numbers: NDArray[np.int64]) -> bool:
     """Whether single reports are averages since boot, which no minute changes by much."""
     for rows in reader.devices.rows.values():
         for name in ("read_bw_mb_s", "write_bw_mb_s", "bw_mb_s"):
-            values = rows.values(name)
+            values = rows.values.get(name)
             if values is None or len(values) < len(numbers) or not values.max() > 0:
                 continue
             with np.errstate(invalid="ignore", divide="ignore"):

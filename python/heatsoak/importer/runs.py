@@ -1,7 +1,7 @@
 """Runs from the rows of a table, each with its samples, steps and gaps."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -90,19 +90,21 @@ class Rows:
     def part(self, which: Indices | slice) -> "Rows":
         """Return some of the rows."""
 
-        def picked(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            return {name: values[which] for name, values in columns.items()}
-
         return replace(
-            self,
+            self.changed(lambda values: values[which]),
             times=replace(self.times, t_s=self.times.t_s[which]),
-            columns=picked(self.columns),
-            states=picked(self.states),
-            totals=picked(self.totals),
-            labels=picked(self.labels),
+            labels={name: texts[which] for name, texts in self.labels.items()},
             steps=None if self.steps is None else picked_words(self.steps, which),
             runs=None if self.runs is None else picked_words(self.runs, which),
         )
+
+    def changed(self, change: Callable[[Array], Array]) -> "Rows":
+        """Return rows with another array for each of numbers."""
+        columns, states, totals = (
+            {name: change(values) for name, values in each.items()}
+            for each in (self.columns, self.states, self.totals)
+        )
+        return replace(self, columns=columns, states=states, totals=totals)
 
 
 def picked_words(words: Sequence[str], which: Indices | slice) -> list[str]:
@@ -130,7 +132,8 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
     runs: dict[str, list[_Run]] = {}
     count = 0
     for rows in parts:
-        own = runs.setdefault(_drive_label(rows.drive), [])
+        words = [str(rows.drive[key]) for key in ("model", "serial", "path") if rows.drive.get(key)]
+        own = runs.setdefault(" ".join(words), [])
         for run in _runs(rows):
             if rows.goes_on and own and _follows(own[-1].rows, run.rows):
                 own[-1].rows = _joined(own[-1].rows, run.rows)
@@ -157,10 +160,6 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
 def counts_among(load: float, most: float, temps_c: Iterable[Array]) -> bool:
     """Return whether a drive counts beside one that moved `most`: it carried load, or was hot."""
     return load >= MIN_SHARE * most or any(bool((each >= _HOT_C).any()) for each in temps_c)
-
-
-def _drive_label(drive: Mapping[str, Any]) -> str:
-    return " ".join(str(drive[key]) for key in ("model", "serial", "path") if drive.get(key))
 
 
 def _runs(rows: Rows) -> list[_Run]:
@@ -299,8 +298,10 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         t_s = rows.times.t_s
     has_rates = any(name.endswith(RATES) for name in columns)
     if "interval_s" not in columns and has_rates:
+        # work that the first row tells of was done before its time
+        has_worked = any(v[0] > 0 for name, v in columns.items() if name.endswith(RATES))
         columns["interval_s"] = intervals(t_s)
-        if t_s[0] < 0.5 * columns["interval_s"][0] and _worked_at_first(columns):
+        if t_s[0] < 0.5 * columns["interval_s"][0] and has_worked:
             shift = float(columns["interval_s"][0]) - float(t_s[0])
             t_s = t_s + shift
             begin = None if begin is None else begin - shift
@@ -422,11 +423,6 @@ def _of_totals(
             counters[name] = values
     found, said = rates_of(counters, t_s, unit_mb or 0.0)
     return amounts | found, said
-
-
-def _worked_at_first(columns: Mapping[str, Any]) -> bool:
-    """Whether the first row tells of work, which was then done before its time."""
-    return any(values[0] > 0 for name, values in columns.items() if name.endswith(RATES))
 
 
 # --- steps ---

@@ -56,6 +56,9 @@ MAX_UNPACKED_RATIO = 500
 #: Memory that unpacking xz may take; `xz -9` needs 65 MB.
 XZ_MEMORY = 256 << 20
 
+#: The most doubts that are told of a file, one by one.
+_MAX_DOUBTS = 40
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -101,7 +104,7 @@ class Source:
         self.name = name
         self.path = path
         self._opener = opener
-        #: Damage that was met while reading, each once.
+        #: What is to be said of the file, each once: damage, doubts, conversions.
         self.remarks: dict[str, Remark] = {}
         self._skipped = self._first_skipped = 0
         #: Told how many bytes of the file were read, now and then.
@@ -125,8 +128,23 @@ class Source:
         return UsageError(f"{self.name}{place}: {text}")
 
     def remark(self, text: str, touches: tuple[Touched, ...] = ("rate",)) -> None:
-        """Note damage that does not keep the rest from being read."""
-        self.remarks[text] = Remark(f"{self.name}: {text}", True, touches)
+        """Say what is doubtful, or what damage there is that leaves the rest readable."""
+        self.remarks.setdefault(text, Remark(f"{self.name}: {text}", True, touches))
+
+    def note(self, text: str) -> None:
+        """Say what was merely converted or left out."""
+        self.remarks.setdefault(text, Remark(f"{self.name}: {text}"))
+
+    def said(self) -> list[Remark]:
+        """Return all remarks, of very many doubts the first and how many more there are."""
+        doubts = [remark for remark in self.remarks.values() if remark.doubt]
+        rest = doubts[_MAX_DOUBTS:]
+        if not rest:
+            return list(self.remarks.values())
+        text = f"{self.name}: {len(rest)} more doubts are not listed"
+        touches = sorted({one for remark in rest for one in remark.touches})
+        kept = [remark for remark in self.remarks.values() if remark not in rest]
+        return [*kept, Remark(text, True, tuple(touches))]
 
     def skip(self, line: int, count: int = 1, touches: tuple[Touched, ...] = ("rate",)) -> None:
         """Count lines that could not be read, from `line` on: a remark says how many there were."""
@@ -394,7 +412,7 @@ class Source:
 
     def _add(self, document: "_Parts", line: str) -> None:
         document.add(line)
-        if document.size > MAX_DOCUMENT:
+        if len(document.text) > MAX_DOCUMENT:
             raise self.error(
                 f"holds a JSON document of over {MAX_DOCUMENT >> 20} MiB: split it",
                 document.line,
@@ -440,7 +458,6 @@ class _Parts:
     def __init__(self, line: int = 0, indent: str = "") -> None:
         self.line, self.indent = line, indent
         self.text = bytearray()
-        self.size = 0
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -449,7 +466,6 @@ class _Parts:
         """Add a line."""
         self.text += line.encode("utf-8", "replace")
         self.text += b"\n"
-        self.size = len(self.text)
 
 
 def _values(text: str) -> list[Any]:

@@ -23,6 +23,7 @@ from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
 from heatsoak.recording import InMemoryRecording, Recording
+from heatsoak.words import duration_text, percent_text
 
 #: Below this share of the log's high level (its 95th percentile under load) the drive is idle,
 #: unless it moves as much as a load does.
@@ -55,7 +56,7 @@ def with_stretches(log: Log) -> Log:
     reads, writes, total = rates(seen)
     t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
-        return _one_step(log, reads, writes)
+        return replace(log, steps=(_step(reads, writes, 1, 1),))
     interval_s = (
         seen["interval_s"].to_numpy()
         if "interval_s" in seen.columns
@@ -98,8 +99,8 @@ def with_stretches(log: Log) -> Log:
     if len(spans) > 1:
         remarks.append(
             Remark(
-                f"the log was divided where nothing was moved for {PAUSE_S:.0f} s, and where reads "
-                f"and writes took turns: {len(spans)} steps"
+                f"the log was divided where nothing was moved for {duration_text(PAUSE_S)}, and "
+                f"where reads and writes took turns: {len(spans)} steps"
             )
         )
         remarks += _lost_at_borders(spans, kinds, total)
@@ -124,9 +125,10 @@ def _lost_at_borders(
         after = float(np.median(total[start : min(end, start + _BORDER)]))
         if after < (1 - _LOST) * before:
             what = "began" if kinds[start] == 3.0 else "ceased"
+            lost = percent_text(100 * (1 - after / before))
             yield Remark(
                 f"from step {number} to step {number + 1}, as reads and writes {what} to run "
-                f"together, {1 - after / before:.0%} less was moved: another load, or a fall",
+                f"together, {lost} less was moved: another load, or a fall",
                 True,
                 ("rate",),
             )
@@ -271,10 +273,6 @@ def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
     word = "load" if does_read == does_write else "reads" if does_read else "writes"
     name = word if count == 1 else f"{word} {number}"
     return Observed(name=name, reads=does_read, writes=does_write, watched=True)
-
-
-def _one_step(log: Log, reads: Array, writes: Array) -> Log:
-    return replace(log, steps=(_step(reads, writes, 1, 1),))
 
 
 # --- watches -------------------------------------------------------------------------------------

@@ -9,19 +9,14 @@ import numpy as np
 from pydantic_core import from_json
 
 from heatsoak.importer.frames import Array, intervals
-from heatsoak.importer.lenient import number_of
+from heatsoak.importer.numbers import is_number, number_of, scaled
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS, SECTOR
+from heatsoak.importer.tables import GIB, KIB, MIB, SECTOR, SYSSTAT
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, date_order, read_times
 
 #: Headers in multiples of 1024 bytes.
-_KIB_HEADERS = frozenset(
-    name for name in COLUMNS if name.endswith("/s") and ("B" in name or name[:2] in ("kr", "kw"))
-) - frozenset(name for name in COLUMNS if name.startswith("Blk"))
-_SUFFIXES = {"s": 512.0, "B": 1.0, "k": 1024.0, "M": 1024.0**2, "G": 1024.0**3,
-             "T": 1024.0**4, "P": 1024.0**5}  # fmt: skip
-_NUMBER = re.compile(r"([-+]?\d{1,40}(?:[.,٫]\d{0,40})?)([sBkMGTP%]?)", re.ASCII)
+_KIB_HEADERS = {name for name, (_, scale) in SYSSTAT.items() if scale in (KIB, MIB, GIB)}
 
 _HEADING = re.compile(
     r"(?:Linux|GNU/kFreeBSD)\s+\S+\s+\(.*?\)\s+(.*?)\s*(?:_\S+_\s*(?:\(\d{1,6} CPU\).*)?)?$"
@@ -56,26 +51,6 @@ def date_in_heading(line: str) -> str | None:
     return stamp(match.group(1)) if match else None
 
 
-def scaled(word: str, scale: float) -> float:
-    """Return a number with a decimal point or comma, times `scale`; NaN for what is none.
-
-    ``1.2M`` (``--human``) is bytes, and so given in MB whatever `scale` is; a percent sign is
-    dropped.
-    """
-    try:
-        return float(word) * scale
-    except ValueError:
-        pass
-    match = _NUMBER.fullmatch(word)
-    if match is None:
-        return np.nan
-    value = float(match.group(1).replace(",", ".").replace("٫", "."))
-    suffix = match.group(2)
-    if suffix in ("", "%"):
-        return value * scale
-    return value * _SUFFIXES[suffix] / 1e6
-
-
 def columns_of(headers: Iterable[str]) -> list[ReportColumn]:
     """Return the columns that are known among `headers`.
 
@@ -83,8 +58,8 @@ def columns_of(headers: Iterable[str]) -> list[ReportColumn]:
     """
     found: dict[str, ReportColumn] = {}
     for at, header in enumerate(headers):
-        if header in COLUMNS:
-            name, scale = COLUMNS[header]
+        if header in SYSSTAT:
+            name, scale = SYSSTAT[header]
             found.setdefault(name, (at, name, scale))
     if "read_lat_us" in found:
         found.pop("lat_us", None)
@@ -102,11 +77,6 @@ def values_of(
             return None
         values.append((name, value))
     return values
-
-
-def is_number(word: str) -> bool:
-    """Whether it is a number as sysstat writes them."""
-    return word in ("nan", "-nan", "inf", "-inf") or _NUMBER.fullmatch(word) is not None
 
 
 def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
@@ -161,7 +131,7 @@ def unit_remark(headers: Iterable[str]) -> str:
     headers = list(headers)
     if any(name in _KIB_HEADERS for name in headers):
         return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
-    if any(COLUMNS.get(name, ("", 0.0))[1] == SECTOR for name in headers):
+    if any(SYSSTAT.get(name, ("", 0.0))[1] == SECTOR for name in headers):
         return "sectors of 512 bytes: converted to 10^6 bytes/s"
     return ""
 

@@ -6,7 +6,6 @@ for dates, fill in parts of today's, swap day and month word by word, and need 1
 long.
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, usual_of
 from heatsoak.importer.log import Clock
+from heatsoak.importer.numbers import MAX_NUMBER, number_of
+from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
 #: A clock that goes back by more than this has passed midnight; by less, a new run begins.
@@ -53,13 +54,7 @@ _SHORT = re.compile(r"^\D{0,3}(\d{1,3}):(\d{2})([.,]\d{1,9})?$")
 #: Days since the end of 1899, as spreadsheets keep times: 1990 to 2080.
 _SERIAL = (32_874.0, 65_745.0)
 _SERIAL_EPOCH_D = 25_569.0
-_NUMBER = re.compile(r"^[+-]?(\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?$", re.IGNORECASE)
-_MONTHS = {
-    name: index
-    for index, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WORD_DATE = re.compile(
     r"(?:(\d{1,2})[ -])?([A-Z][a-z]{2})[a-z]*[ -]+(\d{1,2}|\d{4})(?=[ ,]|$)"
     r"(?:.*?\b((?:19|20)\d{2}))?"
@@ -75,8 +70,6 @@ _PLAIN = re.compile(
 _SET_BY_S, _SET_TIMES, _MIN_ROWS = 15.0, 2, 30
 #: This many words are read at once.
 _BLOCK = 1 << 14
-#: No time is a larger number: nanoseconds since the epoch are 10^18.
-_MAX_TIME = 1e20
 #: Numbers of this size are an epoch (2001 to 2128) in s, ms, us or ns.
 _EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
 
@@ -160,7 +153,7 @@ def _through_changes(seconds: Array, *, has_summer: bool) -> tuple[Array, str]:
         if is_summer[at]:
             said["its clock was set by an hour in the night of a Sunday"] = None
         elif is_set[at]:
-            said[f"its clock was set back by {usual - between[at]:.0f} s"] = None
+            said[f"its clock was set back by {amount_text(usual - between[at], 's', 2)}"] = None
     return taken, f"{'; '.join(said)}: taken as going on" if said else ""
 
 
@@ -232,22 +225,14 @@ def _numbers(words: Sequence[str]) -> Array:
     blocks = []
     while block := list(islice(rest, _BLOCK)):
         if len(block) < _BLOCK:
-            blocks.append(np.array([_number(word) for word in block], float))
+            blocks.append(np.array([number_of(word) for word in block], float))
             continue
         numbers = pl.Series(block).cast(pl.Float64, strict=False).fill_null(np.nan)
         values = numbers.to_numpy(writable=True)
-        others = np.flatnonzero(~(np.abs(values) < _MAX_TIME))
-        values[others] = [_number(block[index]) for index in others.tolist()]
+        others = np.flatnonzero(~(np.abs(values) < MAX_NUMBER))
+        values[others] = [number_of(block[index]) for index in others.tolist()]
         blocks.append(values)
     return np.concatenate(blocks) if blocks else np.empty(0)
-
-
-def _number(word: str) -> float:
-    text = word.strip()
-    if not _NUMBER.match(text):
-        return math.nan
-    value = float(text.replace(",", "."))
-    return value if abs(value) < _MAX_TIME else math.nan
 
 
 def _of_numbers(numbers: Array, scale_s: float | None) -> Times:
@@ -289,32 +274,22 @@ def _minutes(words: Sequence[str]) -> Times | None:
     if not (has_fraction or begins or any(int(match.group(1)) > 23 for match in known)):
         return None
     seconds = np.full(len(words), np.nan)
-    hours_s, last = 0.0, math.nan
     for index, word in enumerate(words):
-        match = _SHORT.match(word.strip())
-        if match is None:
-            continue
-        value = 60.0 * int(match.group(1)) + int(match.group(2))
-        value += float(f"0{match.group(3).replace(',', '.')}") if match.group(3) else 0.0
-        # from 59:59 to 00:00 an hour has passed; what jumps elsewhere is a new run
-        if last > 3540 and value < 60:
-            hours_s += 3600.0
-        last = value
-        seconds[index] = value + hours_s
+        if (match := _SHORT.match(word.strip())) is not None:
+            seconds[index] = 60.0 * int(match[1]) + number_of(f"{match[2]}{match[3] or ''}")
+    # from 59:59 to 00:00 an hour has passed; what jumps elsewhere is a new run
+    passed = seconds[is_known := np.isfinite(seconds)]
+    is_new_hour = np.append(False, (passed[:-1] > 3540) & (passed[1:] < 60))
+    seconds[is_known] += 3600.0 * np.cumsum(is_new_hour)
     doubt = "" if has_fraction else "its times are read as minutes and seconds"
     return _from_first(seconds, "none", doubt, keeps_zero=True)
 
 
 def _past_midnight(seconds: Array) -> Array:
-    days, last = 0.0, math.nan
+    known = np.isfinite(seconds)
+    nights = np.cumsum(np.diff(seconds[known], prepend=np.nan) < -_MIDNIGHT_S)
     unwrapped = seconds.copy()
-    for index, value in enumerate(seconds):
-        if math.isnan(value):
-            continue
-        if value < last - _MIDNIGHT_S:
-            days += _DAY_S
-        last = value
-        unwrapped[index] = value + days
+    unwrapped[known] += _DAY_S * nights
     return unwrapped
 
 
@@ -353,7 +328,7 @@ def _span(word: str) -> float | None:
     hours, minutes, seconds, unit = match.groups()
     if not (hours or minutes or unit):
         return None  # a mere number
-    value = float(seconds.replace(",", ".")) if seconds else 0.0
+    value = number_of(seconds) if seconds else 0.0
     value *= 1e-3 if (unit or "").lower() == "ms" else 1.0
     return begin + 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + value
 
@@ -371,11 +346,12 @@ def _date(word: str, day_first: bool) -> float | None:
     if named is None or named.group(2).lower() not in _MONTHS:
         return None
     before, name, after, year_text = named.groups()
+    month = 1 + _MONTHS.index(name.lower())
     if before and len(after) == 4:
-        return _midnight(int(after), _MONTHS[name.lower()], int(before))
+        return _midnight(int(after), month, int(before))
     if year_text is None or len(after) == 4:
         return None
-    return _midnight(int(year_text), _MONTHS[name.lower()], int(after))
+    return _midnight(int(year_text), month, int(after))
 
 
 def _midnight(year: int, month: int, day: int) -> float | None:

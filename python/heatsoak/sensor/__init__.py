@@ -8,12 +8,11 @@ from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.hwmon import FanSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import NvmeSensor, PowerStateSensor
+from heatsoak.sensor.nvme import NvmeSensor, PowerStateSensor, VendorLogSensor
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
 from heatsoak.sensor.traffic import BusyTime, CountersSensor, TrafficSensor
-from heatsoak.sensor.vendor_log import VendorLogSensor
 
 __all__ = [
     "BusyTime",

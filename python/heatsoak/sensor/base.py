@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,33 @@ class SensorInfo:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class Sensor(Protocol):
+class Sensor:
     """One source of readings. Absent hardware has no Sensor; a failed read returns fewer values."""
 
     info: SensorInfo
+    #: Why the last reading has no values.
+    last_error: str | None = None
+    _notes: tuple[str, ...] = ()
 
     def read(self) -> dict[str, float]:
         """Return what can be read now, by column, leaving out the rest."""
+        try:
+            values, self.last_error = self.values(), None
+        except (OSError, ValueError) as error:
+            values, self.last_error = {}, str(error)
+        return values
+
+    def values(self) -> dict[str, float]:
+        """Return what can be read now; raises OSError or ValueError if that is nothing."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """Return new warnings about the readings, each once."""
+        notes, self._notes = self._notes, ()
+        return list(notes)
 
     def close(self) -> None:
         """Release descriptors; without any there is nothing to do."""
-        return
 
 
 PLACEHOLDER_K = 313
@@ -58,26 +74,21 @@ class PlaceholderWatch:
 
     def __init__(self) -> None:
         self._same: dict[str, int] = {}
-        self._notes: list[str] = []
 
-    def saw(self, column: str, kelvin: int) -> None:
-        """Count one reading."""
+    def saw(self, column: str, kelvin: int) -> tuple[str, ...]:
+        """Count one reading; return what is to be said of it."""
         count = self._same.get(column, 0)
         if count < 0:  # it has moved once, so it measures
-            return
+            return ()
         self._same[column] = count + 1 if kelvin == PLACEHOLDER_K else -1
-        if self._same[column] == SUSPECT_READINGS:
-            self._notes.append(
-                f"{column} has read exactly {PLACEHOLDER_K} K {SUSPECT_READINGS} times and nothing "
-                "else: some drives report this without measuring, do not trust it"
-            )
+        if self._same[column] != SUSPECT_READINGS:
+            return ()
+        return (
+            f"{column} has read exactly {PLACEHOLDER_K} K {SUSPECT_READINGS} times and nothing "
+            "else: some drives report this without measuring, do not trust it",
+        )
 
     @property
     def at_placeholder(self) -> list[str]:
         """The columns that have only read 313 K so far, however few the readings."""
         return [name for name, count in self._same.items() if count > 0]
-
-    def drain(self) -> list[str]:
-        """Return new notes, each once."""
-        notes, self._notes = self._notes, []
-        return notes

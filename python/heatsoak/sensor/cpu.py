@@ -48,7 +48,6 @@ class CpuSensor(Sensor):
         self._proc = roots.proc
         self._last = self._times()
         self._temperatures = _package_temperatures(roots)
-        self.last_error: str | None = None
         columns = []
         if "cpu" in self._last:
             columns.append("cpu_pct")
@@ -72,7 +71,7 @@ class CpuSensor(Sensor):
         sensor = cls(roots)
         return sensor if sensor.info.columns else None
 
-    def read(self) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """Return those of the CPU time shares, `host_load` and `temp_c.cpu` that are known."""
         values = self._shares()
         if (load := self._load()) is not None:
@@ -80,7 +79,8 @@ class CpuSensor(Sensor):
         readings = [milli for path in self._temperatures if (milli := sysfs.read_int(path))]
         if readings:
             values["temp_c.cpu"] = max(readings) / 1000
-        self.last_error = None if values else f"{self._proc} cannot be read"
+        if not values:
+            raise OSError(f"{self._proc} cannot be read")
         return values
 
     def _shares(self) -> dict[str, float]:

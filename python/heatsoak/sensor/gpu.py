@@ -8,7 +8,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from heatsoak.sensor.base import SensorInfo
+from heatsoak.sensor.base import Sensor, SensorInfo
+from heatsoak.words import listed
 
 _READINGS: dict[str, Callable[[Any, Any], float]] = {
     "temp_c": lambda nvml, card: nvml.nvmlDeviceGetTemperature(card, nvml.NVML_TEMPERATURE_GPU),
@@ -17,19 +18,18 @@ _READINGS: dict[str, Callable[[Any, Any], float]] = {
 }
 
 
-class GpuSensor:
+class GpuSensor(Sensor):
     """Temperature, load and power of all cards that NVML shows."""
 
     def __init__(self, nvml: Any, handles: list[Any]) -> None:
         """Take over an initialised NVML and its handles."""
         self._nvml = nvml
         self._handles = handles
-        self.last_error: str | None = None
         cards = [self._name(handle) for handle in handles]
         columns = tuple(self.read())
         self.info = SensorInfo(
             name="gpu",
-            source="NVML: " + ", ".join(cards),
+            source=f"NVML: {listed(cards)}",
             columns=columns,
             details={"cards": cards, "wakes_drive": False},
         )
@@ -64,17 +64,18 @@ class GpuSensor:
             return "unknown card"
         return name.decode() if isinstance(name, bytes) else str(name)
 
-    def read(self) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """Return the readings of all cards, leaving out what a card does not have."""
         values: dict[str, float] = {}
+        problem = "there is no card"
         for index, handle in enumerate(self._handles):
             for family, reading in _READINGS.items():
                 try:
                     values[f"{family}.gpu{index}"] = float(reading(self._nvml, handle))
                 except self._nvml.NVMLError as error:
-                    self.last_error = str(error)
-        if values:
-            self.last_error = None
+                    problem = str(error)
+        if not values:
+            raise OSError(problem)
         return values
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.units import is_possible_temp
+from heatsoak.words import listed
 
 _UNWANTED = re.compile(r"[^a-z0-9]+")
 _LIMITS = {"warning_c": "max", "critical_c": "crit"}
@@ -70,7 +71,6 @@ class HwmonSensor(Sensor):
         self._watch = PlaceholderWatch()
         self._is_nvme = node.name == "nvme"
         self._inputs: dict[str, Path] = {}
-        self.last_error: str | None = None
         labels: dict[str, str] = {}
         for number, file in node.numbers("temp#_input"):
             label = node.label(f"temp{number}")
@@ -101,12 +101,13 @@ class HwmonSensor(Sensor):
                 limits[name] = milli / 1000
         return limits
 
-    def read(self) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """Return the temperatures that can be read now."""
         values = self._read()
         if not values and self._has_moved():
             values = self._read()
-        self.last_error = None if values else "none of its temperatures can be read"
+        if not values:
+            raise OSError("none of its temperatures can be read")
         return values
 
     def _has_moved(self) -> bool:
@@ -130,12 +131,8 @@ class HwmonSensor(Sensor):
                 continue
             values[column] = milli / 1000
             if self._is_nvme:
-                self._watch.saw(column, round(milli / 1000 - ABSOLUTE_ZERO_C))
+                self._notes += self._watch.saw(column, round(milli / 1000 - ABSOLUTE_ZERO_C))
         return values
-
-    def notes(self) -> list[str]:
-        """Return new warnings about the readings, once."""
-        return self._watch.drain()
 
 
 def of_drive(disk: Path, roots: Roots) -> list[HwmonSensor]:
@@ -171,7 +168,6 @@ class HwmonPower(Sensor):
     def __init__(self, channel: PowerChannel, why: str) -> None:
         """Read nothing yet; `why` says why it is taken for the drive's."""
         self._file = channel.file
-        self.last_error: str | None = None
         label = f" ({channel.label})" if channel.label else ""
         self.info = SensorInfo(
             name="hwmon-power",
@@ -180,13 +176,11 @@ class HwmonPower(Sensor):
             details={"power": "measured", "channel": channel.shown, "wakes_drive": False},
         )
 
-    def read(self) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """Return the power that can be read now."""
         microwatts = sysfs.read_int(self._file)
         if microwatts is None or microwatts < 0:
-            self.last_error = f"{self._file} has no power reading"
-            return {}
-        self.last_error = None
+            raise OSError(f"{self._file} has no power reading")
         return {"power_w": microwatts / 1e6}
 
 
@@ -208,7 +202,7 @@ def named_power(name: str, roots: Roots) -> HwmonPower:
     found = [channel for channel in channels if channel.matches(name)]
     if len(found) == 1:
         return HwmonPower(found[0], "named by the user")
-    choices = ", ".join(f"{one.shown} ({one.node.name})" for one in found or channels)
+    choices = listed([f"{one.shown} ({one.node.name})" for one in found or channels])
     if found:
         raise UsageError(f"--power-sensor {name}: is ambiguous: {choices}: name one")
     raise UsageError(
@@ -235,10 +229,9 @@ class FanSensor(Sensor):
     def __init__(self, inputs: dict[str, Path], labels: dict[str, str]) -> None:
         """Read nothing yet; `inputs` by column."""
         self._inputs = inputs
-        self.last_error: str | None = None
         self.info = SensorInfo(
             name="fans",
-            source="hwmon fan speeds of " + ", ".join(dict.fromkeys(labels.values())),
+            source=f"hwmon fan speeds of {listed(list(dict.fromkeys(labels.values())))}",
             columns=tuple(inputs),
             details={"nodes": labels, "wakes_drive": False},
         )
@@ -258,9 +251,10 @@ class FanSensor(Sensor):
                 labels[column] = f"{node.entry} ({node.name})"
         return cls(inputs, labels) if inputs else None
 
-    def read(self) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """Return the speeds that can be read now, in revolutions a minute."""
         read = {column: sysfs.read_int(path) for column, path in self._inputs.items()}
         values = {column: float(rpm) for column, rpm in read.items() if rpm is not None}
-        self.last_error = None if values else "none of the fans can be read"
+        if not values:
+            raise OSError("none of the fans can be read")
         return values

@@ -1,11 +1,15 @@
-"""The SMART / health log of an NVMe drive, and its current power state."""
+"""The SMART / health log of an NVMe drive, its power state, and its throttling counters."""
 
+import json
 import struct
-from dataclasses import replace
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from heatsoak.sensor.base import PlaceholderWatch, Roots, SensorInfo
+from heatsoak.sensor import sysfs
+from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
 from heatsoak.sensor.nvme_admin import (
     IDENTIFY_SIZE,
     LOG_SIZE,
@@ -17,6 +21,7 @@ from heatsoak.sensor.nvme_admin import (
     parse_power_log,
     parse_power_states,
 )
+from heatsoak.tools import environment, which
 
 ABSOLUTE_ZERO_C = -273.15
 
@@ -33,15 +38,10 @@ def parse_health_log(page: bytes) -> dict[str, float]:
     """
     kelvins = parse_kelvins(page)
     values = {column: celsius(kelvin) for column, kelvin in kelvins.items()}
-    warning_min, critical_min = struct.unpack_from("<II", page, 192)
-    counts_and_times = struct.unpack_from("<4I", page, 216)
-    values["throttle_time_s.warning"] = warning_min * 60.0
-    values["throttle_time_s.critical"] = critical_min * 60.0
-    values["throttle_count.tmt1"] = float(counts_and_times[0])
-    values["throttle_count.tmt2"] = float(counts_and_times[1])
-    values["throttle_time_s.tmt1"] = float(counts_and_times[2])
-    values["throttle_time_s.tmt2"] = float(counts_and_times[3])
-    return values
+    minutes = zip(("warning", "critical"), struct.unpack_from("<II", page, 192), strict=True)
+    values |= {f"throttle_time_s.{name}": 60.0 * time_min for name, time_min in minutes}
+    names = [f"{what}.tmt{n}" for what in ("throttle_count", "throttle_time_s") for n in (1, 2)]
+    return values | dict(zip(names, map(float, struct.unpack_from("<4I", page, 216)), strict=True))
 
 
 def parse_wear(page: bytes) -> dict[str, float]:
@@ -92,7 +92,7 @@ def _words(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip("\0 ")
 
 
-class NvmeSensor:
+class NvmeSensor(Sensor):
     """The health log of one controller as a sensor; includes power if the drive reports it."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
@@ -100,7 +100,6 @@ class NvmeSensor:
         self._admin = admin
         self._has_power = False
         self._watch = PlaceholderWatch()
-        self.last_error: str | None = None
         thresholds: dict[str, float] = {}
         details: dict[str, Any] = {"controller": controller, "wakes_drive": True}
         try:
@@ -142,20 +141,14 @@ class NvmeSensor:
         columns = tuple(name for name in self.info.columns if name != column)
         self.info = replace(self.info, columns=columns)
 
-    def read(self) -> dict[str, float]:
-        """Return temperatures, counts and times; nothing if the drive does not answer."""
-        try:
-            page = self._admin.health_log()
-        except OSError as error:
-            self.last_error = str(error)
-            return {}
-        self.last_error = None
-        values = self._take(page)
+    def values(self) -> dict[str, float]:
+        """Return temperatures, counts and times; raises OSError if the drive does not answer."""
+        values = self._take(self._admin.health_log())
         return {column: value for column, value in values.items() if column in self.info.columns}
 
     def _take(self, page: bytes) -> dict[str, float]:
         for column, kelvin in parse_kelvins(page).items():
-            self._watch.saw(column, kelvin)
+            self._notes += self._watch.saw(column, kelvin)
         return parse_health_log(page) | (parse_power(page) if self._has_power else {})
 
     def _power_quality(self) -> dict[str, Any]:
@@ -163,10 +156,6 @@ class NvmeSensor:
             return parse_power_log(self._admin.power_log())
         except OSError:
             return {}
-
-    def notes(self) -> list[str]:
-        """Return new warnings about the readings, once."""
-        return self._watch.drain()
 
     def close(self) -> None:
         """Release the descriptor."""
@@ -176,13 +165,12 @@ class NvmeSensor:
 INTERVAL_S = 5.0
 
 
-class PowerStateSensor:
+class PowerStateSensor(Sensor):
     """The current power state of one controller."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
         """Read it once; raises OSError if the drive does not answer."""
         self._admin = admin
-        self.last_error: str | None = None
         admin.power_state()
         self.info = SensorInfo(
             name="nvme-power-state",
@@ -203,16 +191,113 @@ class PowerStateSensor:
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
         return first_that_answers(disk, roots, ioctl, cls)
 
-    def read(self) -> dict[str, float]:
-        """Return the state's number; nothing if the drive does not answer."""
-        try:
-            state = self._admin.power_state()
-        except OSError as error:
-            self.last_error = str(error)
-            return {}
-        self.last_error = None
-        return {"power_state": state}
+    def values(self) -> dict[str, float]:
+        """Return the state's number; raises OSError if the drive does not answer."""
+        return {"power_state": self._admin.power_state()}
 
     def close(self) -> None:
         """Release the descriptor."""
         self._admin.close()
+
+
+# --- throttling counters in vendor-specific log pages, read with nvme-cli ------------------------
+
+# Most drives have none, and then there is no such sensor. Each reading costs a process and an admin
+# command, so it is read rarely. The JSON keys are those of nvme-cli 1.16 to 2.x:
+#
+# - `nvme ocp smart-add-log`: OCP Datacenter NVMe SSD, log page C0h, byte 96, which counts to 255;
+#   nvme-cli checks the page's GUID;
+# - `nvme intel smart-add-log`: log page CAh of Intel's and Solidigm's drives, attribute EAh.
+
+_VENDOR_INTERVAL_S, _TIMEOUT_S = 10.0, 5.0
+
+
+def ocp_count(document: Any) -> Any:
+    """Return the count in an OCP log; None if it has none."""
+    names = ("Number of Thermal throttling events", "thermal_throttling_events")
+    return next((document[name] for name in names if name in document), None)
+
+
+def intel_count(document: Any) -> Any:
+    """Return the count in Intel's additional SMART log; raises KeyError if it has none."""
+    return document["Device stats"]["thermal_throttle_status"]["raw"]["cnt"]
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A plugin's log: the PCI vendors that have it (empty for all), and where the count is."""
+
+    name: str
+    vendors: tuple[str, ...]
+    count: Callable[[Any], Any]
+
+
+_LOGS = (_Log("ocp", (), ocp_count), _Log("intel", ("0x8086", "0x025e"), intel_count))
+
+
+class VendorLogSensor(Sensor):
+    """The throttling count in one log of one controller."""
+
+    def __init__(self, tool: str, node: Path, log: _Log) -> None:
+        """Read it once; raises OSError or ValueError if the drive has no such log."""
+        self._command = [tool, log.name, "smart-add-log", str(node), "-o", "json"]
+        self._log = log
+        self._column = f"throttle_count.{log.name}"
+        self._take()
+        self.info = SensorInfo(
+            name=f"{log.name}-log",
+            source=f"nvme {log.name} smart-add-log of {node.name}, by nvme-cli",
+            columns=(self._column,),
+            interval_s=_VENDOR_INTERVAL_S,
+            details={"wakes_drive": True, "cost": "a process and an admin command a reading"},
+        )
+
+    @classmethod
+    def find(cls, disk: Path, roots: Roots) -> "VendorLogSensor | None":
+        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
+        tool = which("nvme")
+        if tool is None:
+            return None
+        for controller in sysfs.nvme_controllers(disk):
+            vendor = sysfs.read_text(controller / "device" / "vendor")
+            for log in _LOGS:
+                if not log.vendors or vendor in log.vendors:
+                    try:
+                        return cls(tool, roots.dev / controller.name, log)
+                    except (OSError, ValueError):
+                        continue
+        return None
+
+    def values(self) -> dict[str, float]:
+        """Return the count; raises OSError or ValueError if drive or nvme-cli do not answer."""
+        return {self._column: self._take()}
+
+    def _take(self) -> float:
+        try:
+            done = subprocess.run(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                env=environment(),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
+        if done.returncode != 0:
+            raise OSError(f"nvme-cli: {' '.join(done.stderr.split())}")
+        return parse(done.stdout, self._log.count)
+
+
+def parse(text: str, count: Callable[[Any], Any]) -> float:
+    """Return the count from nvme-cli's output; raises ValueError if there is none."""
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
+        value = count(document)
+    except (KeyError, TypeError) as error:
+        raise ValueError("the log has no throttling count") from error
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"the log's throttling count is {value!r}")
+    return float(value)

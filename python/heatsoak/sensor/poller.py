@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from heatsoak.sensor.base import Sensor
+from heatsoak.words import amount_text
 
 #: A read that takes longer is reported.
 SLOW_READ_S = 1.0
@@ -162,7 +163,7 @@ class Poller:
         if self._stopping:
             return False
         if took_s > SLOW_READ_S:
-            self._report_slow(beat, f"a reading took {took_s:.1f} s")
+            self._report_slow(beat, f"a reading took {amount_text(took_s, 's', 2)}")
         if values:
             with self._out:
                 try:
@@ -183,10 +184,9 @@ class Poller:
             beat.failures += 1
             if not beat.failure_reported:
                 beat.failure_reported = True
-                why = problem or getattr(beat.sensor, "last_error", None) or "no values"
+                why = problem or beat.sensor.last_error or "no values"
                 self._say("warning", f"{beat.name} cannot be read ({why}); retrying less often")
-        notes = getattr(beat.sensor, "notes", None)
-        for text in notes() if callable(notes) else ():
+        for text in beat.sensor.notes():
             self._say("warning", f"{beat.name}: {text}")
 
     def _report_hanging(self) -> None:
@@ -194,7 +194,9 @@ class Poller:
         for beat in self._beats:
             since = beat.reading_since
             if since is not None and now - since > SLOW_READ_S:
-                self._report_slow(beat, f"a reading has hung for {now - since:.1f} s")
+                self._report_slow(
+                    beat, f"a reading has hung for {amount_text(now - since, 's', 2)}"
+                )
 
     def _report_slow(self, beat: "_Beat", what: str) -> None:
         with self._out:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heatsoak.errors import UsageError
-from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -254,7 +253,7 @@ def drive_in_tree(directory: Path) -> tuple[str, Roots]:
         raise UsageError(f"{directory}: has no sensors, there is no {sys}: {_WANTED}")
     if sys.resolve() == Roots().sys.resolve():
         raise UsageError(f"{directory}: these are this machine's own sensors: {_WANTED}")
-    drives = sysfs.names(sys / "block")
+    drives = names(sys / "block")
     if len(drives) != 1:
         raise UsageError(f"{sys / 'block'}: has {len(drives)} drives instead of one: {_WANTED}")
     return drives[0], Roots(sys=sys, dev=directory / "dev", proc=directory / "proc")

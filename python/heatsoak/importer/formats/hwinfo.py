@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.plain import read_columns
 from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import Unit, names_drive, unit_of
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.words import Unit, names_drive, unit_of
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
@@ -29,10 +29,6 @@ _NAMES = (
 )  # fmt: skip
 _WIDE = 20
 _DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:\d{1,2}')
-
-
-def _recognises(source: Source) -> bool:
-    return _layout(source) is not None
 
 
 def _layout(source: Source) -> Layout | None:
@@ -244,13 +240,12 @@ def _temperatures_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
     return found
 
 
-def _is_host(found: Meaning) -> bool:
-    name = found.column
-    return name.startswith(("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_"))
+#: Columns of the host.
+_HOST = ("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_", "temp_c.ambient", "temp_c.case")
 
 
 def _is_of_drive(found: Meaning) -> bool:
-    return not _is_host(found) and found.column not in ("temp_c.ambient", "temp_c.case")
+    return not found.column.startswith(_HOST)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -281,7 +276,7 @@ class _Columns(Columns):
             text = (
                 "it ends without the row that names the drives: columns are grouped by their order"
             )
-            self.doubts.setdefault(text, ("identity", "temperature"))
+            self._source.remark(text, ("identity", "temperature"))
         if not drives and all(map(_is_of_drive, found.values())):
             raise self._source.error(
                 "has no column of a drive: neither its temperature nor its read and write rate"
@@ -332,4 +327,4 @@ def _read(source: Source, options: Options) -> list[Log]:
     return read_columns(source, layout, options, columns, "hwinfo", starts_again=True)
 
 
-FORMAT = Format("hwinfo", "HWiNFO's sensor log", _recognises, _read, priority=160)
+FORMAT = Format("hwinfo", "HWiNFO's sensor log", _layout, _read, priority=160)

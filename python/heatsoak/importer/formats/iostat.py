@@ -13,13 +13,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import lenient, sysstat
+from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import is_disk
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import at, is_number, number_of, scaled
 from heatsoak.importer.reports import ReportReader, Table, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS
+from heatsoak.importer.tables import SYSSTAT
 
 _TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 
@@ -30,13 +31,9 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
 #: What jc makes of the headers of iostat's text.
-_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in COLUMNS}
+_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in SYSSTAT}
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
-
-
-def _recognises(source: Source) -> bool:
-    return _kind(source) is not None
 
 
 def _kind(source: Source) -> Literal["text", "json", "jc", "bsd", "rows"] | None:
@@ -83,7 +80,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return logs_of(source, reader, options)
 
 
-FORMAT = Format("iostat", "iostat", _recognises, _read, priority=130)
+FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
 
 
 # --- sysstat's JSON, and disks side by side ------------------------------------------------------
@@ -97,16 +94,14 @@ def _take_json(source: Source, reader: ReportReader) -> None:
         elif key == "timestamp" and isinstance(value, str):
             reader.stamp(sysstat.stamp(value))
         elif key == "avg-cpu":
-            idle, waiting = (
-                lenient.number_of(lenient.at(value, name)) for name in ("idle", "iowait")
-            )
+            idle, waiting = (number_of(at(value, name)) for name in ("idle", "iowait"))
             if idle == idle:
                 reader.cpu(100.0 - idle - (0.0 if waiting != waiting else waiting))
         elif key == "disk":
             reader.header(("disk",))
         elif before == "statistics" and value == "":
             reader.call.skipped_boot = True  # with -y a blank line stands for the first report
-        elif (name := lenient.at(value, "disk_device")) and isinstance(name, str):
+        elif (name := at(value, "disk_device")) and isinstance(name, str):
             _take_disk(reader, name, value)
         before = key
 
@@ -116,19 +111,17 @@ def _take_disk(reader: ReportReader, name: str, given: dict[str, Any]) -> None:
     reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
     reader.row(name, sysstat.json_values(given))
     for key in filter(_TOTALS.fullmatch, given):
-        reader.length(lenient.number_of(given[key]), lenient.number_of(given.get(f"{key}/s")))
+        reader.length(number_of(given[key]), number_of(given.get(f"{key}/s")))
 
 
 def _take_jc(source: Source, reader: ReportReader) -> None:
     """Rows that jc made of the text: of the processors, which begin a report, and of devices."""
     for row in (one.value for one in source.documents()):
-        if lenient.at(row, "type") == "cpu":
+        if at(row, "type") == "cpu":
             reader.begin_report()
-            idle, waiting = (
-                lenient.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait")
-            )
+            idle, waiting = (number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait"))
             reader.cpu(100.0 - idle - waiting)
-        elif isinstance(name := lenient.at(row, "device"), str):
+        elif isinstance(name := at(row, "device"), str):
             _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
 
 
@@ -145,14 +138,14 @@ def _take_bsd(source: Source, reader: ReportReader) -> None:
             disks = _disks_of(before, line)
             idle_at = words.index("id") if "id" in words else -1
             width = len(words)
-        elif disks and len(words) == width and all(map(sysstat.is_number, words)):
+        elif disks and len(words) == width and all(map(is_number, words)):
             reader.begin_report()
             for disk, at in disks:
                 columns = sysstat.columns_of(("KB/t", "tps", "MB/s"))
                 reader.row(disk, sysstat.values_of(columns, words[at : at + 3]) or [])
             if idle_at >= 0:
-                reader.cpu(100.0 - sysstat.scaled(words[idle_at], 1.0))
-        elif not reader.command(line) and disks and sysstat.is_number(words[0]):
+                reader.cpu(100.0 - scaled(words[idle_at]))
+        elif not reader.command(line) and disks and is_number(words[0]):
             source.skip(number)
         before = line
 
@@ -188,8 +181,8 @@ class _Table(Table):
             return words[at], words[1:] if at == 0 else words[:-1]
         if pending and len(words) == width and words[0][0] in _DIGITS:
             return pending, words
-        is_longer = len(words) > width + 1 and not sysstat.is_number(words[-width - 1])
-        if is_longer and all(map(sysstat.is_number, words[-width:])):
+        is_longer = len(words) > width + 1 and not is_number(words[-width - 1])
+        if is_longer and all(map(is_number, words[-width:])):
             return " ".join(words[:-width]), words[-width:]
         return "", []
 
@@ -205,14 +198,14 @@ def _without_prefix(words: list[str]) -> list[str]:
 def _table_of(words: list[str]) -> _Table | None:
     """Return the table whose header these words are."""
     if words[0] in _DEVICE_WORDS or (
-        words[0] not in COLUMNS and not words[0][0].isdigit() and "/s" not in words[0]
+        words[0] not in SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):
         headers, device_at = words[1:], 0
     elif words[-1] in _DEVICE_WORDS:
         headers, device_at = words[:-1], -1
     else:
         return None
-    if sum(header in COLUMNS for header in headers) < 2:
+    if sum(header in SYSSTAT for header in headers) < 2:
         return None
     if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
         return None
@@ -255,16 +248,14 @@ def _are_rows(lines: Sequence[str]) -> bool:
     return len(rows) >= _LEAST_ROWS and all(
         len(row) == len(rows[0]) > _LEAST_NUMBERS
         and is_disk(row[0])
-        and all(map(sysstat.is_number, row[1:]))
+        and all(map(is_number, row[1:]))
         for row in rows
     )
 
 
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
-    rows = np.array(
-        [[sysstat.scaled(word, 1.0) for word in line.split()[1:]] for line in lines if line.strip()]
-    )
+    rows = np.array([[scaled(word) for word in line.split()[1:]] for line in lines if line.strip()])
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
         return ()
@@ -318,11 +309,11 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                     if line[0] == " " and device is words[0] and not is_indented:
                         reader.devices.groups.add(device)  # of -g: indented by a blank
                     continue
-            if len(words) == 1 and not sysstat.is_number(words[0]):
+            if len(words) == 1 and not is_number(words[0]):
                 pending = words[0]
                 continue
-        if idle_at and sysstat.is_number(words[0]):
-            idle = [sysstat.scaled(words[at], 1.0) for at in idle_at if at < len(words)]
+        if idle_at and is_number(words[0]):
+            idle = [scaled(words[at]) for at in idle_at if at < len(words)]
             reader.cpu(100.0 - sum(idle) if len(idle) == len(idle_at) else np.nan, prefix)
             idle_at = []
             continue
@@ -352,7 +343,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                 reader.stamp(stamp)
                 table, idle_at = None, []
                 continue
-        is_numbers = sum(map(sysstat.is_number, words)) >= min(3, len(words))
+        is_numbers = sum(map(is_number, words)) >= min(3, len(words))
         if not reader.command(line) and not is_other and (table is not None or is_numbers):
             source.skip(number)
     for call in reader.calls:
@@ -369,7 +360,7 @@ def _take_row(
     reader.row(device, values, prefix)
     for total_at, rate_at in table.totals:
         if words[total_at][-1].isdigit():
-            reader.length(sysstat.scaled(words[total_at], 1.0), sysstat.scaled(words[rate_at], 1.0))
+            reader.length(scaled(words[total_at]), scaled(words[rate_at]))
     return True
 
 

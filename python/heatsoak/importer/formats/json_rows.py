@@ -9,14 +9,13 @@ from itertools import islice
 from typing import Any
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats import plain
-from heatsoak.importer.lenient import at
+from heatsoak.importer.formats import Format, plain
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import at
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.importer.tables.long import Reading, labelled, widened
+from heatsoak.importer.tables.layout import Reading, labelled, widened
 
 #: Objects that decide whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5

@@ -5,9 +5,9 @@ processes, or of a single moment, or is a mean with no course in time.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.tables.headers import meaning
@@ -21,56 +21,51 @@ _FIELD = r'[^ ,=]+=(?:"(?:\\.|[^"\\])*"|[^ ,"]+)'
 _LINES = 200
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """What a line of it looks like, what it is, and what to do."""
 
-    line: re.Pattern[str]
+    line: str
     what: str
     instead: str
 
 
-def _kind(line: str, what: str, instead: str) -> _Kind:
-    return _Kind(re.compile(line), what, instead)
-
-
 _KINDS = (
-    _kind(r"disk- -+reads", "vmstat's counters of disks (-d)", _WATCH),
-    _kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s"
+    _Kind(r"disk- -+reads", "vmstat's counters of disks (-d)", _WATCH),
+    _Kind(r"top - \d\d:\d\d:\d\d up |(?:\S+ )?(?:Total|Actual) DISK READ ?:|.*\bPID\s+kB_rd/s\s"
           r"|.*\s(?:UID|USER)\s+(?:TGID\s+TID|PID)\s",
           "about processes (top, iotop or pidstat), not drives", _WATCH),
-    _kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
-    _kind(r"sysbench \d", "sysbench output that is not of its test of files (fileio)", _WATCH),
-    _kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",
+    _Kind(r"ATOP - \S", "atop output, which is not supported", _WATCH),
+    _Kind(r"sysbench \d", "sysbench output that is not of its test of files (fileio)", _WATCH),
+    _Kind(r"(?:1\.\d\d\w?,){2}[^,]*,\d|Version\s+[12]\.\d+\w*\s+-+Sequential Output",
           "bonnie++ output, which has means only", _WATCH),
-    _kind(r"--- .* ioping statistics ---", "ioping output, which has means only", _WATCH),
-    _kind(r"\s*[\d,.]+\s+\d{1,3}%\s+[\d.,]+[kMG]B/s\s+\d+:\d\d",
+    _Kind(r"--- .* ioping statistics ---", "ioping output, which has means only", _WATCH),
+    _Kind(r"\s*[\d,.]+\s+\d{1,3}%\s+[\d.,]+[kMG]B/s\s+\d+:\d\d",
           "rsync's progress, rates without times", _WATCH),
-    _kind(r"Vdbench summary report|.*Vdbench distribution: |\* 'flatfile\.html' contains Vdbench"
+    _Kind(r"Vdbench summary report|.*Vdbench distribution: |\* 'flatfile\.html' contains Vdbench"
           r"|\* Run\s+: Name of run from RD=|Host response time histogram\."
           r"|Link to Run Definitions:",
           "a Vdbench page", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
           "MB/sec' makes a table of its flatfile"),
-    _kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, from a single moment",
+    _Kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, from a single moment",
           "its folder 'Smart' has each drive's Temperature.csv: --map time=1 --map temp_c=2"),
-    _kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment",
+    _Kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment",
           "HWiNFO's 'Logging Start' writes a log"),
-    _kind(r"Windows System Assessment Tool", "winsat output, which has means only",
+    _Kind(r"Windows System Assessment Tool", "winsat output, which has means only",
           "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
-    _kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
+    _Kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
           _EXPORT),
-    _kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
+    _Kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
           "InfluxDB's line protocol", _EXPORT),
-    _kind(r"\s*\"(?:DevicePath|HostNQN)\"\s*:|Node\s+(?:Generic\s+)?SN\s+Model\s|NVME Identify Con",
+    _Kind(r"\s*\"(?:DevicePath|HostNQN)\"\s*:|Node\s+(?:Generic\s+)?SN\s+Model\s|NVME Identify Con",
           "'nvme list' or 'nvme id-ctrl', which has no readings",
           "'nvme smart-log' in a loop with 'date' has them"),
-    _kind(r"version https://git-lfs\.github\.com/spec/",
+    _Kind(r"version https://git-lfs\.github\.com/spec/",
           "a pointer of Git LFS, not the file itself", "'git lfs pull' fetches it"),
-    _kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
+    _Kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
           "sysstat output (sar, mpstat or pidstat) without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
-    _kind(r"<sysstat\b", "sadf's XML", "'sadf -d FILE -- -d -u' makes a CSV of sar's file"),
-    _kind(r"fio version [23] iolog"
+    _Kind(r"<sysstat\b", "sadf's XML", "'sadf -d FILE -- -d -u' makes a CSV of sar's file"),
+    _Kind(r"fio version [23] iolog"
           r"|\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]\s+[A-Z]+ \d+ \+ "
           r"|\d{17,19},[^,]*,\d+,(?i:read|write),\d+,\d+,\d+$",
           "a trace of I/Os, which shows what was asked of a drive", "'heatsoak trace' reads it"),
@@ -83,16 +78,12 @@ def _known(source: Source) -> _Kind | None:
     if layout is not None and any(_is_time(name) for name in layout.header):
         # what a script wrote above its table does not matter, but for a header of two lines
         lines = lines[max(0, layout.line - 2) : layout.line]
-    return next((kind for kind in _KINDS if any(kind.line.match(line) for line in lines)), None)
+    return next((kind for kind in _KINDS if any(re.match(kind.line, line) for line in lines)), None)
 
 
 def _is_time(header: str) -> bool:
     found = meaning(header)
     return found is not None and found.column in ("time", "date", "uptime")
-
-
-def _recognises(source: Source) -> bool:
-    return _known(source) is not None
 
 
 def _read(source: Source, _: Options) -> list[Log]:
@@ -103,5 +94,5 @@ def _read(source: Source, _: Options) -> list[Log]:
 
 
 FORMAT = Format(
-    "known", "what is known not to be a log", _recognises, _read, is_read=False, priority=180
+    "known", "what is known not to be a log", _known, _read, is_read=False, priority=180
 )

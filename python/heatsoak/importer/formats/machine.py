@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heatsoak.importer import lenient, sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer import sysstat
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import KIB, SECTOR
+from heatsoak.importer.tables import KIB, SECTOR
 from heatsoak.importer.tables.layout import split
 
 #: Headings in a pool's table that are no device.
@@ -54,9 +56,9 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
     if source.first_character in ("[", "{"):
         table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
-            told = [lenient.at(row, name) for name in ("timestamp", "timezone")]
+            told = [at(row, name) for name in ("timestamp", "timezone")]
             reader.begin_report(sysstat.stamp(" ".join(word for word in told if word)))
-            reader.take(table, [str(lenient.at(row, name)) for name in _JC.values()])
+            reader.take(table, [str(at(row, name)) for name in _JC.values()])
         return _logs(source, reader, options)
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
@@ -68,8 +70,8 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
         if table is None:
             continue
         end = first + len(table.headers)
-        if len(words) < end or not all(map(sysstat.is_number, words[first:end])):
-            if words and sysstat.is_number(words[0]):
+        if len(words) < end or not all(map(is_number, words[first:end])):
+            if words and is_number(words[0]):
                 source.skip(number)
             continue
         reader.begin_report(sysstat.stamp(" ".join((*words[:first], *words[end:]))))
@@ -121,22 +123,22 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
 
 
 def _is_zfs_number(word: str) -> bool:
-    return word == "-" or sysstat.is_number(word)
+    return word == "-" or is_number(word)
 
 
 def _zfs(word: str) -> float:
     """A number in millions, whether exact (`-p`) or rounded with a letter of powers of 1024."""
-    return sysstat.scaled(word, 1e-6)
+    return scaled(word, 1e-6)
 
 
 def _zfs_us(word: str) -> float:
     """A wait in us; one without a unit is in ns."""
     match = re.fullmatch(r"([\d.]{1,20})(ns|us|ms|s|)", word)
     scales = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "": 1e-3}
-    return np.nan if match is None else sysstat.scaled(match.group(1), scales[match.group(2)])
+    return np.nan if match is None else scaled(match.group(1), scales[match.group(2)])
 
 
-# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns ------------
+# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns -----------
 
 _BEGIN = re.compile(r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"', re.IGNORECASE)
 _CALL = re.compile(r'"Cmdline:","[^"]*(?:dstat|dool)')
@@ -211,17 +213,17 @@ def _dstat_tables(
     columns: dict[str, list[sysstat.ReportColumn]] = {}
     idle: list[tuple[int, float]] = []
     time_at: int | None = None
-    for at, (group, name) in enumerate(zip(groups, names, strict=False)):
+    for place, (group, name) in enumerate(zip(groups, names, strict=False)):
         word = name.rpartition(":")[2]
         kind, _, device = group.partition("/")
         if (known := _DSTAT.get(f"{kind} {word}")) is not None:
-            columns.setdefault(device or _TOTAL, []).append((at, *known))
+            columns.setdefault(device or _TOTAL, []).append((place, *known))
         elif word == "util" and group:
-            columns.setdefault(group, []).append((at, "busy_pct", 1.0))
+            columns.setdefault(group, []).append((place, "busy_pct", 1.0))
         elif word in ("idl", "wai") and group in ("total cpu usage", "total usage"):
-            idle.append((at, -1.0))
+            idle.append((place, -1.0))
         elif word in ("time", "date/time", "epoch") and (time_at is None or word == "epoch"):
-            time_at = at
+            time_at = place
     tables = {device: Table(names, own) for device, own in columns.items()}
     return tables | ({"": Table(names, cpu=tuple(idle))} if idle else {}), time_at
 
@@ -250,7 +252,6 @@ _COLLECTL_WAITS = {"Wait": ("read_lat_us", 1e3), "Wait 2": ("write_lat_us", 1e3)
 _RECORD = re.compile(r"### RECORD +\d+ >>> .* <<< \((\d{9,10}(?:\.\d+)?)\)")
 _COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBytes|User .*Idle )")
 _ROUNDED = re.compile(r"(\d{1,9})([KMG])")
-_THOUSANDS = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _read_collectl(source: Source, options: Options) -> list[Log]:
@@ -282,11 +283,7 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
 
 
 def _collectl_table(words: list[str]) -> Table:
-    counted: dict[str, int] = {}
-    headers = []
-    for word in words:
-        counted[word] = counted.get(word, 0) + 1
-        headers.append(f"{word} {counted[word]}" if counted[word] > 1 else word)
+    headers = numbered_names(words)
     waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
     is_cpu = "KBytes" not in headers and "Idle" in headers
     return table_of(headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name")
@@ -294,10 +291,10 @@ def _collectl_table(words: list[str]) -> Table:
 
 def _unrounded(word: str) -> str:
     match = _ROUNDED.fullmatch(word)
-    return word if match is None else str(float(match[1]) * _THOUSANDS[match[2]])
+    return word if match is None else str(float(match[1]) * multiple(match[2], 1000.0))
 
 
-# --- nmon: a line for each quantity, with all disks in it, and a line that says when --------------
+# --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------
 
 _NMON = {
     "DISKREAD": ("read_bw_mb_s", KIB), "DISKWRITE": ("write_bw_mb_s", KIB),
@@ -325,11 +322,11 @@ def _read_nmon(source: Source, options: Options) -> list[Log]:
             reader.at(words[1])
             values = dict(zip(names.get(words[0], ()), words[2:], strict=False))
             if known is None:
-                idle = [sysstat.scaled(values.get(name, ""), 1.0) for name in ("Idle%", "Wait%")]
+                idle = [scaled(values.get(name, "")) for name in ("Idle%", "Wait%")]
                 reader.share(CPU, 100.0 - sum(idle))
                 continue
             for device, word in values.items():
-                reader.row(device, [(known[0], sysstat.scaled(word, known[1]))])
+                reader.row(device, [(known[0], scaled(word, known[1]))])
             if not values:
                 source.skip(number)
     reader.read_stamps = lambda words, _: sysstat.read_stamps([moments.get(w, "") for w in words])
@@ -365,10 +362,10 @@ def _read_diskstats(source: Source, options: Options) -> list[Log]:
 def _moved(moved: list[float]) -> list[tuple[str, float]]:
     """What a device's counters moved by: bytes, I/Os, ms of waiting and of being busy."""
     values = []
-    for of, at in (("read", 0), ("write", 4), ("discard", 11)):
-        if len(moved) <= at + 3:
+    for of, first in (("read", 0), ("write", 4), ("discard", 11)):
+        if len(moved) <= first + 3:
             continue
-        ios, _, sectors, waited_ms = moved[at : at + 4]
+        ios, _, sectors, waited_ms = moved[first : first + 4]
         values += [(f"{of}_bw_mb_s", sectors * SECTOR), (f"{of}_iops", ios)]
         if of != "discard":
             values.append((f"{of}_lat_us", waited_ms * 1e3 / ios if ios > 0 else np.nan))

@@ -7,8 +7,8 @@ a machine, an object and its instance, AIDA64's columns their disk.
 import re
 
 from heatsoak.importer.block_devices import DISK
+from heatsoak.importer.tables import names_drive
 from heatsoak.importer.tables.layout import Layout, ungarbled
-from heatsoak.importer.tables.words import names_drive
 
 
 def headers_of(layout: Layout) -> tuple[str, ...]:
@@ -61,7 +61,6 @@ _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 #: dstat's columns, its two lines of headers made one: ``dsk_sda_writ``, ``io/total/read``.
 _DSTAT = re.compile(r"^(dsk|io)[_/:. ]([\w-]{1,40})[_/:. ](read|writ)$")
-_DSTAT_WORDS = {"read": "read", "writ": "write"}
 #: ``collectl -P``: ``[DSK]WriteKBTot``, ``[DSK:sda]WKBytes``.
 _COLLECTL = re.compile(r"^\[([A-Z]+)(?::([^\]]{1,40}))?\](.{1,20})$")
 #: All are means over the interval, each second; kB are of 1024 bytes.
@@ -93,7 +92,7 @@ def device_and_name(header: str) -> tuple[str, str]:
     if _ELSEWHERE.match(header):
         return "", ""
     if (dstat := _DSTAT.match(header)) is not None:
-        device, direction = dstat.group(2), _DSTAT_WORDS[dstat.group(3)]
+        device, direction = dstat[2], "write" if dstat[3] == "writ" else "read"
         unit = "[B/s]" if dstat.group(1) == "dsk" else "[IO/s]"
         return "" if device == "total" else device, f"{direction} {unit}"
     if (pcp := _PCP.match(header)) is not None:

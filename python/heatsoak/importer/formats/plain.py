@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     MIN_ROWS_EACH,
@@ -30,6 +30,15 @@ from heatsoak.importer.runs import (
     picked_words,
 )
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import (
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    slug,
+    split_unit,
+    tokens_of,
+)
 from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
@@ -41,20 +50,10 @@ from heatsoak.importer.tables.derived import (
     unit_by_magnitude,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, layout_of, split
-from heatsoak.importer.tables.long import long_rows, widened
+from heatsoak.importer.tables.layout import Layout, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
-from heatsoak.importer.tables.words import (
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    slug,
-    split_unit,
-    tokens_of,
-)
 from heatsoak.importer.timestamps import Times, read_times
-from heatsoak.words import number_text
+from heatsoak.words import amount_text, counted, listed
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
 _MAX_INTERVAL_S = 6 * 3600.0
@@ -103,7 +102,8 @@ def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) 
     table.writerows(chain(first, rows))
     own = Source.of_bytes(source.name, text.getvalue().encode())
     logs = _read(own, options)
-    return [log.with_remarks(*own.remarks.values()) for log in logs]
+    source.remarks |= own.remarks
+    return logs
 
 
 def read_table(
@@ -145,8 +145,7 @@ def read_columns(
     logs = logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
-    logs = _with_other_drives(logs, table.idle)
-    return [log.with_remarks(*columns.remarks(source.name)) for log in logs]
+    return _with_other_drives(logs, table.idle)
 
 
 class _Table:
@@ -198,10 +197,10 @@ class _Table:
             owners = self._owners(section, times, by_role)
             words = [] if direction is None else list(section.words[direction.index])
             for one, rows in self._of_devices(part, owners):
-                rows = self._apart(rows) if direction is None else rows
-                if direction is not None:
-                    rows = _pivoted(rows, words if one is None else picked_words(words, one))
-                parts.append(rows)
+                if direction is None:
+                    parts.append(self._apart(rows))
+                else:
+                    parts.append(_pivoted(rows, words if one is None else picked_words(words, one)))
         named = {column.meaning.column for column in columns if column.device}
         shared = {column.meaning.column for column in by_device.get("", [])} - named
         return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
@@ -251,9 +250,7 @@ class _Table:
             return None
         words = section.words[column.index]
         if len(words) > _MIN_ROWS and MIN_ROWS_EACH * len(set(words)) > len(words):
-            self._columns.notes.setdefault(
-                f"'{column.header}' counts rows: not used for steps or runs"
-            )
+            self._source.note(f"'{column.header}' counts rows: not used for steps or runs")
             return None
         return words
 
@@ -281,9 +278,7 @@ class _Table:
             return parts
         if left:
             names = [_name_of(part.drive) for part, _ in left]
-            self._columns.notes.setdefault(
-                f"drives without load are left out: {', '.join(names[:20])}"
-            )
+            self._source.note(f"drives without load are left out: {listed(names, 20)}")
         # what little they moved stands beside the others
         also = [part for part, load in left if load > 0 and part.drive.get("path")]
         self.idle |= {part.drive["path"] for part in also}
@@ -331,12 +326,12 @@ class _Table:
             begin = dated.start_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
             times = replace(times, clock=dated.clock, start_unix_s=begin)
         if times.doubt:
-            self._columns.doubts.setdefault(times.doubt, ("time",))
+            self._source.remark(times.doubt, ("time",))
         remark_unread(self._source, section, times.t_s)
         usual_s = usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
-                f"its rows are {number_text(usual_s / 3600)} h apart: not a log of a drive"
+                f"its rows are {amount_text(usual_s / 3600, 'h')} apart: not a log of a drive"
             )
         return times
 
@@ -347,11 +342,10 @@ class _Table:
         if len(known) < _MIN_ROWS or len(np.unique(known)) > 1 or not is_one_run:
             return rows
         seconds = self._columns.interval_s or 1.0
-        self._columns.doubts.setdefault(
-            f"its {len(known):,} rows all carry the same time: taken as {seconds:g} s apart"
-            + ("" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)"),
-            ("time", "identity"),
-        )
+        every, apart = counted(len(known), "row"), amount_text(seconds, "s")
+        how = "" if self._columns.interval_s else " (--map interval_s=SECONDS says how far)"
+        text = f"its {every} all carry the same time: taken as {apart} apart{how}"
+        self._source.remark(text, ("time", "identity"))
         t_s = known[0] + np.cumsum(np.isfinite(rows.times.t_s)) * seconds
         t_s = np.where(np.isfinite(rows.times.t_s), t_s, np.nan)
         return replace(rows, times=replace(rows.times, t_s=t_s))
@@ -363,9 +357,9 @@ class _Table:
         if ":" in first or not usual:
             return times
         is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)
-        self._columns.doubts.setdefault(
-            f"'{header}' has no unit: read as {'milliseconds' if is_ms else 'seconds'}", ("time",)
-        ) if is_ms or usual >= 100 else None
+        if is_ms or usual >= 100:
+            unit = "milliseconds" if is_ms else "seconds"
+            self._source.remark(f"'{header}' has no unit: read as {unit}", ("time",))
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
@@ -398,7 +392,7 @@ class _Table:
             raw = raws[column.index]
             if what.is_total:
                 totals[name] = raw * what.scale
-                self._columns.notes.setdefault(what.note)
+                self._source.note(what.note)
                 continue
             if name.startswith("temp_c.") and not what.has_unit:
                 what = temperature_by_size(what, raw, column.header)
@@ -411,12 +405,12 @@ class _Table:
                 doubt = f"throughput without a unit ('{column.header}') is read as {unit}"
                 what = replace(what, scale=scale, doubt=doubt)
             if what.doubt:
-                self._columns.doubts.setdefault(what.doubt, what.touches)
+                self._source.remark(what.doubt, what.touches)
             if what.note:
-                self._columns.notes.setdefault(what.note)
+                self._source.note(what.note)
             if column.index in counted:
                 totals[name] = raw * what.scale
-                self._columns.doubts.setdefault(
+                self._source.remark(
                     f"'{column.header}' only grows: read as a counter, not as a rate",
                     ("rate", "unit"),
                 )
@@ -425,16 +419,14 @@ class _Table:
             values[name] = raw if plain else raw * what.scale + what.offset
         if {VOLTAGE, CURRENT} <= values.keys():
             values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
-            self._columns.notes.setdefault("power is voltage times current")
+            self._source.note("power is voltage times current")
         return values, states, totals
 
     def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
         """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
         if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
             return np.empty(0) if raw is None else raw
-        self._columns.notes.setdefault(
-            f"'{column.header}' is negative throughout: taken without sign"
-        )
+        self._source.note(f"'{column.header}' is negative throughout: taken without sign")
         return -raw
 
 
@@ -540,12 +532,8 @@ def _merged(rows: Rows) -> Rows:
         out[group[known][::-1]] = values[known][::-1]
         return out
 
-    return replace(
-        kept,
-        columns={name: fold(values) for name, values in rows.columns.items()},
-        states={name: fold(values) for name, values in rows.states.items()},
-        totals={name: fold(values) for name, values in rows.totals.items()},
-    )
+    folded = rows.changed(fold)
+    return replace(kept, columns=folded.columns, states=folded.states, totals=folded.totals)
 
 
 # --- AIDA64: lines about the machine, names, a row of units, rows --------------------------------

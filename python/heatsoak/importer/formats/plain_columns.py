@@ -10,9 +10,21 @@ import numpy as np
 
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
-from heatsoak.importer.log import Options, Remark
+from heatsoak.importer.log import Options
+from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import (
+    ROLES,
+    TIMES,
+    TOKENS,
+    direction_of,
+    has_any,
+    names_drive,
+    slug,
+    tokens_of,
+    unit_of,
+)
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
@@ -25,28 +37,17 @@ from heatsoak.importer.tables.derived import (
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
-from heatsoak.importer.tables.words import (
-    ROLES,
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    names_drive,
-    slug,
-    tokens_of,
-    unit_of,
-)
 from heatsoak.importer.timestamps import read_times
-from heatsoak.recording import Touched
+from heatsoak.words import counted, listed, said
 
 #: The most labels that a run gets.
 _MAX_LABELS = 12
-#: The most columns that one remark names.
-_MAX_SHOWN = 8
+#: The most columns that a remark names, and an error.
+_MAX_SHOWN, _MAX_NAMED = 8, 12
 #: The longest label, in characters.
 _MAX_LABEL = 100
-#: The most doubts that one file's columns give rise to.
-_MAX_DOUBTS = 20
+#: A mapping states no longer interval: it names a column.
+_MAX_INTERVAL_S = 1e6
 #: Bytes or I/Os, as tools differ.
 _EITHER = ("reads", "writes")
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
@@ -77,8 +78,6 @@ class Columns:
         owners: likewise, of those that may say whose a row is.
         identities: of the devices that columns belong to, where more than a name is known.
         interval_s: between rows, where a mapping states it.
-        doubts: how uncertain columns were read, and what that touches.
-        notes: what else is to be said of the table.
     """
 
     def __init__(
@@ -89,24 +88,11 @@ class Columns:
         self._layout = layout
         self._mapping = dict(options.mapping)
         self._used = options.used
-        self.doubts: dict[str, tuple[Touched, ...]] = {}
-        self.notes: dict[str, None] = {}
         self.interval_s: float | None = None
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
         self.owners: dict[SectionHeader, list[int]] = {}
         self.identities: dict[str, dict[str, str]] = {"": {}}
-
-    def remarks(self, name: str) -> list[Remark]:
-        """Return the doubts and notes, under a file's name."""
-        doubts = list(self.doubts.items())
-        if len(doubts) > _MAX_DOUBTS:
-            more = f"{len(doubts) - _MAX_DOUBTS} more columns are just as uncertain"
-            touched = {one for _, touches in doubts[_MAX_DOUBTS:] for one in touches}
-            doubts = [*doubts[:_MAX_DOUBTS], (more, tuple(sorted(touched)))]
-        return [Remark(f"{name}: {text}", True, touches) for text, touches in doubts] + [
-            Remark(f"{name}: {text}") for text in self.notes
-        ]
 
     def of(self, section: Section) -> list[ReadColumn]:
         """Return what is read of a section."""
@@ -120,13 +106,17 @@ class Columns:
             if not self.by_heading:
                 raise
             return Wanted((), {})  # only what stands below a header in the middle is lost
+        taken = {c.index for c in columns}
         self.by_heading[header, units] = columns
         keys = [c.index for c in columns if c.meaning.column in TIMES]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
-        labels = self._labels_of_runs(header, {c.index for c in columns})
-        self.labels[header, units] = labels
-        self.owners[header, units] = self._owners(header, {c.index for c in columns})
-        words += dict.fromkeys([*labels, *self.owners[header, units]])
+        labels = self.labels[header, units] = self._labels_of_runs(header, taken)
+        owners = self.owners[header, units] = self._owners(header, taken)
+        words += dict.fromkeys([*labels, *owners])
+        others = sum(bool(name) for name in header) - len(columns) - len(labels)
+        if others > 0:
+            what = counted(others, "other column is", "other columns are")
+            self._source.note(f"{what} not needed")
         numbers = {
             c.index: unit_of(_unit_in_cells(self._layout, c.index))
             for c in columns
@@ -162,8 +152,8 @@ class Columns:
         if not any(c.meaning.column in TIMES for c in columns):
             columns += untimed[:1]
         if texts:
-            shown = ", ".join(texts[:_MAX_SHOWN]) + (", ..." if len(texts) > _MAX_SHOWN else "")
-            self.notes.setdefault(f"left out, since their cells are not numbers: {shown}")
+            shown = listed(texts, _MAX_SHOWN)
+            self._source.note(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
         columns = self._in_bytes(columns, header)
@@ -172,12 +162,6 @@ class Columns:
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
-        labels = self._labels_of_runs(header, {column.index for column in columns})
-        others = sum(bool(name) for name in header) - len(columns) - len(labels)
-        if others > 0:
-            self.notes.setdefault(
-                f"{others} other column{'s are' if others > 1 else ' is'} not needed"
-            )
         return columns
 
     def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
@@ -217,7 +201,7 @@ class Columns:
             if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
                 columns[:] = [c for c in columns if c.index != index]
                 what = f"'{name}'" if name else "its first column"
-                self.doubts.setdefault(
+                self._source.remark(
                     f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
                     "--map interval_s=SECONDS says otherwise",
                     ("time",),
@@ -266,8 +250,8 @@ class Columns:
     def _mapped(self, header: tuple[str, ...]) -> list[ReadColumn]:
         columns = []
         for key, wanted in self._mapping.items():
-            if key in ("interval_s", "interval") and _is_interval(wanted):
-                self.interval_s = float(wanted)
+            if key in ("interval_s", "interval") and 0 < number_of(wanted) < _MAX_INTERVAL_S:
+                self.interval_s = number_of(wanted)
                 self._used.add(key)
                 continue
             column = _meaning_of_key(self._source, key)
@@ -312,7 +296,7 @@ class Columns:
             first, second = (column, other) if self._is_rather(column, other) else (other, column)
             kept[key] = first
             if not first.meaning.is_role:
-                self.doubts.setdefault(
+                self._source.remark(
                     f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too",
                     ("rate", "identity", "temperature"),
@@ -375,9 +359,7 @@ class Columns:
     def _complain(self, columns: list[ReadColumn], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
-        names = [name.replace("\x1f", " ") for name in header[:12] if name]
-        shown = ", ".join(n if len(n) <= 60 else f"{n[:57]}..." for n in names) or "no header"
-        more = ", ..." if len(header) > 12 else ""
+        shown = _shown(header) or "no header"
         layout = replace(self._layout, header=header)
         if not _has_time(found) and is_of_results(layout, columns):
             raise self._source.error(
@@ -387,7 +369,7 @@ class Columns:
             )
         if not _has_time(found) and self.interval_s is None:
             raise self._source.error(
-                f"has no column of times among {shown}{more}: name it, as in "
+                f"has no column of times among {shown}: name it, as in "
                 f"{example_of(layout, found, taken)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
                 layout.line,
@@ -404,7 +386,7 @@ class Columns:
                 advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
             elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
-            raise self._source.error(f"{what} {shown}{more}: {advice}", layout.line)
+            raise self._source.error(f"{what} {shown}: {advice}", layout.line)
         self._doubt_half(columns, layout)
 
     def _doubt_half(self, columns: list[ReadColumn], layout: Layout) -> None:
@@ -421,7 +403,7 @@ class Columns:
             if is_rate or any(what.is_total for what in moving):
                 advice = f" (--map '{other}_{_unit_of(layout, index)}={name}')" if is_rate else ""
                 text = f"its {way}s are told, and '{name}' may be its {other}s{advice}"
-                self.doubts.setdefault(text, ("rate",))
+                self._source.remark(text, ("rate",))
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
@@ -447,9 +429,9 @@ class Columns:
             column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
             bare.append(ReadColumn(index, name, replace(found, column=column)))
         if bare:
-            names = ", ".join(f"'{column.header}'" for column in bare[:8])
+            names = listed([f"'{column.header}'" for column in bare], _MAX_SHOWN)
             each = "a temperature" if len(bare) == 1 else "temperatures"
-            self.doubts.setdefault(f"read as {each}: {names}", ("temperature",))
+            self._source.remark(f"read as {each}: {names}", ("temperature",))
         taken = {column.index for column in bare}
         columns[:] = [column for column in columns if column.index not in taken]
         return bare
@@ -560,13 +542,16 @@ def _place_of(
         raise source.error(
             f"has no column {plain} for '{key}' in --map: it has {width}", layout.line
         )
-    shown = ", ".join(name for name in header[:12] if name)
+    shown = _shown(header) or f"{width} columns without names"
     raise source.error(
-        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: "
-        f"it has {shown or f'{width} columns without names'}"
-        + (", ..." if len(header) > 12 else ""),
+        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: it has {shown}",
         layout.line,
     )
+
+
+def _shown(header: Sequence[str]) -> str:
+    """The names of a table's columns, as far as there is room for them."""
+    return listed([said(name.replace("\x1f", " ")) for name in header if name], _MAX_NAMED)
 
 
 def example_of(layout: Layout, found: Container[str] = (), taken: Container[int] = ()) -> str:
@@ -652,11 +637,3 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
     rows = list(zip(*tests, strict=False))
     changes = sum(a != b for a, b in pairwise(rows))
     return bool(rows) and 2 * changes >= len(rows)
-
-
-def _is_interval(text: str) -> bool:
-    """Whether what a mapping gives is a number of seconds, rather than a column's name."""
-    try:
-        return 0 < float(text) < 1e6
-    except ValueError:
-        return False

@@ -2,17 +2,18 @@
 
 import re
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from heatsoak.importer import sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
+from heatsoak.words import amount_text
 
 _FIO = re.compile(r"Jobs: \d{1,6} \(f=\d{1,6}\)[^\[]{0,80}(\[.{1,900})")
 _PARTS = re.compile(r"\[([^\]]{1,400})\]")
@@ -20,8 +21,6 @@ _PARTS = re.compile(r"\[([^\]]{1,400})\]")
 _READS, _WRITES = frozenset("RrMm"), frozenset("WwMm")
 _RATE = re.compile(r"([rwt]=)?\s*([\d.]{1,20})\s*([kKMGT]?)(i?)(B?)")
 _ETA = re.compile(r"eta (?:(\d{1,9})d:)?(?:(\d\d)h:)?(\d\d)m:(\d\d)s")
-#: The kinds of numbers in fio's lines, and what they are per second.
-_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _DD = re.compile(
     r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
@@ -32,29 +31,28 @@ _PV = re.compile(r".*?(\d{1,4}):(\d\d):(\d\d) +\[ *([\d.,]{1,12}) ?([kKMGT]?)(i?
 def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
     """A rate in MB/s, of fio's words or pv's; without its unit a multiple of 1024 bytes."""
     base = 1000.0 if unit and not binary else 1024.0
-    return sysstat.scaled(number, 1.0) * base ** _POWERS[power] / 1e6
+    return scaled(number) * multiple(power, base) / 1e6
 
 
 def _read_fio(source: Source, options: Options) -> list[Log]:
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, float | str]] = []
+    steps: list[Observed] = []
     etas: list[float] = []
-    steps: dict[str, Observed] = {}
     state = ""
     for _, line in source.lines():
         for match in _FIO.finditer(line):
-            parts = _PARTS.findall(match.group(1))
-            running = {letter for letter in parts[0] if letter in _READS | _WRITES} if parts else ()
-            reads, writes = not _READS.isdisjoint(running), not _WRITES.isdisjoint(running)
-            row = _fio_row(parts[1:])
+            jobs, *parts = _PARTS.findall(match[1]) or [""]
+            running = {letter for letter in jobs if letter in _READS | _WRITES}
+            row = _fio_row(parts)
             if not running or not row:
                 continue
-            now = "".join(sorted(running))
-            if now != state:  # other jobs: another load was asked for
+            if (now := "".join(sorted(running))) != state:  # another load was asked for
                 state = now
-                words = [word for word, does in (("reads", reads), ("writes", writes)) if does]
-                name = " and ".join(words) + (f" {len(steps) + 1}" if steps else "")
-                steps[name] = Observed(name=name, reads=reads, writes=writes)
-            rows.append({**row, "step": list(steps)[-1]})
+                does = {"reads": bool(running & _READS), "writes": bool(running & _WRITES)}
+                name = " and ".join(word for word, is_done in does.items() if is_done)
+                name += f" {len(steps) + 1}" * bool(steps)
+                steps.append(Observed(name=name, **does))
+            rows.append({**row, "step": steps[-1].name})
             eta = _ETA.search(line, match.start())
             d, h, m, s = (int(word or 0) for word in eta.groups()) if eta else (0, 0, 0, 0)
             etas.append(((d * 24 + h) * 60 + m) * 60.0 + s if eta else np.nan)
@@ -69,27 +67,20 @@ def _read_fio(source: Source, options: Options) -> list[Log]:
         # a runtime counts down evenly; the end of an amount of data is only guessed
         is_even = len(passed) > 0.7 * len(etas) and float((passed == usual).mean()) > 0.8
         interval_s = usual if is_even else 1.0
-        text = f"interval of {interval_s:g} s: from the time that fio says is left"
+        text = f"interval of {amount_text(interval_s, 's')}: from the time that fio says is left"
         if not is_even:
             text = (
                 "its lines have no times: assumed to come each second, as fio's do; "
                 "--map interval_s=N if not"
             )
         remarks.append(Remark(text, doubt=not is_even))
-    columns: dict[str, Any] = {
-        name: [row.get(name, np.nan) for row in rows]
-        for name in dict.fromkeys(name for row in rows for name in row if name != "step")
-    }
-    columns["t_s"] = np.arange(1, len(rows) + 1) * interval_s
-    columns["interval_s"] = np.full(len(rows), interval_s)
-    if len(steps) > 1:
-        columns["step"] = [row["step"] for row in rows]
+    times = ({"t_s": at * interval_s, "interval_s": interval_s} for at in range(1, len(rows) + 1))
     return [
         Log(
             format="fio-progress",
             source=source.name,
-            samples=build(columns),
-            steps=tuple(steps.values()),
+            samples=frame([row | when for row, when in zip(rows, times, strict=True)]),
+            steps=tuple(steps),
             remarks=tuple(remarks),
         )
     ]
@@ -113,7 +104,7 @@ def _fio_row(parts: list[str]) -> dict[str, float]:
             if of is None:
                 continue
             if is_iops:
-                row[f"{of}_iops"] = sysstat.scaled(number, 1.0) * 1000.0 ** _POWERS[power]
+                row[f"{of}_iops"] = scaled(number) * multiple(power, 1000.0)
             else:  # before 2.14 fio's KB are of 1024 bytes
                 row[f"{of}_bw_mb_s"] = _rate_mb_s(number, power, binary or "i", unit)
     return row
@@ -126,7 +117,7 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
     rates: list[float] = []
     for _at, line in source.lines():
         if (match := _DD.fullmatch(line)) is not None:
-            if not np.isfinite(copied_s := sysstat.scaled(match.group(2), 1.0)):
+            if not np.isfinite(copied_s := scaled(match.group(2))):
                 continue
             at_s.append(copied_s)
             moved_mb.append(float(match.group(1)) / 1e6)
@@ -137,9 +128,8 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
             moved_mb.append(np.nan)
             rates.append(_rate_mb_s(*rate))
     t_s, moved = np.array(at_s), np.array(moved_mb)
-    runs = run_slices(t_s)
     logs = []
-    for index, part in enumerate(runs):
+    for part in run_slices(t_s):
         ends = np.concatenate([[0.0], t_s[part]])
         usual = float(np.median(np.diff(ends)))
         kept = np.flatnonzero(np.diff(ends) >= 0.5 * max(usual, 0.1))
@@ -152,15 +142,14 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
         mean_mb_s = np.diff(moved[part][kept], prepend=0.0) / lasted
         mean_mb_s = np.where(np.isfinite(mean_mb_s), mean_mb_s, np.array(rates)[part][kept])
         mean_mb_s[mean_mb_s < 0] = np.nan
-        frame = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
+        samples = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
         text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
         logs.append(
             Log(
                 format="copy-progress",
                 source=source.name,
-                samples=frame,
+                samples=samples,
                 steps=(Observed(name="copy"),),
-                label=f"run {index + 1}" if len(runs) > 1 else "",
                 remarks=(Remark(text, doubt=True),),
             )
         )
@@ -169,7 +158,7 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
             "holds only the mean of a copy: 'dd status=progress' or 'pv -f', with its lines kept "
             "in a file, or 'iostat -xty 1' beside it, shows its course"
         )
-    return logs
+    return numbered(logs)
 
 
 def _is_copy(source: Source) -> bool:

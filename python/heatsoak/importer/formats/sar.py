@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import lenient, sysstat
-from heatsoak.importer.format import Format
+from heatsoak.importer import sysstat
+from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import at, is_number, number_of, scaled
 from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.sysstat_columns import COLUMNS
+from heatsoak.importer.tables import SYSSTAT
 from heatsoak.importer.timestamps import Times
 
 #: The first two bytes of a binary file.
@@ -38,15 +39,9 @@ _JSON_NAMES = {"rkB": "rkB/s", "wkB": "wkB/s", "rd_sec": "rd_sec/s", "wr_sec": "
                "bwrtn": "bwrtn/s"}  # fmt: skip
 
 
-def _recognises(source: Source) -> bool:
-    return _is_binary(source) or _kind(source) is not None
-
-
-def _is_binary(source: Source) -> bool:
-    return source.head[:2] in _MAGIC and b"\x21" in source.head[2:4]
-
-
-def _kind(source: Source) -> Literal["text", "csv", "pairs", "json"] | None:
+def _kind(source: Source) -> Literal["binary", "text", "csv", "pairs", "json"] | None:
+    if source.head[:2] in _MAGIC and b"\x21" in source.head[2:4]:
+        return "binary"
     for line in source.head_lines:
         if line.startswith("# hostname;interval;timestamp"):
             return "csv"
@@ -62,12 +57,13 @@ def _kind(source: Source) -> Literal["text", "csv", "pairs", "json"] | None:
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    if _is_binary(source):
+    kind = _kind(source) or "text"
+    if kind == "binary":
         raise source.error(
             "is sar's binary file: 'sadf -d FILE -- -d -u > FILE.csv' makes one to import"
         )
     reader = ReportReader(source, "sar", by_time=True)
-    has_averages = _TAKE[_kind(source) or "text"](source, reader)
+    has_averages = _TAKE[kind](source, reader)
     devices = reader.devices
     together = devices.rows.pop(_ALL, None)
     if together is not None and not devices.rows:
@@ -81,7 +77,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     return logs_of(source, reader, options)
 
 
-FORMAT = Format("sar", "sar", _recognises, _read, priority=120)
+FORMAT = Format("sar", "sar", _kind, _read, priority=120)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -129,7 +125,7 @@ def _take(
     if not table.columns and not table.cpu:
         degrees, device = (words[table.headers.index(name)] for name in _WARMTH)
         reader.at(stamp, length_s)
-        _take_degrees(reader, item, device, sysstat.scaled(degrees, 1.0))
+        _take_degrees(reader, item, device, scaled(degrees))
         return True
     if sysstat.values_of(table.columns, words) is None:
         return False
@@ -236,7 +232,7 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
         elif _RESTART.match(words[3]):
             reader.restarts[sysstat.stamp(words[2])] = None
         elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
-            length_s, stamp = sysstat.scaled(words[1], 1.0), sysstat.stamp(words[2])
+            length_s, stamp = scaled(words[1]), sysstat.stamp(words[2])
             if not _take_groups(reader, tables, words[3:], stamp, length_s):
                 source.skip(number)
     return False
@@ -291,9 +287,9 @@ def _fits(table: Table, words: Sequence[str]) -> bool:
     item = "" if table.device_at is None else words[table.device_at]
     if table.cpu and not item.lstrip("-").isdecimal():
         return False
-    return all(
-        sysstat.is_number(word) for at, word in enumerate(words) if at != table.device_at
-    ) and (not table.columns or table.device_at is None or not sysstat.is_number(item))
+    return all(is_number(word) for at, word in enumerate(words) if at != table.device_at) and (
+        not table.columns or table.device_at is None or not is_number(item)
+    )
 
 
 def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
@@ -301,7 +297,7 @@ def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
     if len(words) != 6 or not words[1].lstrip("-").isdecimal():
         return None
     header = words[4]
-    return (words[2], header) if header in COLUMNS or header in _IDLE else None
+    return (words[2], header) if header in SYSSTAT or header in _IDLE else None
 
 
 def _take_pairs(source: Source, reader: ReportReader) -> bool:
@@ -324,7 +320,7 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
         if values is None:
             source.skip(number)
             continue
-        reader.at(stamp, sysstat.scaled(words[1], 1.0))
+        reader.at(stamp, scaled(words[1]))
         if columns:
             reader.header([header])
             reader.row(_ALL if item == "-" else item, values)
@@ -350,20 +346,20 @@ def _take_json(source: Source, reader: ReportReader) -> bool:
             reader.restarts[restart] = None
         if stamp is None:
             continue
-        device, idle = value.get("disk-device"), lenient.number_of(value.get("idle"))
-        degrees, item = lenient.number_of(value.get("degC")), value.get("number")
+        device, idle = value.get("disk-device"), number_of(value.get("idle"))
+        degrees, item = number_of(value.get("degC")), value.get("number")
         if isinstance(device, str) and device:
             reader.at(stamp, length_s)
             _take_values(reader, device, value)
         elif key == "io":
-            both = [lenient.at(value, part) or {} for part in ("io-reads", "io-writes")]
+            both = [at(value, part) or {} for part in ("io-reads", "io-writes")]
             flat = {name: number for part in both if isinstance(part, dict)
                     for name, number in part.items()}  # fmt: skip
             reader.at(stamp, length_s)
             _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
             reader.at(stamp, length_s)
-            reader.cpu(100.0 - idle - np.nan_to_num(lenient.number_of(value.get("iowait"))))
+            reader.cpu(100.0 - idle - np.nan_to_num(number_of(value.get("iowait"))))
         elif degrees == degrees and isinstance(item, (int, str)):
             reader.at(stamp, length_s)
             _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
@@ -381,11 +377,11 @@ def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> No
 
 
 def _json_time(value: Any) -> tuple[str | None, float]:
-    date, time = lenient.at(value, "date"), lenient.at(value, "time")
+    date, time = at(value, "date"), at(value, "time")
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return sysstat.stamp(f"{date} {time}{zone}"), lenient.number_of(value.get("interval"))
+    return sysstat.stamp(f"{date} {time}{zone}"), number_of(value.get("interval"))
 
 
 _TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

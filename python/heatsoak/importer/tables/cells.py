@@ -9,7 +9,8 @@ from typing import overload
 import numpy as np
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.tables.words import TABLES
+from heatsoak.importer.numbers import number_of
+from heatsoak.importer.tables import TABLES
 
 #: A number, perhaps with a unit behind it.
 NUMBER = re.compile(
@@ -109,10 +110,7 @@ def _throttled(word: str) -> float | None:
 
 def _plain_number(word: str) -> float:
     match = NUMBER.match(word.strip().strip("\"'")) if len(word) < 60 else None
-    try:
-        return float(match.group(1).strip().replace(",", ".")) if match else float("nan")
-    except ValueError:
-        return float("nan")
+    return number_of(match[1]) if match else np.nan
 
 
 def is_value(cell: str) -> bool:

@@ -11,20 +11,23 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak.importer.frames import Array
-from heatsoak.importer.tables.headers import Meaning, directed
-from heatsoak.importer.tables.words import (
+from heatsoak.importer.numbers import multiple, number_of
+from heatsoak.importer.tables import (
+    TABLES,
     TOKENS,
     direction_in,
     has_any,
     mended,
     tokens_of,
     unit_of,
+    words_by,
 )
+from heatsoak.importer.tables.headers import Meaning, directed
 
 #: Units of what tables count, in MB.
 _SIZES = {
-    **{f"{p}b": 1e3**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
-    **{f"{p}ib": 1024.0**i / 1e6 for i, p in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{prefix}b": multiple(prefix, 1e3) / 1e6 for prefix in ("", *"kmgt")},
+    **{f"{prefix}ib": multiple(prefix) / 1e6 for prefix in "kmgt"},
     "byte": 1e-6, "bytes": 1e-6, "sectors": 512e-6, "sector": 512e-6, "lba": 512e-6, "lbas": 512e-6,
 }  # fmt: skip
 _SIZE = re.compile(
@@ -70,12 +73,7 @@ _SCALES = {
     **dict.fromkeys(("volt", "volts"), (VOLTAGE, 1.0)),
     **dict.fromkeys(("amp", "amps", "ampere", "amperes"), (CURRENT, 1.0)),
 }
-_WORDS = {
-    **dict.fromkeys(("voltage", "volt", "volts", "spannung", "tension", "u", "v"), VOLTAGE),
-    **dict.fromkeys(("current", "amps", "ampere", "strom", "courant", "i", "a"), CURRENT),
-    **dict.fromkeys(("vbus", "ubus"), VOLTAGE),
-    **dict.fromkeys(("ibus",), CURRENT),
-}
+_WORDS: dict[str, str] = words_by(TABLES["electric"])
 _UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
 
 
@@ -122,10 +120,7 @@ _OTHER_DEGREES = {"kelvin": (250.0, 400.0), "millidegrees": (5000.0, 150_000.0)}
 
 def is_warmth(cell: str) -> bool:
     """Return whether a cell may be the temperature of a drive or a host in degrees Celsius."""
-    try:
-        return _WARMTH_C[0] <= float(cell.replace(",", ".")) <= _WARMTH_C[1]
-    except ValueError:
-        return False
+    return _WARMTH_C[0] <= number_of(cell) <= _WARMTH_C[1]
 
 
 def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:

@@ -7,16 +7,16 @@ looked for, not whole headers.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from heatsoak.importer import sysstat_columns
-from heatsoak.importer.fields import FIELDS, plain
 from heatsoak.importer.frames import RATES
-from heatsoak.importer.tables.words import (
+from heatsoak.importer.readings import FIELDS, plain
+from heatsoak.importer.tables import (
     PLACES,
     ROLE_WORDS,
     ROLES,
+    SYSSTAT,
     TIME_WORDS,
     TOKENS,
     ColumnRole,
@@ -134,12 +134,6 @@ def _throttle_counter(text: str) -> Meaning | None:
     return Meaning(field.to, field.scale, note=note)
 
 
-def _is_count(words: list[str]) -> bool:
-    return not {"count", "counter", "events", "transitions", "trans", "transition"}.isdisjoint(
-        words
-    )
-
-
 def _own(text: str) -> Meaning | None:
     """A recording's own column."""
     if text == "t_s":
@@ -155,10 +149,10 @@ def _sysstat(text: str) -> Meaning | None:
     short = _SYSSTAT_SPELLING.sub(r"\1", text)
     text = _PER_S.sub(r"\1/s", text)
     if text in _SYSSTAT_NAMES:
-        return Meaning(*sysstat_columns.COLUMNS[text])
+        return Meaning(*SYSSTAT[text])
     if not _SYSSTAT_RATE.match(short):
         return None
-    column, scale = sysstat_columns.COLUMNS[short]
+    column, scale = SYSSTAT[short]
     if "sec" in text:
         return Meaning(column, scale, note="sectors of 512 bytes converted to bytes")
     prefix = next(letter for letter in text if letter in "kMG")
@@ -269,7 +263,7 @@ def _role_of(tokens: list[str], kind: UnitKind | None) -> ColumnRole | None:
     words = [
         token for token in tokens if token not in TOKENS["time_fillers"] and not token.isdigit()
     ]
-    found = [TIME_WORDS.get(word) or _time_in(word) for word in words]
+    found = [TIME_WORDS.get("time" if _TIME_IN.match(word) else word) for word in words]
     if not words:
         return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
     if None in found:
@@ -281,13 +275,8 @@ def _role_of(tokens: list[str], kind: UnitKind | None) -> ColumnRole | None:
     return "time"
 
 
-def _time_in(word: str) -> ColumnRole | None:
-    """A language without blanks: ``记录时间``."""
-    return (
-        "time"
-        if len(word) < 9 and word.endswith(("时间", "時間", "时刻", "時刻", "시간"))
-        else None
-    )
+#: Languages without blanks: ``记录时间``.
+_TIME_IN = re.compile(r".{0,6}(?:时间|時間|时刻|時刻|시간)$")
 
 
 def directed(quantity: str, tokens: list[str]) -> str:
@@ -310,7 +299,7 @@ def _throttle(words: _Words) -> Meaning | None:
     name = slug(" ".join(t for t in kept if t not in TOKENS["throttle_fillers"])) or "throttling"
     if words.kind == "time":
         return Meaning(f"throttle_time_s.{name}", words.scale)
-    is_counter = words.unit is None and _is_count(tokens)
+    is_counter = words.unit is None and words.has_token("counters")
     return Meaning(f"throttle_count.{name}", state=not is_counter)
 
 
@@ -422,13 +411,8 @@ def _latency(words: _Words) -> Meaning | None:
     return words.meaning(column, doubt=doubt, has_unit=False)
 
 
-def _in_flight(words: _Words) -> Meaning | None:
-    """I/Os that are not done yet are no rate."""
-    return words.meaning("queue") if words.kind is None and words.has("in_flight") else None
-
-
-def _queue(words: _Words) -> Meaning | None:
-    return words.meaning("queue") if words.kind is None and words.has("queue") else None
+def _queue(words: _Words, stems: str = "queue") -> Meaning | None:
+    return words.meaning("queue") if words.kind is None and words.has(stems) else None
 
 
 def _busy_share(words: _Words) -> Meaning | None:
@@ -475,7 +459,7 @@ _RULES: tuple[Callable[[_Words], Meaning | None], ...] = (
     _temperature,
     _host,
     _idle_share,
-    _in_flight,
+    partial(_queue, stems="in_flight"),  # I/Os that are not done yet are no rate
     _rate,
     _latency,
     _queue,

@@ -1,16 +1,25 @@
-"""How a table is laid out: delimiter, header and decimal mark, by a file's first lines."""
+"""How a table is laid out: delimiter, header and decimal mark, by a file's first lines.
+
+A long table, as monitoring systems export, has a row for each value: the name of a series, a time
+and a value. Its series become columns, and rows of the same time one row.
+"""
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import TABLES, unit_of
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
+from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.importer.tables.words import unit_of
+from heatsoak.importer.timestamps import read_times
 
 #: How many of a file's lines are looked at.
 _HEAD_LINES = 250
@@ -188,16 +197,12 @@ def _are_units(cells: Sequence[str]) -> bool:
     return bool(filled) and all(unit_of(cell) is not None or len(cell) < 3 for cell in filled)
 
 
-def ungarbled(header: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=4)
+def ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
     """Return a header as it was before the code page it was written in was taken for another.
 
     As it is, where no code page makes more sense of it.
     """
-    return _ungarbled(tuple(header))
-
-
-@lru_cache(maxsize=4)
-def _ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
     # a degree sign alone is no sign of it
     odd = [cell for cell in header if sum(not c.isascii() for c in cell) > 1][:_SAMPLED]
     if not odd:
@@ -240,3 +245,125 @@ def decimals_of(layout: Layout) -> Decimals:
     mark = "." if layout.delimiter == "," else ","
     what = "the decimal mark" if mark == "," else "a separator of thousands"
     return Decimals(mark, f"the comma in its numbers is read as {what}")
+
+
+# --- long tables: a row for each value -----------------------------------------------------------
+
+#: What a value takes in memory.
+_VALUE_BYTES = 200
+_LONG: dict[str, list[str]] = TABLES["long"]
+#: A series as Prometheus and Grafana write it: ``node_disk_io_now{device="sda"}``.
+_LABELLED = re.compile(r"([^{]*)\{(.*)\}\s*$")
+_LABEL = re.compile(r'(\w+)\s*[=:]\s*"?([^",}]*)"?')
+#: The kernel's sensors of an NVMe drive: the first is the composite one.
+_HWMON = re.compile(r"temp(\d+)")
+#: What exporters put before the names of quantities.
+_EXPORTER = re.compile(r"^(?:node|smartctl|windows|telegraf)_(?:(?:hwmon|nvme|disk|device)_)*")
+_NAMESPACE = re.compile(r"(nvme\d+)n\d+")
+
+
+class Reading(NamedTuple):
+    """A value of a series: what it is, of which drive and host (empty: of all), and when."""
+
+    quantity: str
+    drive: str
+    host: str
+    time: str
+    value: str
+
+
+def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
+    """Return the quantity, the drive and the host of a series with labels.
+
+    None for what is neither a drive's nor the host's: a limit, another chip's sensor.
+    """
+    if (match := _LABELLED.match(name)) is not None:
+        name, labels = match[1].strip(), {**labels, **dict(_LABEL.findall(match[2]))}
+        name = name or labels.pop("__name__", "")
+    name = _EXPORTER.sub("", name)
+    drive = next((labels[key] for key in _LONG["drive"] if labels.get(key)), "").removeprefix(
+        "/dev/"
+    )
+    host = next((labels[key] for key in _LONG["host"] if labels.get(key)), "")
+    if labels.get("temperature_type", "current") != "current":
+        return None
+    if (chip := labels.get("chip")) is not None:
+        number = _HWMON.fullmatch(labels.get("sensor", ""))
+        if chip.startswith("nvme"):
+            first = number is None or number[1] == "1"
+            which = "composite" if first or number is None else f"sensor {int(number[1]) - 1}"
+            name, drive = f"{name} {which}", chip.removeprefix("nvme_")
+        elif "coretemp" in chip or "k10temp" in chip:
+            name, drive = f"cpu {name}", ""
+        else:
+            return None
+    if (meaning(name) or total(name)) is None:
+        return None
+    return f"{name} [{unit}]" if (unit := labels.get("unit")) else name, drive, host
+
+
+def widened(source: Source, readings: Iterable[Reading]) -> Iterator[dict[str, str]]:
+    """Yield a row for each time and drive, in the order of time, with the series as columns."""
+    rows: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for one in readings:
+        source.keep(_VALUE_BYTES)
+        row = rows.setdefault((one.host, one.drive), {}).setdefault(one.time, {})
+        row[one.quantity] = one.value
+    if not rows:
+        raise source.error("has no series of a drive's bytes, I/Os or temperature")
+    for host, drive in list(rows):
+        # a controller's temperature is that of its only namespace
+        parts = [
+            name for at, name in rows
+            if at == host and (match := _NAMESPACE.fullmatch(name)) and match[1] == drive
+        ]  # fmt: skip
+        if len(parts) == 1:
+            _lay(rows[host, parts[0]], rows.pop((host, drive)))
+    for host in {host for host, drive in rows if drive}:
+        everywhere = rows.pop((host, ""), {})
+        for (at, _), own in rows.items():
+            if at == host:
+                _lay(own, everywhere)
+    are_many = len({host for host, _ in rows}) > 1
+    for (host, drive), own in rows.items():
+        words = list(own)
+        for index in np.argsort(read_times(words).t_s, kind="stable").tolist():
+            named = {"device": f"{host} {drive}".strip() if are_many else drive}
+            yield {
+                "time": words[index],
+                **(named if drive or are_many else {}),
+                **own[words[index]],
+            }
+
+
+def _lay(own: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> None:
+    for time, values in other.items():
+        own[time] = {**values, **own.get(time, {})}
+
+
+def long_rows(source: Source, layout: Layout) -> Iterator[Reading] | None:
+    """Return the values of a long table; None for a table of another layout."""
+    names = [name.strip().lower() for name in layout.header]
+    wanted = [_LONG[kind] for kind in ("series", "value", "time")]
+    found = [next((name for name in known if name in names), "") for known in wanted]
+    if not all(found):
+        return None
+    return _readings(source, layout, names, *(names.index(name) for name in found))
+
+
+def _readings(
+    source: Source, layout: Layout, names: list[str], series: int, value: int, time: int
+) -> Iterator[Reading]:
+    others = [index for index in range(len(names)) if index not in (series, value, time)]
+    known: dict[tuple[str, ...], tuple[str, str, str] | None] = {}
+    for number, line in source.lines():
+        cells = split(line, layout.delimiter)
+        if number < layout.first or len(cells) != layout.width or cells[value] == names[value]:
+            continue
+        key = (cells[series], *(cells[index] for index in others))
+        if key not in known:
+            known[key] = labelled(
+                cells[series], {names[index]: cells[index].strip() for index in others}
+            )
+        if (told := known[key]) is not None:
+            yield Reading(*told, cells[time], cells[value])

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
+from heatsoak.importer.tables import Unit, unit_of
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
-from heatsoak.importer.tables.words import Unit, unit_of
 from heatsoak.output import from_spreadsheet
+from heatsoak.words import counted, listed, number_text
 
 #: Blocks of at least this many bytes are read at once.
 _MIN_BLOCK = 1 << 16
@@ -78,11 +79,9 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
     """Say which rows' times cannot be read."""
     unread = np.flatnonzero(~np.isfinite(t_s))
     if len(unread):
-        what = "row" if len(unread) == 1 else "rows"
-        source.remark(
-            f"the time of {len(unread)} {what} cannot be read, the first is in line "
-            f"{section.lines[unread[0]]}"
-        )
+        rows = counted(len(unread), "row")
+        first = section.lines[unread[0]]
+        source.remark(f"the time of {rows} cannot be read, the first is in line {first}")
 
 
 def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> list[str]:
@@ -95,7 +94,7 @@ def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> lis
     wanted = [name for name in names if short == name.lower().removeprefix("/dev/") != ""]
     wanted = wanted or [name for name in names if short in name.lower()]
     if not wanted:
-        known = ", ".join(names[:10]) or "none by name"
+        known = listed(names, 10) or "none by name"
         raise source.error(f"has no drive '{device}': it has {known}")
     if len(wanted) > MAX_RUNS:
         raise source.error(
@@ -249,7 +248,7 @@ class _LeftOut:
 
     def text_for(self, name: str) -> str:
         """What is said of them."""
-        shown = ", ".join(repr(cell) for cell in self.shown)
+        shown = listed([repr(cell) for cell in self.shown])
         what = "cells is not a number" if self.count == 1 else "cells are not numbers"
         name = " ".join(name.replace("\x1f", " ").split())[:60]
         return f"column '{name}': {self.count:,} of {self.cells:,} {what} ({shown}), left out"
@@ -412,7 +411,7 @@ class _Sink:
         lost = self._left_out[index]
         lost.count = int(np.count_nonzero(wrong)) - self._empty[index]
         for value in values[wrong & ~np.isnan(values)][:_MAX_SHOWN].tolist():
-            lost.show(f"{value:g}")
+            lost.show(number_text(value))
         if lost.count and not lost.shown:
             lost.show("NaN")
         values[wrong] = np.nan

@@ -1,13 +1,157 @@
-"""Readings as JSON: of smartctl, nvme-cli, lm-sensors and PowerShell, however loggers nest them."""
+"""Readings as JSON, however loggers nest them, and the tables of ATA and SCSI drives.
 
+Those are attributes, device statistics, and a drive's own temperatures (SCT), as text too. What an
+attribute's raw value counts is up to the drive's maker; smartctl's names tell some of it.
+"""
+
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heatsoak.importer.fields import FIELDS, PLACES, plain
-from heatsoak.importer.formats.counters.attributes import Tables
-from heatsoak.importer.lenient import at
-from heatsoak.importer.readings import Readings, degrees_c, json_number, stamp_in
+from heatsoak.importer.numbers import at, count_of, multiple
+from heatsoak.importer.readings import (
+    COUNTED,
+    FIELDS,
+    PLACES,
+    History,
+    Readings,
+    degrees_c,
+    plain,
+    stamp_in,
+)
+
+_ATTRIBUTE = re.compile(
+    r"\s{0,4}(\d{1,3}) ([A-Za-z][\w./+-]{2,40})\s+(0x[0-9a-f]{4}|[A-Z-]{6,7})\s"
+)
+#: Of device statistics (ATA log 04h), and what a SCSI drive has processed.
+_STATISTIC = re.compile(
+    r"\s*(?:0x01|1)\s+0x0[0-9a-f]{2}\s+\d\s+(\d{1,20})[\s~].*?([A-Z][a-z]+ [\w ]{4,60}?)\s*$"
+)
+_PROCESSED = re.compile(r"(read|write):\s+(?:\d+\s+){5}(\d{1,15}[.,]\d{3})\s")
+_HISTORY_ROW = re.compile(
+    r"\s*(\d{1,5})\s+(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s+(-?\d{1,3}|\?)(?:\s|$)"
+)
+_HISTORY_SKIP = re.compile(r"\s*\.\.\.\s+\.\.\(\s*(\d{1,4}) skipped\)")
+_UNITS = re.compile(r"_(\d{1,4})?([MGT])(i?)B$")
+
+
+class Tables:
+    """Takes what a drive's tables say to its readings.
+
+    Attributes:
+        has_headers: whether each reading begins with the tool's own first line.
+        history: the drive's own table of temperatures, as it was told last.
+    """
+
+    def __init__(self, readings: Readings) -> None:
+        """Start without any."""
+        self._readings = readings
+        self.has_headers = False
+        #: Each attribute stands in a reading once.
+        self._numbers: set[int] = set()
+        #: Whether the reading has counters of device statistics, which are better than attributes.
+        self._is_precise = False
+        self.history = History()
+
+    def begin(self, device: str = "") -> None:
+        """Start a reading with the tool's own first words."""
+        self._readings.begin(device)
+        self.has_headers, self._is_precise = True, False
+        self._numbers.clear()
+
+    def take_row(self, line: str) -> bool:
+        """Take a row of a table; return whether it is one."""
+        if (attribute := _ATTRIBUTE.match(line)) is not None:
+            raw = line.split()[9 if attribute[3].startswith("0x") else 7 :]
+            if raw:
+                self._attribute(int(attribute[1]), attribute[2], " ".join(raw))
+        elif (row := _HISTORY_ROW.match(line)) is not None:
+            self.history.begin = self.history.begin or row[2]
+            self.history.add(float(row[3]) if row[3] != "?" else math.nan)
+        elif (skip := _HISTORY_SKIP.match(line)) is not None:
+            self.history.add(*self.history.celsius[-1:] * int(skip[1]))
+        elif (found := _STATISTIC.match(line)) is not None and plain(found[2]) in FIELDS:
+            self._statistic(found[2], count_of(found[1]))
+        elif (processed := _PROCESSED.match(line)) is not None:
+            place = f"scsi_error_counter_log/{processed[1]}/gigabytes_processed"
+            self._readings.take(place, processed[2], starts=False)
+        else:
+            return False
+        return True
+
+    def take_document(self, value: dict[str, Any], unix_s: float | None) -> None:
+        """Take the tables of smartctl's JSON, which was written at `unix_s`."""
+        for page in _rows(at(value, "ata_device_statistics/pages")):
+            for row in _rows(page.get("table")):
+                self._statistic(str(row.get("name")), count_of(row.get("value")))
+        for row in _rows(at(value, "ata_smart_attributes/table")):
+            raw, number, name = at(row, "raw/string"), row.get("id"), row.get("name")
+            if isinstance(raw, str) and isinstance(number, int) and isinstance(name, str):
+                self._attribute(number, name[:80], raw[:80])
+        history = at(value, "ata_sct_temperature_history")
+        if isinstance(table := at(history, "table"), list):
+            self.history = History.every(count_of(at(history, "logging_interval_minutes")))
+            for item in table:
+                self.history.add(math.nan if (known := count_of(item)) is None else known)
+            self.history.end_unix_s = unix_s
+
+    def _statistic(self, name: str, value: float | None) -> None:
+        if (field := FIELDS.get(plain(name))) is None or field.kind not in ("sectors", "count"):
+            return
+        if not self._is_precise:
+            self._is_precise = True
+            for counted in COUNTED:
+                self._readings.current.values.pop(counted, None)
+        self._readings.take(plain(name), value, starts=False)
+
+    def _attribute(self, number: int, name: str, raw: str) -> None:
+        readings = self._readings
+        if number in self._numbers:
+            readings.begin(readings.current.device)
+            self._numbers.clear()
+        self._numbers.add(number)
+        first = re.match(r"-?\d{1,20}", raw)
+        value = float(first.group()) if first else None
+        lower = name.lower()
+        if number in (190, 194, 231) and "temperature" in lower:
+            has_other = "temp_c.drive" in readings.current.values
+            if number == 194 and has_other and self.has_headers:
+                readings.value("temp_c.airflow", readings.current.values.pop("temp_c.drive"))
+            if number == 194 or not has_other:
+                readings.value("temp_c.drive", value, starts=not self.has_headers)
+        elif "thermal_throttl" in lower:
+            if not readings.throttled(raw) and lower.endswith("cnt"):
+                readings.value("throttle_count.drive", value, starts=False)
+        elif number == 9 and "hour" in lower:
+            readings.value("power_on_h", value, starts=False)
+        elif value is not None and not self._is_precise:
+            self._moved(name, value)
+
+    def _moved(self, name: str, value: float) -> None:
+        """Take an attribute that may count what was read or written."""
+        lower, readings = name.lower(), self._readings
+        direction = "write" if "writ" in lower else "read" if "read" in lower else ""
+        unit = _UNITS.search(name)
+        by_host = lower.startswith(("total_", "host_", "lifetime_")) and "nand" not in lower
+        if not direction or not by_host or (unit is None and "lbas" not in lower):
+            return
+        if unit is None:
+            size = readings.sector_bytes
+            readings.unit_mb = size / 1e6
+            readings.about_counters = f"{name} was read as sectors of {size:.0f} bytes"
+        else:
+            base = 1024.0 if unit[3] else 1000.0
+            readings.unit_mb = float(unit[1] or 1) * multiple(unit[2], base) / 1e6
+        readings.value(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
+
+
+def _rows(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        yield from (row for row in value if isinstance(row, dict))
+
+
+# --- JSON of smartctl, nvme-cli, lm-sensors and PowerShell ---------------------------------------
 
 _MAX_DEPTH = 8
 #: Keys of smartctl's documents.
@@ -66,7 +210,7 @@ def _take(
         take_record(readings, fields, stamp)
     elif _is_health(fields):
         readings.bare_unit = "K"
-        readings.remark(CONVERTED)
+        readings.source.note(CONVERTED)
         _take_reading(readings, fields, stamp, device)
     else:
         if "mn" in fields or any(_kind(key) == "limit_kelvin" for key in fields):
@@ -123,14 +267,14 @@ def _take_smartctl(
     readings.bare_unit = "C"
     device = at(value, "device/name")
     tables.begin(device[:64] if isinstance(device, str) else "")
-    now = json_number(at(value, "local_time/time_t"))
+    now = count_of(at(value, "local_time/time_t"))
     if now is None or not 0 < now < 1e11:
         now = None
     readings.current.stamp = (f"{now:.0f}" if now else stamp) or readings.current.stamp
     version = at(value, "smartctl/version")
     if isinstance(version, list):
         readings.tools.setdefault("smartctl", ".".join(str(part)[:8] for part in version[:3]))
-    sector = json_number(value.get("logical_block_size"))
+    sector = count_of(value.get("logical_block_size"))
     readings.sector_bytes = sector if sector and 256 <= sector <= 65536 else 512.0
     if isinstance(passed := at(value, "smart_status/passed"), bool):
         readings.value("failed", float(not passed), starts=False)
@@ -148,7 +292,7 @@ def _take_smartctl(
         if (found := at(value, place)) is not None:
             readings.take(place, found, starts=False)
     tables.take_document(value, now)
-    if current := json_number(at(value, "temperature/current")):
+    if current := count_of(at(value, "temperature/current")):
         is_nvme = isinstance(health, dict) or at(value, "device/protocol") == "NVMe"
         readings.value(f"temp_c.{'composite' if is_nvme else 'drive'}", current, starts=False)
 

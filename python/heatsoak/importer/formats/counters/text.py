@@ -4,20 +4,21 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from heatsoak.importer.fields import FIELDS, plain
-from heatsoak.importer.formats.counters.attributes import Tables
 from heatsoak.importer.formats.counters.documents import (
     CHIP,
     DRIVES,
+    Tables,
     begin_chip,
     take_chip_part,
     take_record,
 )
+from heatsoak.importer.numbers import count_of
 from heatsoak.importer.readings import (
+    FIELDS,
     History,
     Readings,
-    count_in,
     degrees_c,
+    plain,
     stamp_in,
     without_escapes,
 )
@@ -99,7 +100,7 @@ def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: i
     if key == "local time is":
         readings.current.stamp = stamp_in(text) or readings.current.stamp
     elif key == "temperature logging interval":
-        tables.history = History.every(count_in(text))
+        tables.history = History.every(count_of(text))
     elif key == "min/max temperature limit":
         readings.threshold("critical_c", degrees_c(text.rpartition("/")[2]))
     elif key in ("sector size", "sector sizes", "logical block size"):

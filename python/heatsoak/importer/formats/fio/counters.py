@@ -8,7 +8,7 @@ from typing import Any
 
 from heatsoak.errors import HeatsoakError
 from heatsoak.fio import DIRECTIONS, Differencer, DirectionTotals, FioStatus, Part
-from heatsoak.importer.lenient import text_of
+from heatsoak.importer.numbers import text_of
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
 _WAITED_S = 0.1

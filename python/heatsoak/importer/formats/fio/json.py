@@ -13,11 +13,11 @@ from itertools import count
 from typing import Any, get_args
 
 from heatsoak.fio import DIRECTIONS
-from heatsoak.importer.format import Format
+from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.fio.counters import Job, StepCounters, started_ms
-from heatsoak.importer.formats.results.core import frame, numbered, numbered_names
-from heatsoak.importer.lenient import text_of, whole_of
+from heatsoak.importer.formats.results import frame, numbered, numbered_names
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import multiple, text_of, whole_of
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW
@@ -269,7 +269,7 @@ def _block(options: Mapping[str, Any], counted: float) -> int | None:
     """Return the block size: as asked for, else as the counters have it, if they tell one."""
     match = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
     if match is not None:
-        return int(match[1]) * 1024 ** " kmg".index(match[2].lower() or " ") or None
+        return int(match[1]) * int(multiple(match[2])) or None
     return int(counted) if counted > 0 and counted % 512 == 0 else None
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.fio.parts import DirectionRows, LogKind, Part, Quantity, samples_of
-from heatsoak.importer.formats.results.core import numbered
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.fio import DirectionRows, LogKind, Part, Quantity, samples_of
+from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
@@ -113,13 +113,12 @@ def plain_prefix(prefix: str) -> str:
 
 def _read(source: Source, _: Options) -> list[Log]:
     name = _name_of(source.name)
-    said: list[Remark] = []
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
         parts = [
             Part("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
             for tables in histogram(source)
         ]
-        said.append(Remark(f"{source.name}: latencies are those of fio's buckets, within 1 %"))
+        source.note("latencies are those of fio's buckets, within 1 %")
     else:
         log = _fed(source)
         runs = [log.bins(index) for index in range(len(log.run_lines))]
@@ -128,14 +127,14 @@ def _read(source: Source, _: Options) -> list[Log]:
             what = "holds trims alone" if runs else "holds no row of fio's log that can be read"
             raise source.error(what)
         if any((bins["ddir"] == 2).any() for bins in runs):
-            said.append(Remark(f"{source.name}: trims are left out"))
+            source.note("trims are left out")
     if len(parts) > 1:
         text = f"its time starts again: taken as {len(parts)} consecutive runs"
         if name.shared:
             text += (
                 "; jobs that shared the file (per_job_logs=0) look the same: give fio's JSON too"
             )
-        said.append(Remark(f"{source.name}: {text}", doubt=True))
+        source.remark(text, UNREAD)
     logs = []
     for found in parts:
         absolute = min(float(table["last_ms"][0]) for table in found.tables.values()) >= _EPOCH_MS
@@ -150,7 +149,7 @@ def _read(source: Source, _: Options) -> list[Log]:
                 start_unix_s=part.first_ms / 1000 if absolute else None,
                 steps=(observed_of(name.prefix, [part]),),
                 family=name.prefix,
-                remarks=(*said, *alone),
+                remarks=alone,
                 details={"fio_part": part, "fio_alone": alone},
             )
         )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heatsoak.importer.formats.fio import Part, latency_parts, samples_of
 from heatsoak.importer.formats.fio.json import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio.log import (
     MAX_IN_FLIGHT,
@@ -22,11 +23,11 @@ from heatsoak.importer.formats.fio.log import (
     plain_prefix,
     remarks_on,
 )
-from heatsoak.importer.formats.fio.parts import Part, latency_parts, samples_of
 from heatsoak.importer.frames import RATES, moved
 from heatsoak.importer.log import Log, Remark
 from heatsoak.protocol import Observed
 from heatsoak.recording import schema_of
+from heatsoak.words import span_text
 
 #: Logs and JSON of one run last equally long, within this.
 _SAME_LENGTH = 0.2
@@ -321,8 +322,8 @@ def _while_all_ran(
         return samples, ()
     within = pl.col("t_s") <= first_s + window_s / 2
     said = (
-        f"the {len(ends_ms)} jobs of '{name}' ended one by one, from {first_s:.0f} to "
-        f"{last_s:.0f} s: what followed the first end is not part of any step"
+        f"the {len(ends_ms)} jobs of '{name}' ended one by one, from "
+        f"{span_text((first_s, last_s), 's')}: what followed the first end is not part of any step"
     )
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 

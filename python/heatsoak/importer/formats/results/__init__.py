@@ -1,5 +1,445 @@
 """Results of benchmarks: a mean of each test, or a short series.
 
-`core` makes logs of tests; each other module knows the dialect of one or several programs: what
-their lines, columns and elements hold, and in which unit.
+Here logs are made of tests; each module knows the dialect of one or several programs: what their
+lines, columns and elements hold, and in which unit.
 """
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, TypeVar
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+
+import polars as pl
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+
+from heatsoak.importer.frames import build, moved, spans_of
+from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.source import Source
+from heatsoak.protocol import Observed
+from heatsoak.words import percent_text
+
+MB = 1_000_000
+MIB = 1 << 20
+DIRECTIONS = ("read", "write")
+_MAX_NAME = 120
+#: Limits of a queue depth and of a number of threads.
+_MAX_AT_ONCE = 1 << 20
+#: Files of one run tell its times within this, and its bytes within this share; where their names
+#: differ they may be of two drives, unless times are the same to the millisecond.
+_SAME_S, _SAME_TO_THE_MS_S, _SAME_BYTES = 3.0, 0.002, 0.1
+#: What names of files of one run may end in.
+_ENDS = re.compile(
+    r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
+)
+#: What is asked for in a step, which one file of a run may not know.
+_ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread")
+
+Row = dict[str, float]
+Run = TypeVar("Run")
+Lines = Mapping[str, re.Pattern[str]]
+
+
+# --- words and lines ---
+
+
+def short(text: str, most: int = _MAX_NAME) -> str:
+    """Return `text` as one line that is not too long for a name."""
+    return " ".join(text[: 4 * most].split())[:most].rstrip()
+
+
+def lines_of(**patterns: str) -> Lines:
+    """Return kinds of lines by their names, the first that fits counts; case is ignored."""
+    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in patterns.items()}
+
+
+def told(text: str, lines: Lines) -> tuple[str, dict[str, str]]:
+    """Return the kind of line that `text` is, empty for none, and the named parts of it."""
+    for kind, pattern in lines.items():
+        if (match := pattern.match(text)) is not None:
+            return kind, match.groupdict("")
+    return "", {}
+
+
+# --- tests ---
+
+
+def observed_load(
+    name: str,
+    direction: str | None = None,
+    *,
+    random: bool | None = None,
+    block: float | None = None,
+    depth: float | None = None,
+    jobs: float | None = None,
+    reads_pct: float | None = None,
+    about: str = "",
+) -> Observed:
+    """Return a step.
+
+    Args:
+        name: the step's name.
+        direction: ``read``, ``write`` or ``rw``; None where it is not known.
+        random: None where it is not known, or both.
+        block: bytes of an I/O.
+        depth: I/Os in flight.
+        jobs: threads or processes.
+        reads_pct: how much of a mix was reading; what was not mixed takes none.
+        about: what else the file says of it.
+    """
+    known = direction is not None and random is not None
+    mixed = reads_pct is not None and 0 <= reads_pct <= 100 and direction == "rw"
+    return Observed(
+        name=name,
+        reads=direction != "write",
+        writes=direction != "read",
+        rw=f"{'rand' * bool(random)}{direction}" if known else None,
+        bs=_whole(block, 1 << 34),
+        iodepth=_whole(depth, _MAX_AT_ONCE),
+        numjobs=_whole(jobs, _MAX_AT_ONCE),
+        rwmixread=round(reads_pct or 0.0) if mixed else None,
+        about=about,
+    )
+
+
+def _whole(value: float | None, most: int) -> int | None:
+    """Return `value` as a count of 1 to `most`; None where it is none."""
+    return int(value) if value is not None and 1 <= value <= most else None
+
+
+def shares_of(reads_pct: float | None, random_pct: float | None) -> dict[str, Any]:
+    """Return what shares of reads and of random I/O say of a load."""
+    if reads_pct is None or random_pct is None or reads_pct > 100:
+        return {"reads_pct": reads_pct}
+    random = {0.0: False, 100.0: True}.get(random_pct)
+    return {
+        "direction": {100.0: "read", 0.0: "write"}.get(reads_pct, "rw"),
+        "random": random,
+        "reads_pct": reads_pct,
+        "about": f"{percent_text(random_pct)} random" if random is None else "",
+    }
+
+
+@dataclass
+class Test:
+    """A test of a benchmark: what was asked for, and samples of what came of it.
+
+    Attributes:
+        load: arguments of :func:`observed_load`.
+        rows: columns -> value of each sample; `t_s` counts from the start of the test.
+        wait_s: how long nothing was measured before it.
+    """
+
+    name: str
+    rows: list[Row]
+    load: dict[str, Any] = field(default_factory=dict)
+    wait_s: float = 0.0
+
+    @property
+    def lasted_s(self) -> float:
+        """How long it took."""
+        return self.rows[-1]["t_s"]
+
+    @property
+    def did(self) -> dict[str, bool]:
+        """Whether its samples tell of reads, and of writes; both where of neither."""
+        did = {
+            column.partition("_")[0]
+            for row in self.rows
+            for column, value in row.items()
+            if column.endswith(("_iops", "_bw_mb_s")) and value > 0
+        }
+        reads, writes = "read" in did, "write" in did
+        return {"reads": reads or not writes, "writes": writes or not reads}
+
+    def step(self) -> Observed:
+        """Return its load; whether it read and wrote is told by what was asked, or was done."""
+        step = observed_load(self.name, **self.load)
+        return step.model_copy(update=self.did) if step.reads and step.writes else step
+
+
+def mean(seconds: float | None, values: Mapping[str, float | None]) -> list[Row]:
+    """Return the single sample of a test; without `seconds` it counts as 1 s, to keep its order."""
+    known = {name: value for name, value in values.items() if value is not None}
+    return [{"t_s": seconds or 1.0, "interval_s": seconds or math.nan, **known}]
+
+
+def log_of(
+    source: Source,
+    format_name: str,
+    tests: Sequence[Test],
+    remarks: Iterable[Remark],
+    *,
+    starts_s: Sequence[float] | None = None,
+    **more: Any,
+) -> Log:
+    """Return the log of `tests`, which began at `starts_s`, or each when the one before it ended.
+
+    `more` are fields of a log.
+    """
+    if starts_s is None:
+        spans = [test.wait_s + test.lasted_s for test in tests]
+        ends_s = accumulate(spans)
+        starts_s = [end_s - test.lasted_s for end_s, test in zip(ends_s, tests, strict=True)]
+    steps = distinct([test.step() for test in tests])
+    rows = [
+        {**row, "t_s": start_s + row["t_s"], "step": step.name}
+        for test, step, start_s in zip(tests, steps, starts_s, strict=True)
+        for row in test.rows
+    ]
+    return Log(
+        format=format_name,
+        source=source.name,
+        samples=frame(rows),
+        steps=tuple(steps),
+        remarks=tuple(remarks),
+        **more,
+    )
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return samples of `rows`: column -> value, where what a row lacks is null."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return build({name: [row.get(name) for row in rows] for name in names})
+
+
+def distinct(steps: Sequence[Observed]) -> list[Observed]:
+    """Return the steps under names that differ: by queue depth, by jobs, at last by a number."""
+    names = [step.name for step in steps]
+    for mark, of in ((" QD", "iodepth"), (" x", "numjobs")):
+        values = [getattr(step, of) for step in steps]
+        kinds = Counter(name for name, _ in set(zip(names, values, strict=True)))
+        names = [
+            f"{name}{mark}{value}" if value and kinds[name] > 1 else name
+            for name, value in zip(names, values, strict=True)
+        ]
+    return [
+        step.model_copy(update={"name": name})
+        for step, name in zip(steps, numbered_names(names), strict=True)
+    ]
+
+
+def numbered_names(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind each that was taken before: ``a``, ``a 2``."""
+    taken: Counter[str] = Counter()
+    found = []
+    for name in names:
+        unique = name
+        while unique in taken:
+            taken[name] += 1
+            unique = f"{name} {taken[name]}"
+        taken[unique] = 1
+        found.append(unique)
+    return found
+
+
+def numbered(logs: Sequence[Log]) -> list[Log]:
+    """Return a file's logs labelled ``run 1, LABEL`` and so on; a single one without a label."""
+    labels = [f"run {index}, {log.label}".removesuffix(", ") for index, log in enumerate(logs, 1)]
+    return [
+        replace(log, label=label if len(logs) > 1 else "")
+        for log, label in zip(logs, labels, strict=True)
+    ]
+
+
+def logs_of_runs(
+    source: Source, runs: Iterable[Run], log_of: Callable[[Source, Run], Log | None], needed: str
+) -> list[Log]:
+    """Return the logs of a file's runs, numbered; raises UsageError where it has none.
+
+    `log_of` returns None for a run without results; `needed` says what was looked for.
+    """
+    logs = [log for run in runs if (log := log_of(source, run)) is not None]
+    if not logs:
+        raise source.error(f"holds {needed}")
+    return numbered(logs)
+
+
+# --- the files of one run ---
+
+
+def join_results(logs: Sequence[Log]) -> list[Log]:
+    """Return `logs`, those of one run of a benchmark as one.
+
+    What has a series leads, with what the others know of its load and its time.
+    """
+    found: list[Log] = []
+    for log in logs:
+        same = next((n for n, known in enumerate(found) if _are_of_one_run(known, log)), None)
+        if same is None:
+            found.append(log)
+        else:
+            found[same] = _as_one(*sorted((found[same], log), key=lambda one: -one.samples.height))
+    return found
+
+
+def _are_of_one_run(one: Log, other: Log) -> bool:
+    """Whether two files of the same benchmark tell of the same tests; one of them has means."""
+    has_means = any(log.samples.height == len(log.steps) for log in (one, other))
+    is_alike = one.format == other.format and len(one.steps) == len(other.steps)
+    if one.logs_on or not has_means or not is_alike or one.source == other.source:
+        return False
+    if one.format.startswith("fio-"):  # see `join_fio`
+        return False
+    is_named_alike = _ENDS.sub("", one.source) == _ENDS.sub("", other.source)
+    same_s = _SAME_S if is_named_alike else _SAME_TO_THE_MS_S
+    if one.start_unix_s is None or other.start_unix_s is None:
+        if not is_named_alike:
+            return False
+    elif abs(one.start_unix_s - other.start_unix_s) > same_s:
+        return False
+    shared = [name for name in ("bw_mb_s", "iops") if one.has_any(name) and other.has_any(name)]
+    spans = [_spans(log, shared[0]) if shared else [] for log in (one, other)]
+    if any(len(own) != len(one.steps) for own in spans):
+        return False
+    for (_, lasted_s, usual_s, amount), (_, its_s, its_usual_s, its_amount) in zip(
+        *spans, strict=True
+    ):
+        usual_s = max(usual_s, its_usual_s)  # a series may lack its last interval
+        share = max(_SAME_BYTES, usual_s / lasted_s)
+        if abs(lasted_s - its_s) > same_s + usual_s * is_named_alike:
+            return False
+        if abs(amount - its_amount) > share * max(amount, its_amount):
+            return False
+    return True
+
+
+def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
+    """Return when each step began, how long it and its longest interval were, what was moved."""
+    if not {"step", "interval_s"} <= set(log.samples.columns):
+        return []
+    found = []
+    for own in log.samples.partition_by("step", maintain_order=True):
+        begins_s, ends_s = spans_of(own)
+        interval_s = ends_s - begins_s
+        usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
+        lasted_s = float(ends_s[-1] - begins_s[0])
+        if lasted_s > 0:
+            amount = float((moved(own, quantity) * interval_s).sum())
+            found.append((float(begins_s[0]), lasted_s, usual_s, amount))
+    return found
+
+
+def _as_one(leader: Log, other: Log) -> Log:
+    """Return the leader with what another file of the same run knows besides."""
+    steps = [
+        own.model_copy(
+            update={name: getattr(more, name) for name in _ASKED if getattr(own, name) is None}
+        )
+        for own, more in zip(leader.steps, other.steps, strict=True)
+    ]
+    said = Remark(f"{Path(other.source).name} tells of the same run: its means are not shown")
+    found = replace(
+        leader,
+        steps=tuple(steps),
+        drive={**other.drive, **leader.drive},
+        tools={**other.tools, **leader.tools},
+    )
+    if leader.start_unix_s is not None or other.start_unix_s is None:
+        return found.with_remarks(said)
+    # each step is where the other file dates it
+    begins = [[begin for begin, *_ in _spans(log, "interval_s")] for log in (leader, other)]
+    late_s = {
+        step.name: dated - own for step, own, dated in zip(leader.steps, *begins, strict=True)
+    }
+    late = pl.col("step").replace_strict(late_s, return_dtype=pl.Float64)
+    return replace(
+        found,
+        samples=found.samples.with_columns(pl.col("t_s") + late),
+        clock=other.clock,
+        start_unix_s=other.start_unix_s,
+        remarks=(*(one for one in leader.remarks if one.touches != ("time",)), said),
+    )
+
+
+# --- XML, whatever is wrong with it: what came before the damage stays ---------------------------
+
+#: What an element takes in memory besides its text.
+_ELEMENT_BYTES = 300
+#: No result is nested deeper.
+_MAX_DEPTH = 16
+
+
+class XmlError(ValueError):
+    """Text that is not the XML of a result.
+
+    Attributes:
+        line: where, if that is known.
+        is_cut: whether what came before may be taken.
+    """
+
+    def __init__(self, text: str, line: int | None = None, *, is_cut: bool = False) -> None:
+        super().__init__(text)
+        self.line, self.is_cut = line, is_cut
+
+
+class XmlReader:
+    """Builds a tree from pieces of a document.
+
+    Attributes:
+        root: the outermost element with all that was read; None before it starts.
+        open: elements whose ends have not come yet.
+        problem: what is wrong with it; nothing behind that is taken.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Start a document in `source`, whose budget of memory its elements count against."""
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.problem: XmlError | None = None
+        self._source = source
+        self._builder = TreeBuilder()
+        self._parser = DefusedXMLParser(target=self, forbid_dtd=False)
+
+    def feed(self, data: str | bytes, *, ends: bool = False) -> None:
+        """Take a piece, the last one if it `ends` the document.
+
+        Raises UsageError where the file has too many elements.
+        """
+        if self.problem is not None:
+            return
+        try:
+            self._parser.feed(data)
+            if ends:
+                self._parser.close()
+        except ParseError as error:
+            line = error.position[0] if getattr(error, "position", None) else None
+            self.problem = XmlError(f"is not valid XML: {error.msg}", line, is_cut=True)
+        except DefusedXmlException:
+            self.problem = XmlError("declares entities, which no result does")
+        except XmlError as error:
+            self.problem = error
+        except (ValueError, LookupError):
+            self.problem = XmlError("is not valid XML: its encoding cannot be read")
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Start an element; called by the parser, as the others below."""
+        self._source.keep(_ELEMENT_BYTES)
+        element = self._builder.start(tag, attributes)
+        if self.root is None:
+            self.root = element
+        self.open.append(element)
+        if len(self.open) > _MAX_DEPTH:
+            raise XmlError("is nested deeper than any result")
+
+    def data(self, text: str) -> None:
+        """Take text of the innermost element."""
+        self._builder.data(text)
+
+    def end(self, tag: str) -> None:
+        """End the innermost element."""
+        self._builder.end(tag)
+        self.open.pop()
+
+    @property
+    def roots(self) -> list[Element]:
+        """The outermost element, if there is one."""
+        return [] if self.root is None else [self.root]
+
+    def close(self) -> None:
+        """End the document."""

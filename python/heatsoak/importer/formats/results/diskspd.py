@@ -9,26 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
     DIRECTIONS,
     MB,
     Row,
     Test,
+    XmlReader,
     lines_of,
     log_of,
+    logs_of_runs,
     mean,
-    number,
-    numbered,
     shares_of,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
-from heatsoak.importer.xml_reader import XmlError, XmlReader
 
 _HEAD_LINES = 500
 #: The last interval is left out where the test ended within it.
@@ -101,12 +100,8 @@ def _starts_xml(lines: list[str]) -> bool:
 def _read(source: Source, _: Options) -> list[Log]:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
     runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _runs_of_text(source)
-    logs = [log for run in runs if (log := _log(source, run)) is not None]
-    if not logs:
-        raise source.error(
-            "holds no results: DiskSpd was stopped before it had any, or it is truncated"
-        )
-    return numbered(logs)
+    needed = "no results: DiskSpd was stopped before it had any, or it is truncated"
+    return logs_of_runs(source, runs, _log, needed)
 
 
 # --- text ---
@@ -266,12 +261,10 @@ def _trees(source: Source) -> Iterator[Element]:
         if reader is None:
             continue
         body, end, _ = text.partition("</Results>")
-        try:
-            reader.feed(f"{body}{end}\n", ends=bool(end))
-        except XmlError as error:
-            source.remark(f"line {line} is not valid XML: what follows was left out ({error})")
-            end = "cut"
-        if end:
+        reader.feed(f"{body}{end}\n", ends=bool(end))
+        if (wrong := reader.problem) is not None:
+            source.remark(f"line {line} is not valid XML: what follows was left out ({wrong})")
+        if end or wrong is not None:
             yield from reader.roots
             reader = None
     if reader is not None:

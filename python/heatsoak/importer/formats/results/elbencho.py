@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
     DIRECTIONS,
     MIB,
     Row,
@@ -23,8 +23,8 @@ from heatsoak.importer.formats.results.core import (
     log_of,
     told,
 )
-from heatsoak.importer.lenient import at, number_of
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
 from heatsoak.units import parse_size
@@ -371,4 +371,4 @@ def _seconds(word: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
-FORMAT = Format("elbencho", "elbencho", lambda source: bool(_kind(source)), _read, priority=140)
+FORMAT = Format("elbencho", "elbencho", _kind, _read, priority=140)

@@ -14,25 +14,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
     MB,
     MIB,
     Row,
     Test,
     lines_of,
     log_of,
-    number,
     numbered,
     shares_of,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
+from heatsoak.words import number_text, percent_text
 
 #: Lines that say what the lines after them hold.
 _LINES = lines_of(
@@ -171,7 +171,7 @@ def _tests(source: Source) -> Iterator[_Test]:
         elif kind and kind != "other":
             awaited = kind
         elif awaited == "size":
-            values = [table.number(cell) for cell in cells[:4]]
+            values = [number(cell) for cell in cells[:4]]
             known = tuple(value for value in values if value is not None)
             if len(known) == 4 and max(known[1:]) <= 100:
                 test.specifications.setdefault(specification, []).append(known)
@@ -239,7 +239,7 @@ class _Table:
         values = {
             key: value
             for index, key in self._numbers
-            if index < len(cells) and (value := self.number(cells[index])) is not None
+            if index < len(cells) and (value := number(cells[index])) is not None
         }
         if kind not in _KINDS or not values.keys() & {"iops", "read_iops", "bw", "read_bw"}:
             return kind, None
@@ -249,10 +249,6 @@ class _Table:
             self._text(cells, "access specification name"),
             values,
         )
-
-    def number(self, text: str) -> float | None:
-        """Return a cell's number."""
-        return number(text, decimal_comma=self.separator != ",")
 
     def _text(self, cells: Sequence[str], name: str) -> str:
         index = self.names.get(name, len(cells))
@@ -308,7 +304,7 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
         remarks.append(Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
     if errors:
-        remarks.append(Remark(f"{errors:.0f} I/Os failed", True, ()))
+        remarks.append(Remark(f"{number_text(errors)} I/Os failed", True, ()))
     drive = device or (disks[0] if len(disks) == 1 else "")
     start_unix_s = times.start_unix_s
     return log_of(
@@ -462,7 +458,7 @@ def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     reads = sum(share * of for _, share, of, _ in lines) / total
     random = sum(share * of for _, share, _, of in lines) / total
     known = shares_of(reads, random)
-    about = f"{known['about']}, {reads:.0f} % reads" if known["about"] else ""
+    about = f"{known['about']}, {percent_text(reads)} reads" if known["about"] else ""
     return {**known, "block": sizes.pop() if len(sizes) == 1 else None, "about": about}
 
 

@@ -4,7 +4,6 @@ A test runs rounds; each round runs fio once for every workload, for the same ti
 the file is a mean for each of those, in the order in which they ran.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -13,14 +12,14 @@ from xml.etree.ElementTree import Element
 
 from pydantic_core import from_json
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import DIRECTIONS, frame, observed_load
-from heatsoak.importer.lenient import number_of
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import DIRECTIONS, XmlReader, frame, observed_load
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import number_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.xml_reader import XmlError, XmlReader
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.units import parse_size
+from heatsoak.words import amount_text
 
 _NAME = "tkperf"
 #: No result is a tenth of this, in bytes and in runs of fio.
@@ -74,17 +73,13 @@ def _read(source: Source, _: Options) -> list[Log]:
 def _elements(source: Source) -> tuple[Element, list[Element]]:
     """Return the outermost element, and the tests that stand in it whole."""
     reader = XmlReader(source)
-    problem = None
     size = 0
     for piece in (*source.chunks(), b""):
         size += len(piece)
         if size > _MAX_BYTES:
             raise source.error("is larger than 8 MiB: no result of TKperf is")
-        try:
-            if problem is None:
-                reader.feed(piece, ends=not piece)
-        except XmlError as error:
-            problem = error
+        reader.feed(piece, ends=not piece)
+    problem = reader.problem
     inner = [element for root in reader.roots for element in root if element not in reader.open]
     tests = [element for element in inner if element.find("roundmat") is not None]
     if problem is not None and (not problem.is_cut or not tests):
@@ -105,7 +100,7 @@ def _value(text: str | None) -> Any:
 def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     """Return the log of a test; `about` is what the file says of the whole run."""
     told = {element.tag: _value(element.text) for element in reversed(test)}
-    told_s = _number(told.get("runtime"))
+    told_s = number_of(told.get("runtime"))
     runtime_s = told_s if 0 < told_s < 1e6 else _DEFAULT_RUNTIME_S
     cells = list(islice(_cells(test.tag, _list(told.get("roundmat"))), _MAX_RUNS + 1))
     if len(cells) > _MAX_RUNS:
@@ -123,24 +118,25 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     for tag, condition in (("testdate", "date"), ("kernel", "kernel"), ("lsb", "os")):
         if isinstance(about.get(tag), str):
             conditions[condition] = about[tag].removeprefix("Description:").strip()[:80]
-    text = f"a sample is the mean of one run of {runtime_s:g} s; the time between runs is not in"
-    remarks = [Remark(f"{text} the file")]
+    lasted = amount_text(runtime_s, "s")
+    text = f"a sample is the mean of one run of {lasted}; the time between runs is not in the file"
+    remarks = [Remark(text)]
     if runtime_s != told_s:
-        text = f"does not say how long a run took: taken as {runtime_s:g} s"
+        text = f"does not say how long a run took: taken as {lasted}"
         remarks.append(Remark(text, True, ("time",)))
     if any(name.endswith("bw_mb_s") for row in rows for name in row):
         remarks.append(Remark("throughput was read as KiB/s"))
     if isinstance(steady := told.get("reachstdystate"), bool):
         conditions["steady_state"] = steady
         turns = [
-            int(turn) + 1 for turn in map(_number, _list(told.get("stdyrounds"))) if turn < 1e6
+            int(turn) + 1 for turn in map(number_of, _list(told.get("stdyrounds"))) if turn < 1e6
         ]
         if not steady:
             remarks.append(Remark("no steady state was reached", True, ()))
         elif turns:
             remarks.append(Remark(f"steady state in rounds {min(turns)} to {max(turns)}"))
     versions = {"tkperf": about.get("ioperfversion"), "fio": told.get("fioversion")}
-    asked = {"jobs": _number(told.get("numjobs")), "depth": _number(told.get("iodepth"))}
+    asked = {"jobs": number_of(told.get("numjobs")), "depth": number_of(told.get("iodepth"))}
     return Log(
         format=_NAME,
         source=source.name,
@@ -234,12 +230,8 @@ def _latency(prefix: str, values: Any) -> dict[str, float]:
 
 
 def _finite(scale: float = 1.0, **values: Any) -> dict[str, float]:
-    numbers = {name: _number(value) * scale for name, value in values.items()}
+    numbers = {name: number_of(value) * scale for name, value in values.items()}
     return {name: value for name, value in numbers.items() if 0 <= value < 1e12}
-
-
-def _number(value: Any) -> float:
-    return math.nan if isinstance(value, str | bool) else number_of(value)
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,34 +1,36 @@
-"""Result texts of AS SSD Benchmark, CrystalDiskMark 2 to 9, and KDiskMark.
+"""Results as text: AS SSD Benchmark, CrystalDiskMark 2 to 9, KDiskMark, and sysbench.
 
-These programs keep the best or the only result of each test: a step with a single sample. AS SSD
+All but sysbench keep the best or the only result of each test: a step with a single sample. AS SSD
 writes ``Read: 507.36 MB/s`` below the test's name; its MB are 2^20 bytes, as a drive's results in
 both of its units show. CrystalDiskMark and KDiskMark write a line for each test, such as
 ``SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s [ 3321.3 IOPS] < 2407.57 us>`` below ``[Read]``, ``[Write]``
 or ``[Mix]``, and before version 7 ``Random Read 4KiB (Q= 32,T= 1) : ...``.
 """
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from heatsoak.importer.format import Format
-from heatsoak.importer.formats.results.core import (
+from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.results import (
+    DIRECTIONS,
     MB,
     MIB,
+    Row,
     Test,
-    decimal,
     lines_of,
     log_of,
+    logs_of_runs,
     mean,
-    number,
-    numbered,
     short,
-    size_of,
     told,
 )
 from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.numbers import decimal, multiple, number, size_of
 from heatsoak.importer.source import Source
+from heatsoak.words import amount_text
 
 _QUOTED = r"[^A-Za-z0-9\[]{0,40}"
 _AS_SSD = lines_of(
@@ -82,13 +84,6 @@ def _single_spaced(text: str) -> str:
     return " ".join(text[:400].split())
 
 
-def _runs(source: Source, runs: Callable[[Source], Iterator[_Run]], example: str) -> list[_Run]:
-    found = [run for run in runs(source) if run.tests]
-    if not found:
-        raise source.error(f"holds no results: lines such as {example}")
-    return found
-
-
 # --- AS SSD ---
 
 
@@ -97,23 +92,20 @@ def _is_as_ssd(source: Source) -> bool:
 
 
 def _read_as_ssd(source: Source, _: Options) -> list[Log]:
+    needed = "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'"
+    return logs_of_runs(source, _as_ssd_runs(source), _as_ssd_log, needed)
+
+
+def _as_ssd_log(source: Source, run: _Run) -> Log | None:
+    if not run.tests:
+        return None
     remarks = (
         Remark("each result is one sample: they are not a series"),
         Remark("its MB are 2^20 bytes: converted to 10^6"),
     )
-    return numbered(
-        [
-            log_of(
-                source,
-                "as_ssd",
-                run.tests,
-                remarks,
-                drive={"model": run.facts["name"]} if run.facts.get("name") else {},
-                tools={"as-ssd": run.facts["version"]},
-            )
-            for run in _runs(source, _as_ssd_runs, "'Read: 507.36 MB/s' below 'Sequential:'")
-        ]
-    )
+    drive = {"model": run.facts["name"]} if run.facts.get("name") else {}
+    tools = {"as-ssd": run.facts["version"]}
+    return log_of(source, "as_ssd", run.tests, remarks, drive=drive, tools=tools)
 
 
 def _as_ssd_runs(source: Source) -> Iterator[_Run]:
@@ -157,9 +149,8 @@ def _is_crystal(source: Source) -> bool:
 
 
 def _read_crystal(source: Source, _: Options) -> list[Log]:
-    runs = _runs(source, _crystal_runs, "'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'")
-    logs = [_crystal_log(source, run) for run in runs]
-    return numbered(logs, [run.facts.get("date", "") for run in runs])
+    needed = "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'"
+    return logs_of_runs(source, _crystal_runs(source), _crystal_log, needed)
 
 
 def _crystal_runs(source: Source) -> Iterator[_Run]:
@@ -214,13 +205,15 @@ def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> T
     return Test(name, rows, {**load, **asked})
 
 
-def _crystal_log(source: Source, run: _Run) -> Log:
+def _crystal_log(source: Source, run: _Run) -> Log | None:
     facts = run.facts
+    if not run.tests:
+        return None
     measured, times = _MEASURED.search(facts.get("time", "")), _TIMES.search(facts.get("test", ""))
     seconds = (number(measured[1]) or None) if measured else None
     tests = [Test(t.name, [t.rows[0] | mean(seconds, {})[0]], t.load) for t in run.tests]
     of = f" of {times[1]} measurements" if times else ""
-    long = f" of {seconds:.0f} s" if seconds and of else ""
+    long = f" of {amount_text(seconds, 's')}" if seconds and of else ""
     remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
     if facts.get("unit") or any(map(_iops_show_unit, run.tests)):
         remarks.append(Remark("its MB/s are 10^6 bytes/s"))
@@ -234,6 +227,7 @@ def _crystal_log(source: Source, run: _Run) -> Log:
     more: dict[str, Any] = {
         "drive": {"path": drive[1]} if drive else {},
         "tools": {facts["tool"]: facts["version"]} if facts.get("version") else {},
+        "label": facts.get("date", ""),
     }
     return log_of(source, "crystaldiskmark", tests, remarks, **more)
 
@@ -251,3 +245,139 @@ AS_SSD = Format("as_ssd", "AS SSD Benchmark", _is_as_ssd, _read_as_ssd, priority
 CRYSTALDISKMARK = Format(
     "crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal, priority=100
 )
+
+
+# --- sysbench fileio -----------------------------------------------------------------------------
+
+_NUMBER = "[0-9.]{1,15}"
+_VALUE = f" +(?P<value>{_NUMBER})"
+_SYSBENCH = lines_of(
+    run=_QUOTED + r"(?:sysbench v?(?P<version>[0-9][\w.]{0,19})|Running the test with foll)",
+    interval=_QUOTED + rf"\[ *(?P<at>{_NUMBER})s *\] reads: +(?P<read>{_NUMBER}) Mi?B/s +"
+    rf"writes: +(?P<write>{_NUMBER}) Mi?B/s\b",
+    jobs=_QUOTED + "Number of threads:" + _VALUE,
+    block=_QUOTED + "Block size" + _VALUE + r" ?(?P<prefix>[KMG]?)i?B?\b",
+    reads_by_writes=_QUOTED + "Read/Write ratio .{0,60}:" + _VALUE,
+    mode=_QUOTED + r"Doing (?P<random>random|sequential) (?P<way>r/w|read|write|rewrite)\b",
+    seconds=_QUOTED + "total time:" + _VALUE + "s",
+    read_iops=_QUOTED + "reads/s:" + _VALUE,
+    write_iops=_QUOTED + "writes/s:" + _VALUE,
+    read_mib_s=_QUOTED + "read, MiB/s:" + _VALUE,
+    write_mib_s=_QUOTED + "written, MiB/s:" + _VALUE,
+    rates=_QUOTED + rf"(?P<way>read|write): +IOPS=(?P<iops>{_NUMBER}) +(?P<mib_s>{_NUMBER}) MiB/s",
+    done=_QUOTED + rf"Operations performed: +(?P<read>{_NUMBER}) reads?, +"
+    rf"(?P<write>{_NUMBER}) writes?",
+    moved=_QUOTED + rf"Read (?P<read>{_NUMBER})(?P<read_prefix>[KMGT]?)b +"
+    rf"Written (?P<write>{_NUMBER})(?P<write_prefix>[KMGT]?)b",
+)
+#: Lines that only this test writes.
+_SYSBENCH_MARKS = ("interval", "read_mib_s", "write_mib_s", "rates", "moved")
+
+
+@dataclass
+class _SysbenchRun:
+    """One run: what stands in its lines, by their kinds, and a sample for each interval."""
+
+    version: str = ""
+    way: str = ""
+    random: bool | None = None
+    values: Row = field(default_factory=dict)
+    series: list[Row] = field(default_factory=list)
+
+
+def _is_sysbench(source: Source) -> bool:
+    return any(told(line, _SYSBENCH)[0] in _SYSBENCH_MARKS for line in source.head_lines[:500])
+
+
+def _read_sysbench(source: Source, _: Options) -> list[Log]:
+    needed = "neither intervals nor results of 'sysbench fileio run'"
+    return logs_of_runs(source, _sysbench_runs(source), _sysbench_log, needed)
+
+
+def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
+    runs = [_SysbenchRun()]
+    for line, text in source.kept_lines():
+        kind, found = told(text, _SYSBENCH)
+        run = runs[-1]
+        value = number(found.get("value", ""))
+        if kind == "run":
+            if run.values or run.series:
+                runs.append(_SysbenchRun())
+            runs[-1].version = found["version"].rstrip(".") or runs[-1].version
+        elif kind == "interval":
+            at_s, *rates = (number(found[name]) for name in ("at", *DIRECTIONS))
+            last_s = run.series[-1]["t_s"] if run.series else 0.0
+            if at_s is None or None in rates or at_s == last_s:
+                source.skip(line)
+                continue
+            if at_s < last_s:  # posted without its heading
+                runs.append(run := _SysbenchRun())
+                last_s = 0.0
+            row = {"t_s": at_s, "interval_s": at_s - last_s}
+            for way, mib_s in zip(DIRECTIONS, rates, strict=True):
+                row[f"{way}_bw_mb_s"] = (mib_s or 0.0) * MIB / MB
+            run.series.append(row)
+        elif kind == "mode":
+            run.random = found["random"].lower() == "random"
+            run.way = found["way"].lower().replace("r/w", "rw").replace("rewrite", "write")
+        elif kind == "block":
+            run.values[kind] = size_of(found["value"], found["prefix"]) or 0.0
+        elif kind == "rates":
+            for name in ("iops", "mib_s"):
+                run.values[f"{found['way'].lower()}_{name}"] = number(found[name]) or 0.0
+        elif kind in ("done", "moved"):
+            name = "ios" if kind == "done" else "mib"
+            for way in DIRECTIONS:
+                scale = multiple(found[f"{way}_prefix"]) / MIB if kind == "moved" else 1.0
+                run.values[f"{way}_{name}"] = (number(found[way]) or 0.0) * scale
+        elif kind and value is not None:
+            run.values[kind] = value
+        elif kind:
+            source.skip(line)
+    return runs
+
+
+def _sysbench_log(source: Source, run: _SysbenchRun) -> Log | None:
+    """Return a run's series, or else its mean; None where it has neither."""
+    values, seconds = run.values, run.values.get("seconds", math.nan)
+    remarks = [Remark("its MB/s are 2^20 bytes/s: converted to 10^6")]
+    rows = run.series
+    if not rows:
+        row: dict[str, float | None] = {}
+        for way in DIRECTIONS:
+            moved, done = (values.get(f"{way}_{what}", math.nan) for what in ("mib", "ios"))
+            row[f"{way}_bw_mb_s"] = (
+                values.get(f"{way}_mib_s", moved / (seconds or math.nan)) * MIB / MB
+            )
+            row[f"{way}_iops"] = values.get(f"{way}_iops", done / (seconds or math.nan))
+        rows = mean(seconds if seconds > 0 else None, row)
+        remarks.append(Remark("has one mean, and no series: --report-interval=1 writes one"))
+    ways = [way for way in DIRECTIONS if run.way in (way, "rw")] or [
+        way for way in DIRECTIONS if any(row.get(f"{way}_bw_mb_s", 0.0) > 0 for row in rows)
+    ]
+    rows = [
+        {
+            name: value
+            for name, value in row.items()
+            if name.startswith(("t_s", "interval_s", *ways))
+        }
+        for row in rows
+    ]
+    if not rows or not ways:
+        return None
+    remarks.append(Remark("its latencies, of reads, writes and fsyncs together, are left out"))
+    ratio = values.get("reads_by_writes", math.nan)
+    access = {True: "random", False: "sequential", None: "fileio"}[run.random]
+    load = {
+        "direction": ways[0] if len(ways) == 1 else "rw",
+        "random": run.random,
+        "block": values.get("block"),
+        "jobs": values.get("jobs"),
+        "reads_pct": 100 * ratio / (1 + ratio),
+    }
+    name = f"{access} {load['direction']}"
+    tools = {"sysbench": run.version} if run.version else {}
+    return log_of(source, "sysbench", [Test(name, rows, load)], remarks, tools=tools)
+
+
+SYSBENCH = Format("sysbench", "sysbench fileio", _is_sysbench, _read_sysbench, priority=125)
