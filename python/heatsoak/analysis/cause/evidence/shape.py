@@ -55,8 +55,7 @@ def depth(case: Case) -> Evidence:
     """How much was lost: garbage collection takes most of it, a governor a part or nearly all."""
     lost = case.drop.depth
     seen = next((name for name, below in LOST if lost < below), "nearly-all")
-    usual = "heat usually takes a part, used-up spare area most"
-    return seen, f"it lost {share_text(lost)} of its speed: {usual}"
+    return seen, f"it lost {share_text(lost)} of its speed"
 
 
 def ratio(case: Case) -> Evidence | None:
