@@ -24,9 +24,14 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
 from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure
 from heatsoak.reproduce.measures import MEASURES
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured, steps_of
+from heatsoak.reproduce.runner import (
+    FigureInput,
+    FinishedRun,
+    MeasuredFigure,
+    NotMeasured,
+    steps_of,
+)
 from heatsoak_dev.calibration import check_calibration
 
 DRIVE = "samsung-950-pro-512"

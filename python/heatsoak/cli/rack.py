@@ -16,26 +16,25 @@ from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
 from heatsoak.cli.common import (
     FailBelowOption,
-    FailOnOption,
     ForceOption,
     FormatOption,
+    LimitOptions,
     MetricsOption,
     Opened,
     OutputFormat,
-    ProtocolArgument,
-    ScaleOption,
-    SettingsOption,
+    ProtocolOptions,
     console,
-    exit_code,
     limit_code,
     print_help_alone,
     progress_bar,
     show,
+    with_groups,
 )
+from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
+from heatsoak.cli.run import print_preview
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Console, Text, announce, print_err, print_out
-from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
@@ -50,7 +49,6 @@ from heatsoak.rack.running import (
 from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
-from heatsoak.report.lists import print_drives, print_preview
 from heatsoak.units import parse_seconds
 from heatsoak.words import size_text
 
@@ -98,10 +96,12 @@ def drives_command(
     return 0
 
 
-@rack_app.command("run")
+@rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
+@with_groups
 def run_command(
-    protocol: ProtocolArgument,
+    wanted: ProtocolOptions,
     scheduler: SchedulerOption,
+    limits: LimitOptions,
     drives: Annotated[
         Path | None,
         typer.Option(
@@ -110,8 +110,6 @@ def run_command(
             help="The drives to test, and to erase, as `rack drives -o` lists them.",
         ),
     ] = None,
-    settings: SettingsOption = None,
-    scale: ScaleOption = 1.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -149,12 +147,9 @@ def run_command(
     ] = False,
     metrics: MetricsOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
-    fail_on: FailOnOption = None,
-    fail_below: FailBelowOption = None,
 ) -> int:
-    """Run a protocol once on each drive of a rack, and collect what was recorded."""
-    wanted = apply_settings(scaled(load(protocol), scale), settings or [])
-    directory = output or default_directory(f"rack-{wanted.name}")
+    protocol = wanted.load()
+    directory = output or default_directory(f"rack-{protocol.name}")
     shown = RackMetrics(directory)
     with progress_bar(stays=False) as progress, _served(shown, metrics):
 
@@ -163,7 +158,7 @@ def run_command(
             progress(rack.progress, text)
 
         asked = Asked(
-            protocol=wanted,
+            protocol=protocol,
             address=scheduler,
             listed=drives,
             directory=directory,
@@ -190,7 +185,7 @@ def run_command(
     show(document, output_format, partial(_print_tests, directory=directory))
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0 if findings is None else exit_code(findings, fail_on, fail_below)
+        return 0 if findings is None else limits.exit_code(findings)
     return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
 
 

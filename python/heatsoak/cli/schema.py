@@ -29,7 +29,7 @@ NAMES = {
     "export": ("export", "exporter:[Written]"),
     "fit": ("fit", "twin:Twin"),
     "history": ("history", "history:History"),
-    "import": ("import", "report.lists:[ImportedRow]"),
+    "import": ("import", "cli.convert:[ImportedRow]"),
     "places": ("places", "bench.rows:[PlaceRow]"),
     "predict": ("predict", "twin:Prediction"),
     "protocols": ("protocols", "bench.rows:[ProtocolRow]"),

@@ -18,11 +18,11 @@ from heatsoak.cli.common import (
     FailOnOption,
     FormatOption,
     LabelOption,
+    LimitOptions,
     MetricsOption,
     OutputFormat,
     OutputOption,
     PowerSensorOption,
-    exit_code,
     seconds_between,
     show_findings,
 )
@@ -98,7 +98,7 @@ def watch_command(
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
-    return exit_code(findings, fail_on, None)
+    return LimitOptions(fail_on).exit_code(findings)
 
 
 @contextmanager

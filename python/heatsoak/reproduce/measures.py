@@ -23,9 +23,15 @@ from heatsoak.analysis.consistency import (
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import WorkloadStep
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
 from heatsoak.reproduce.reviews import REVIEW_MEASURES
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured
+from heatsoak.reproduce.runner import (
+    FigureInput,
+    FinishedRun,
+    MeasuredFigure,
+    NotMeasured,
+    only,
+    only_step,
+)
 
 #: Changes smaller than this share do not count, as falls smaller than it are not episodes.
 NOTICEABLE = MIN_DROP

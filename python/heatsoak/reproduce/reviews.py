@@ -10,8 +10,14 @@ from heatsoak.analysis import Episode
 from heatsoak.analysis.consistency import END_S
 from heatsoak.analysis.series import Array
 from heatsoak.catalog import load_drive
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured
+from heatsoak.reproduce.runner import (
+    FigureInput,
+    FinishedRun,
+    MeasuredFigure,
+    NotMeasured,
+    only,
+    only_step,
+)
 
 #: The simulator's truth that an infrared picture shows: the controller's package is the hot spot.
 _SURFACE = "sim.controller_c"

@@ -9,8 +9,7 @@ from urllib.parse import quote
 from heatsoak.analysis import Answer
 from heatsoak.analysis.findings import Throttles
 from heatsoak.output import printable
-from heatsoak.serve.library import Entry, Unread
-from heatsoak.serve.shelf import NoAnswer
+from heatsoak.serve.library import Entry, NoAnswer, Unread
 from heatsoak.words import duration_text
 
 #: Recordings that one page may show.

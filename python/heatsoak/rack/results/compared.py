@@ -15,8 +15,14 @@ from heatsoak.rack.results.findings import (
     RackEffect,
     RackMeasure,
 )
-from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
-from heatsoak.rack.results.reading import Tested, columns_of
+from heatsoak.rack.results.reading import (
+    MEASURES,
+    OF_THROTTLING,
+    Measure,
+    Row,
+    Tested,
+    columns_of,
+)
 from heatsoak.words import listed, number_text, plain
 
 UNKNOWN_MODEL = "unknown model"

@@ -14,7 +14,6 @@ from heatsoak.rack.results.findings import (
     RackReport,
     RackTestResult,
 )
-from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,
     SPEEDS,
@@ -23,7 +22,14 @@ from heatsoak.rack.results.outliers import (
     sentence,
     set_aside,
 )
-from heatsoak.rack.results.reading import Results, Tested, place_labels, where
+from heatsoak.rack.results.reading import (
+    MEASURES,
+    OF_THROTTLING,
+    Results,
+    Tested,
+    place_labels,
+    where,
+)
 from heatsoak.words import listed, plain
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.

@@ -16,8 +16,7 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
-from heatsoak.rack.results.measures import MEASURES
-from heatsoak.rack.results.reading import HOST, Results
+from heatsoak.rack.results.reading import HOST, MEASURES, Results
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child

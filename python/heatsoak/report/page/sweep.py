@@ -14,8 +14,8 @@ from heatsoak.errors import UsageError
 from heatsoak.output import printable
 from heatsoak.report.page.contract import Headline, Page, SweepAxis, SweepColumn, SweepSection
 from heatsoak.report.page.packing import Packer
-from heatsoak.report.sweep import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.sweep import FinishedSweep
+from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.sweep.work import ENDS
 from heatsoak.words import duration_text
 
