@@ -25,7 +25,7 @@ export interface Page {
   matrix: MatrixSection | null;
   bars: BarChart[];
   curves: CurveChart[];
-  comparisons: Comparison[];
+  comparisons: ComparisonSection[];
   twin?: TwinSection | null;
   sweep?: SweepSection | null;
   rack?: RackSection | null;
@@ -772,20 +772,14 @@ export interface CurvePoint {
   power_w?: number | null;
 }
 /**
- * What recordings show about a condition.
+ * A comparison; numbers of its rows say where people see them.
  *
  * Attributes:
- *     groups: the values of the condition, the baseline first.
- *     models: the drive models, if there are several that are compared separately.
- *     summary: the same in every row.
- *     headlines: one for each group but the baseline.
- *     rows: for each step, metric and group; pooled rows before those of each condition. Rows of
- *         scores come last.
- *     ranking: for the steps in which at least two groups can be ranked.
- *     notes: what was chosen, left out, or not paired, in sentences.
- *     caveats: how recordings that were compared anyway differ.
+ *     shown: in the tables.
+ *     apart: in the tables of each set of other conditions; none if there is one set.
+ *     drawn: in the chart.
  */
-export interface Comparison {
+export interface ComparisonSection {
   by: string;
   baseline: string | number | boolean;
   groups: (string | number | boolean)[];
@@ -798,6 +792,9 @@ export interface Comparison {
   ranking: Ranked[];
   notes: string[];
   caveats: string[];
+  shown: number[];
+  apart: number[];
+  drawn: number[];
 }
 /**
  * What a comparison shows overall: of two groups, the headline; of more, their range.

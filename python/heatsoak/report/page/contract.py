@@ -547,6 +547,20 @@ class RackSection(_Strict):
     tiles: list[RackTile]
 
 
+class ComparisonSection(Comparison):
+    """A comparison; numbers of its rows say where people see them.
+
+    Attributes:
+        shown: in the tables.
+        apart: in the tables of each set of other conditions; none if there is one set.
+        drawn: in the chart.
+    """
+
+    shown: list[int]
+    apart: list[int]
+    drawn: list[int]
+
+
 Tone = Literal["good", "bad", "unsure"]
 
 
@@ -587,7 +601,7 @@ class Page(_Strict):
     matrix: MatrixSection | None
     bars: list[BarChart]
     curves: list[CurveChart]
-    comparisons: list[Comparison]
+    comparisons: list[ComparisonSection]
     twin: TwinSection | None = None
     sweep: SweepSection | None = None
     rack: RackSection | None = None

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 import heatsoak
 from heatsoak.analysis import Findings, RecordingFindings
-from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
@@ -18,9 +18,12 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
+from heatsoak.report.comparison import drawn as in_chart
+from heatsoak.report.comparison import suited, summaries
 from heatsoak.report.page.bars import bar_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
+    ComparisonSection,
     Headline,
     Page,
     Tone,
@@ -50,7 +53,7 @@ def comparisons(
     *,
     anyway: bool = False,
     findings: Findings | None = None,
-) -> tuple[list[Comparison], list[str]]:
+) -> tuple[list[ComparisonSection], list[str]]:
     """Return the comparisons, and notes on what could not be compared.
 
     Without `by`, recordings that differ in exactly one condition are compared by it. Raises
@@ -58,16 +61,30 @@ def comparisons(
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
-        return [compare(recordings, by, baseline, anyway, findings=findings)], []
+        return [_section(compare(recordings, by, baseline, anyway, findings=findings))], []
     if len(names.keys) != 1:
         return [], []
     key = names.keys[0]
     try:
-        return [compare(recordings, key, findings=findings)], []
+        return [_section(compare(recordings, key, findings=findings))], []
     except NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
     except UsageError:  # only one value of it is known
         return [], []
+
+
+def _section(found: Comparison) -> ComparisonSection:
+    places = {id(row): number for number, row in enumerate(found.rows)}
+
+    def of(rows: Sequence[ComparisonRow]) -> list[int]:
+        return [places[id(row)] for row in rows]
+
+    over_all = summaries(found.rows)
+    kept = set(map(id, over_all))
+    apart = [row for row in suited(found.rows) if id(row) not in kept]
+    return ComparisonSection(
+        **dict(found), shown=of(suited(over_all)), apart=of(apart), drawn=of(in_chart(over_all))
+    )
 
 
 def _first(lines: Sequence[str]) -> list[str]:
@@ -173,7 +190,7 @@ def _sensor(names: Names, findings: Sequence[RecordingFindings]) -> str | None:
     return found.pop().removeprefix(TEMPERATURES) if len(found) == 1 else None
 
 
-def _headline(names: Names, found: Findings, comparisons: Sequence[Comparison]) -> Headline:
+def _headline(names: Names, found: Findings, comparisons: Sequence[ComparisonSection]) -> Headline:
     """What the recordings show overall; if they were compared, what differs."""
     answer = found.answer
     # rounds are judged as a whole: they have hundreds of steps
