@@ -26,7 +26,7 @@ from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions, read_labels
 from heatsoak.recording import Recording, Touched, find_recordings, require_new, save_all
-from heatsoak.words import counted, duration_text, size_text
+from heatsoak.words import counted, duration_text, labels_text, size_text
 
 
 @with_groups
@@ -199,7 +199,7 @@ def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows: where each recording is, what it holds, and the remarks on it."""
     for row in rows:
         title = Text(row["path"], style="bold")
-        labels = ", ".join(f"{key} {value}" for key, value in row["conditions"].items())
+        labels = labels_text(row["conditions"])
         if row["source"] is not None:
             title.append(f"  from {row['source']} ({row['format']})", style="not bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))

@@ -15,7 +15,7 @@ from heatsoak.cli.common import FormatOption, OutputFormat, show
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.output import Console, Text, announce, lines, table_of
 from heatsoak.sensor import Roots
-from heatsoak.words import duration_text, rate_text, size_text, temp_text
+from heatsoak.words import duration_text, labels_text, rate_text, size_text, temp_text
 
 
 def doctor_command(
@@ -204,12 +204,11 @@ def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak places``."""
     table = table_of("Place", "Air", "What it is", "Conditions")
     for place in places:
-        labels = ", ".join(f"{key} {value}" for key, value in place["conditions"].items())
         table.add_row(
             Text(place["id"], style="bold"),
             temp_text(place["air_c"]),
             Text(place["description"]),
-            Text(labels),
+            Text(labels_text(place["conditions"])),
         )
     console.print(table)
     console.print("A simulated drive goes there with --on sim:DRIVE@PLACE.")

@@ -34,7 +34,14 @@ from heatsoak.twin import (
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
 from heatsoak.units import parse_number, parse_rate_mb_s, parse_share
-from heatsoak.words import duration_text, number_text, percent_text, rate_text, signed_text
+from heatsoak.words import (
+    duration_text,
+    known_text,
+    number_text,
+    percent_text,
+    rate_text,
+    signed_text,
+)
 
 #: A load that nobody recorded is followed no longer than this.
 _LONGEST_S = 6 * 3600.0
@@ -265,7 +272,7 @@ def print_advice(found: Advice, console: Console) -> None:
                 if offer.held_s is None
                 else [duration_text(offer.held_s)]
             ),
-            *map(_or_nothing, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
+            *map(known_text, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
         )
     console.print(table)
     console.print()
@@ -274,10 +281,6 @@ def print_advice(found: Advice, console: Console) -> None:
     curve.add_row("C", *(number_text(need.ambient_c, 2) for need in found.curve))
     curve.add_row("m/s", *(_flow(need.airflow_m_s) for need in found.curve))
     console.print(curve)
-
-
-def _or_nothing(value: float | None) -> str:
-    return "" if value is None else number_text(value)
 
 
 def _flow(m_s: float | None) -> str:

@@ -34,6 +34,7 @@ from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
+from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
@@ -202,9 +203,7 @@ def _free_directory(wanted: Path) -> Path:
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
     """Print what ``--dry-run`` found for each run."""
     for run in runs:
-        labels = ", ".join(f"{key} {value}" for key, value in run["conditions"].items())
-        title = Text(f"{run['protocol']} on {run['target']}", style="bold")
-        console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+        console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
         _print_surroundings(run, console)
         table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
         for step in run["steps"]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,15 @@ from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.units import GIB, parse_seconds, parse_size
-from heatsoak.words import amount_text, counted, duration_text, number_text, signed_text, size_text
+from heatsoak.words import (
+    amount_text,
+    counted,
+    duration_text,
+    known_text,
+    number_text,
+    signed_text,
+    size_text,
+)
 
 
 class TraceFormat(StrEnum):
@@ -203,6 +212,7 @@ def _title(shape: TraceShape, scale: float) -> str:
     return f"{shape.description or shape.id}{scaled}"
 
 
+_known = partial(known_text, otherwise="-")
 _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
 
@@ -236,7 +246,7 @@ def _print_by_direction(found: dict[str, Any], console: Console) -> None:
     console.print()
     table = _table("I/O size, %", *sizes["all"])
     for heading, name in _DIRECTIONS:
-        table.add_row(heading, *(_or_dash(share) for share in sizes[name].values()))
+        table.add_row(heading, *(_known(share) for share in sizes[name].values()))
     console.print(table)
     console.print()
     service = found["service"]
@@ -252,14 +262,13 @@ def _print_by_direction(found: dict[str, Any], console: Console) -> None:
     for heading, name in _DIRECTIONS:
         size = found["mean_bytes"][name]
         cells = [
-            "-" if size is None else amount_text(size / 1024, "KiB"),
-            _or_dash(found["sequential"]["pct"][name]),
+            _known(size, lambda count: amount_text(count / 1024, "KiB")),
+            _known(found["sequential"]["pct"][name]),
             size_text(footprint[name]),
         ]
         if service is not None:
             cells += [
-                _or_dash(service[key][name])
-                for key in ("mean_us", "over_10ms_pct", "over_100ms_pct")
+                _known(service[key][name]) for key in ("mean_us", "over_10ms_pct", "over_100ms_pct")
             ]
         table.add_row(heading, *cells)
     console.print(table)
@@ -271,7 +280,7 @@ def _print_depth(depth: dict[str, Any] | None, console: Console) -> None:
         console.print("Queue depth is unknown: the trace does not say when I/Os completed.")
         return
     table = _table("Queue depth, %", *depth["pct"], "Mean", "Most")
-    shares = (_or_dash(share) for share in depth["pct"].values())
+    shares = (_known(share) for share in depth["pct"].values())
     table.add_row("All", *shares, number_text(depth["mean"]), f"{depth['max']:,}")
     console.print(table)
 
@@ -286,16 +295,12 @@ def _print_time(found: dict[str, Any], console: Console) -> None:
         f"Takes {duration_text(time['duration_s'])}: {busy}{duration_text(time['idle_s'])} "
         f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
         f"{duration_text(time['idle_left_s'])} remain.",
-        f"{bursts['count']:,} bursts of {_or_dash(ios)} I/Os; one {bursts['definition']}.",
+        f"{bursts['count']:,} bursts of {_known(ios)} I/Os; one {bursts['definition']}.",
         f"Addresses: {size_text(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
         f"in grains of {found['footprint']['granularity_bytes'] // 1024:,} KiB.",
         f"Sequential: an I/O that {found['sequential']['definition']}.",
     ):
         console.print(Text(line), soft_wrap=True)
-
-
-def _or_dash(value: float | None) -> str:
-    return "-" if value is None else number_text(value)
 
 
 _GROUPS = {
@@ -320,7 +325,7 @@ def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console)
             f"  {_named(row.name)}",
             number_text(row.asked, 4),
             number_text(row.got, 4),
-            "-" if row.off_pct is None else signed_text(row.off_pct),
+            _known(row.off_pct, signed_text),
             Text(row.note) if row.holds else Text("does not hold", style="red"),
         )
     table.columns[-1].justify = "left"

@@ -16,7 +16,15 @@ from heatsoak.analysis import Episode, StepFindings
 from heatsoak.analysis.answer import leaves_heat_open
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
-from heatsoak.words import duration_text, span_text
+from heatsoak.words import (
+    counted,
+    duration_text,
+    known_text,
+    number_text,
+    percent_text,
+    rate_text,
+    span_text,
+)
 
 #: The name of what is no step.
 WHOLE_RUN = "the run as a whole"
@@ -30,12 +38,12 @@ def sentence(step: StepFindings) -> str:
         return "; ".join(step.reasons)
     parts = []
     for episode in step.episodes:
-        after = f"after about {episode.onset_s:.0f} s"
+        after = f"after about {number_text(episode.onset_s, 2)} s"
         text = f"{_verb(episode.cause)} by about {episode.depth_text} {after}"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:
-            text += f", oscillating every {episode.period_s:.0f} s"
+            text += f", oscillating every {number_text(episode.period_s, 2)} s"
         if episode.recovered:
             text += f", recovered after {duration_text(episode.end_s - episode.onset_s)}"
         parts.append(text)
@@ -47,16 +55,16 @@ def in_short(step: StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
         if step.slowed_by_heat_pct is not None:
-            return f"{step.slowed_by_heat_pct:.0f} % below its full speed from the start"
+            return f"{percent_text(step.slowed_by_heat_pct)} below its full speed from the start"
         return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]
     if by_heat and told[0].cause != "thermal":
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
-    more = [f"{others} more fall{'s' if others > 1 else ''}"] if others else []
-    counted = [f"the drive counted throttling, {step.counted}"] if step.counted else []
-    return "; ".join([*counted, *map(_fell, told), *more])
+    more = [counted(others, "more fall")] if others else []
+    own = [f"the drive counted throttling, {step.counted}"] if step.counted else []
+    return "; ".join([*own, *map(_fell, told), *more])
 
 
 def all_in_short(steps: Sequence[StepFindings]) -> str:
@@ -107,9 +115,9 @@ def _verb(cause: str) -> str:
 
 def _fell(episode: Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
-    every = f", every {episode.period_s:.0f} s" if is_swing else ""
+    every = f", every {known_text(episode.period_s)} s" if is_swing else ""
     after = duration_text(episode.onset_s)
-    return f"{_verb(episode.cause)} by {episode.depth_pct:.0f} % after {after}{every}"
+    return f"{_verb(episode.cause)} by {percent_text(episode.depth_pct)} after {after}{every}"
 
 
 def _cost(episode: Episode) -> float:
@@ -143,7 +151,7 @@ def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> Outcome:
     if step.throttles:
         return Outcome("fail", "throttles", said, said, evidence)
     if fail_below_mb_s is not None and mean_mb_s is not None and mean_mb_s < fail_below_mb_s:
-        message = f"mean of {mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
+        message = f"mean of {rate_text(mean_mb_s)} is below {rate_text(fail_below_mb_s)}"
         return Outcome("fail", "too-slow", message, said, evidence)
     if step.why_unknown is not None:
         return Outcome("not-judged", step.verdict, said, said, evidence)
