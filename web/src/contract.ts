@@ -1102,71 +1102,120 @@ export interface RackSection {
   column_label: string;
   rows: string[];
   columns: string[];
-  metrics: RackMetric[];
+  measures: RackMeasure[];
   drives: RackDriveLine[];
   tiles: RackTile[];
 }
 /**
- * A measure by which the drives of a rack are compared.
+ * One measure of one step, over all drives.
  *
  * Attributes:
- *     unit: of the values; `effect_unit` is that of effects: ``%``, ``pp`` or ``K``.
- *     sentence: what places, drives and repeated runs do to it.
+ *     measure: ``mean_mb_s``, ``mean_iops``, ``throttled_mb_s``, ``depth_pct``, ``max_temp_c`` or
+ *         ``onset_s``; throttled levels and onsets only if every run throttles.
+ *     name: the step and the measure in words.
+ *     unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
+ *     value_unit: of what is measured.
+ *     worse: which direction of an effect is worse.
+ *     drive_sd: the standard deviation of drives of one model; together with that of runs if
+ *         nothing was repeated. `run_sd` is that of repeated runs.
+ *     drive_share_pct: what part of the variance between runs is due to the drives.
+ *     sentence: what differs how much.
  */
-export interface RackMetric {
-  label: string;
-  unit: string;
-  worse: "low" | "high";
-  effect_unit: string;
-  sentence: string;
-  places: RackGroup[];
-  drives: RackGroup[];
-}
-/**
- * The effects of the places of one label, or of the drives of one model.
- *
- * Attributes:
- *     why_unknown: why there are none, or none with an interval.
- */
-export interface RackGroup {
-  title: string;
-  points: RackPoint[];
-  why_unknown?: string | null;
-}
-/**
- * An effect with its 95 % interval; low and high are None if it cannot be told.
- */
-export interface RackPoint {
+export interface RackMeasure {
+  step: string;
+  workload: string;
+  measure: string;
   name: string;
-  at: number;
-  low: number | null;
-  high: number | null;
-  verdict: "better" | "worse" | "same";
+  unit: "%" | "pp" | "K";
+  value_unit: string;
+  worse: "low" | "high";
+  runs: number;
+  drive_sd: RackEffect | null;
+  run_sd: RackEffect | null;
+  drive_share_pct: number | null;
+  run_share_pct: number | null;
+  places: PlaceDifferences[];
+  drives: DriveEffect[];
+  sentence: string;
+}
+/**
+ * An effect with its 95 % interval.
+ *
+ * Effects of rates and times are in percent, those of depths in percentage points, those of
+ * temperatures in kelvin.
+ */
+export interface RackEffect {
+  value: number;
+  low: number;
+  high: number;
+}
+/**
+ * How much the places of one label differ.
+ *
+ * Attributes:
+ *     label: ``slot``, ``host``; labels that always change together are one: ``host and room``.
+ *     widest: how much the worst place is worse than the best; None if that cannot be told.
+ *     why_unknown: why it cannot be told.
+ *     share_pct: what part of the variance between runs is due to these places.
+ */
+export interface PlaceDifferences {
+  label: string;
+  places: PlaceEffect[];
+  widest: RackEffect | null;
+  why_unknown: string | null;
+  share_pct: number | null;
+}
+/**
+ * What a place does, against the mean of all places of its label.
+ *
+ * Where places do not do the same to all models, there is one for each model and place,
+ * ``990 PRO in 3``, against the mean of the model's.
+ */
+export interface PlaceEffect {
+  place: string;
+  effect: RackEffect;
+}
+/**
+ * How a drive differs from the mean of its model.
+ *
+ * Attributes:
+ *     measured: as it was measured, wherever it ran.
+ *     of_place: what its places make of that; None if that cannot be told.
+ *     own: what remains for the drive itself; None if it cannot be told from the place.
+ */
+export interface DriveEffect {
+  drive: string;
+  model: string;
+  measured: number;
+  of_place: number | null;
+  own: RackEffect | null;
 }
 /**
  * A drive in the list of who passes.
  *
  * Attributes:
- *     verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
- *         nobody can tell whether heat does.
  *     is_unlike: whether it is unlike others of its model, for better or worse.
  *     line: throughput over the first step that is compared, in MB/s at equal distances.
  */
 export interface RackDriveLine {
   drive: string;
-  model: string;
-  firmware: string;
+  serial: string | null;
+  model: string | null;
+  firmware: string | null;
   where: string;
+  tests: number;
   verdict: "passes" | "throttles" | "open" | "fails";
-  is_unlike: boolean;
+  passes: boolean;
   why: string[];
+  explained: string | null;
+  is_unlike: boolean;
   line: number[];
 }
 /**
  * What a drive did in a place; `row`, `column` and `drive` are numbers in the section's lists.
  *
  * Attributes:
- *     values: of each metric, the mean of all runs there; None if there is none.
+ *     values: of each measure, the mean of all runs there; None if there is none.
  */
 export interface RackTile {
   row: number;

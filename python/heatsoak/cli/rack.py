@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from heatsoak import system
 from heatsoak.analysis import analyze
@@ -34,7 +33,7 @@ from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Console, Text, announce, print_err, print_out
+from heatsoak.output import Console, Text, announce, print_err, print_out, table_of
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
@@ -50,7 +49,7 @@ from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_to
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.units import parse_seconds
-from heatsoak.words import size_text
+from heatsoak.words import counted, size_text
 
 SchedulerOption = Annotated[
     str,
@@ -198,7 +197,7 @@ def stop_command(
 ) -> int:
     """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
     count = stop_rack(directory, scheduler)
-    told = "1 test was" if count == 1 else f"{count} tests were"
+    told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
 
@@ -241,9 +240,7 @@ def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
     answers = {one.path: one.answer.sentence for one in rack.recordings}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Host", "Drive", "Test", ""):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Host", "Drive", "Test", "")
     for row in rack.tests:
         said = answers.get(str(directory / row.directory), "") if row.directory else ""
         table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))

@@ -36,7 +36,7 @@ NAMES = {
     "rack-drives": ("rack drives", "rack.host:[HostDrive]"),
     "rack-host": ("rack host status and collect", "rack.kept:[HostTest]"),
     "rack-host-start": ("rack host start", "rack.kept:HostTest"),
-    "rack-report": ("rack report", "rack.results.findings:RackReport"),
+    "rack-report": ("rack report", "report.rack:RackReport"),
     "rack-run": ("rack run", "rack.state:RackFindings"),
     "rack-run-dry-run": ("rack run --dry-run", "rack.state:[PlannedTest]"),
     "report": ("report", "report.files:Reported"),

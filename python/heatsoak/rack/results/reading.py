@@ -38,6 +38,7 @@ class Measure:
 
     Attributes:
         name: in a sentence.
+        unit: of what drives differ by; `value_unit` is that of values.
         is_ratio: whether drives differ by a factor, so that its logarithm is compared.
         resolution: no value is known better, in what is compared.
         smallest: a smaller deviation is not worth naming; the same.
@@ -46,6 +47,7 @@ class Measure:
     id: str
     name: str
     unit: Unit
+    value_unit: str
     worse: Literal["low", "high"]
     is_ratio: bool
     resolution: float
@@ -63,12 +65,12 @@ class Measure:
 #: A rate differs if it differs by 2 %, as where an episode begins (`analysis.definitions`);
 #: drives report whole degrees.
 MEASURES = (
-    Measure("mean_mb_s", "mean speed", "%", "low", True, 1e-4, 0.02),
-    Measure("mean_iops", "mean IOPS", "%", "low", True, 1e-4, 0.02),
-    Measure("throttled_mb_s", "speed while throttled", "%", "low", True, 1e-3, 0.02),
-    Measure("depth_pct", "depth of its fall", "pp", "high", False, 0.1, 2.0),
-    Measure("max_temp_c", "highest temperature", "K", "high", False, 0.3, 1.0),
-    Measure("onset_s", "time until it throttles", "%", "low", True, 1e-3, 0.02),
+    Measure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
+    Measure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
+    Measure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
+    Measure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
+    Measure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
+    Measure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
 )
 #: What only a run that throttles has: it is compared where all do.
 OF_THROTTLING = ("throttled_mb_s", "onset_s")

@@ -6,14 +6,6 @@ from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
-from heatsoak.rack.results.findings import (
-    DriveVerdict,
-    RackDrive,
-    RackMeasure,
-    RackOutlier,
-    RackReport,
-    RackTestResult,
-)
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,
     SPEEDS,
@@ -29,6 +21,14 @@ from heatsoak.rack.results.reading import (
     Tested,
     place_labels,
     where,
+)
+from heatsoak.report.rack import (
+    DriveVerdict,
+    RackDrive,
+    RackMeasure,
+    RackOutlier,
+    RackReport,
+    RackTestResult,
 )
 from heatsoak.words import listed, plain
 
