@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
 from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
-from heatsoak.reproduce.measures import MEASURES
+from heatsoak.reproduce.measures import measured
 from heatsoak.reproduce.plan import Job, Question
 from heatsoak.reproduce.runner import FigureInput, FinishedRun, NotMeasured, RunOrReason
 
@@ -96,7 +96,7 @@ def _measure(
         how.scores,
     )
     try:
-        answer = MEASURES[how.by](case)
+        answer = measured(how.by, case)
     except NotMeasured as reason:
         return None, str(reason)
     return answer.value, answer.why

@@ -120,6 +120,10 @@ class MeasuredFigure:
     why: str | None = None
 
 
+#: A number, or whether a statement holds.
+Figure = float | MeasuredFigure
+
+
 def only(runs: list[FinishedRun]) -> FinishedRun:
     """Return the single run of a figure that is about one."""
     (run,) = runs
