@@ -13,22 +13,22 @@ export interface Contract {
  *     data: all packed columns, gzipped, in base64.
  */
 export interface Page {
-  version?: 1;
+  version: 1;
   title: string;
   made_by: string;
   made_unix_s: number;
-  is_live?: boolean;
+  is_live: boolean;
   headline: Headline;
   recordings: PageRecording[];
-  sensor?: string | null;
+  sensor: string | null;
   workloads: WorkloadSection[];
   matrix: MatrixSection | null;
   bars: BarChart[];
   curves: CurveChart[];
   comparisons: ComparisonSection[];
-  twin?: TwinSection | null;
-  sweep?: SweepSection | null;
-  rack?: RackSection | null;
+  twin: TwinSection | null;
+  sweep: SweepSection | null;
+  rack: RackSection | null;
   notes: string[];
   data: string;
 }
@@ -559,8 +559,8 @@ export interface WorkloadSection {
   };
   rate: string;
   hottest: string;
-  is_open?: boolean;
-  last_s?: number | null;
+  is_open: boolean;
+  last_s: number | null;
   shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
 }
@@ -641,7 +641,7 @@ export interface LatencyHistogram {
   direction: "read" | "write";
   upper_us: number[];
   ios: number[];
-  from_percentiles?: boolean;
+  from_percentiles: boolean;
 }
 /**
  * Cells by conditions: `row_key` down, `column_keys` across.
@@ -659,8 +659,8 @@ export interface MatrixSection {
   };
   metrics: MatrixMetric[];
   cells: MatrixCell[];
-  held?: string | null;
-  source?: string | null;
+  held: string | null;
+  source: string | null;
 }
 /**
  * A quantity that a matrix can show.
@@ -675,8 +675,8 @@ export interface MatrixMetric {
   label: string;
   unit: string;
   worse: "low" | "high";
-  workload?: string | null;
-  rated_by?: string | null;
+  workload: string | null;
+  rated_by: string | null;
 }
 /**
  * One set of conditions.
@@ -708,10 +708,10 @@ export interface MatrixCell {
 export interface MatrixFigure {
   value: number | null;
   text: string;
-  rated?: number | null;
-  published?: [number, number] | null;
-  published_text?: string | null;
-  holds?: boolean | null;
+  rated: number | null;
+  published: [number, number] | null;
+  published_text: string | null;
+  holds: boolean | null;
 }
 /**
  * A score, or the mean of a step, with one bar per condition.
@@ -726,7 +726,7 @@ export interface BarChart {
   unit: string;
   better: "higher" | "lower";
   definition: string;
-  is_score?: boolean;
+  is_score: boolean;
   interval: string;
   bars: Bar[];
 }
@@ -740,8 +740,8 @@ export interface Bar {
   low: number | null;
   high: number | null;
   runs: number;
-  power_w?: number | null;
-  mb_s_per_w?: number | null;
+  power_w: number | null;
+  mb_s_per_w: number | null;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.
@@ -769,7 +769,7 @@ export interface CurvePoint {
   x: number;
   y: number;
   step: string;
-  power_w?: number | null;
+  power_w: number | null;
 }
 /**
  * A comparison; numbers of its rows say where people see them.

@@ -32,7 +32,7 @@ from heatsoak.output import (
     print_out,
 )
 from heatsoak.units import parse_rate_mb_s, parse_seconds, parse_share
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, number_text, percent_text
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
@@ -50,9 +50,9 @@ def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float
     def read(text: str | float) -> float:
         found_s = parse_seconds(text)
         if found_s < low:
-            raise ValueError(f"'{text}' is less than {low:g} s")
+            raise ValueError(f"'{text}' is less than {number_text(low)} s")
         if found_s > high:
-            raise ValueError(f"'{text}' is more than {high:g} s")
+            raise ValueError(f"'{text}' is more than {number_text(high)} s")
         return found_s
 
     return read
@@ -428,7 +428,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
-            text = f"{text}, {done:.0%}; {duration_text(left_s)} left"
+            text = f"{text}, {percent_text(100 * done)}; {duration_text(left_s)} left"
         print_err(text)
 
     return say

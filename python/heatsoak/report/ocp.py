@@ -19,6 +19,7 @@ from heatsoak.errors import ToolError
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.steps import WHOLE_RUN, Outcome, outcome_of, unfinished
+from heatsoak.words import rate_text
 
 if TYPE_CHECKING:
     from ocptv import output as ocptv
@@ -46,15 +47,14 @@ def write_ocp(
 
     lines: list[str] = []
     before = get_config().writer
+    limit = fail_below_mb_s
     ocptv.config(writer=_writer_to(lines.append))
     try:
         run = ocptv.TestRun(
             name="heatsoak",
             version=heatsoak.__version__,
             command_line=printable(shlex.join(sys.argv)),
-            parameters={}
-            if fail_below_mb_s is None
-            else {"fail_below": f"{fail_below_mb_s:g} MB/s"},
+            parameters={} if limit is None else {"fail_below": rate_text(limit)},
         )
     finally:
         ocptv.config(writer=before)

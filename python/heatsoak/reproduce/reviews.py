@@ -184,7 +184,7 @@ def _stated(case: FigureInput, name: str) -> Figure:
     stated = None if limits is None else getattr(limits, name)
     if stated is None:
         raise NotMeasured("the drive states none")
-    return stated.value
+    return float(stated.value)
 
 
 _MEASURES: tuple[Callable[[FigureInput], Figure], ...] = (

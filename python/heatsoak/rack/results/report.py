@@ -30,7 +30,7 @@ from heatsoak.report.rack import (
     RackReport,
     RackTestResult,
 )
-from heatsoak.words import listed, plain
+from heatsoak.words import listed, plain, signed_text
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -178,10 +178,11 @@ def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
     for one in measures:
         for found in one.drives if one.measure in SPEEDS else []:
             if found.drive == drive and found.of_place is not None and found.own is not None:
+                own, place = found.own, signed_text(found.of_place)
+                value, low, high = map(signed_text, (own.value, own.low, own.high))
                 return (
-                    f"mean speed in {plain(one.step)}: {found.of_place:+.1f} % by its place, "
-                    f"{found.own.value:+.1f} % ({found.own.low:+.1f} to {found.own.high:+.1f}) by "
-                    "the drive itself"
+                    f"mean speed in {plain(one.step)}: {place} % by its place, {value} % ({low} "
+                    f"to {high}) by the drive itself"
                 )
     return None
 

@@ -1,6 +1,5 @@
 """A rack's results as people see them: in a terminal, on the page, as a table, or as JUnit XML."""
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 
-import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines, table_of
@@ -129,20 +127,10 @@ def rack_page(found: RackReport, rack: Results) -> Page:
     what = f": {listed([plain(one) for one in found.protocols])}" if found.protocols else ""
     return Page(
         title=f"Rack of {count}{where}{what}",
-        made_by=f"heatsoak {heatsoak.__version__}",
-        made_unix_s=time.time(),
         headline=Headline(
             text=found.sentence,
             tone="good" if found.passed == len(found.drives) else "bad",
-            more=[],
-            counts={},
         ),
-        recordings=[],
-        workloads=[],
-        matrix=None,
-        bars=[],
-        curves=[],
-        comparisons=[],
         rack=_section(found, rack),
         notes=[f"{one[:1].upper()}{one[1:]}." for one in found.not_compared],
         data=Packer().data(),

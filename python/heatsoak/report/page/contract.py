@@ -4,10 +4,12 @@
 they agree. Everything here is text or numbers, never markup.
 """
 
+import time
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.recording import Status
@@ -15,7 +17,9 @@ from heatsoak.report.rack import RackDrive, RackMeasure
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_serialization_defaults_required=True
+    )
 
 
 class Packed(_Strict):
@@ -530,8 +534,8 @@ class Headline(_Strict):
 
     text: str
     tone: Tone
-    more: list[str]
-    counts: dict[str, int]
+    more: list[str] = []
+    counts: dict[str, int] = {}
 
 
 class Page(_Strict):
@@ -545,17 +549,17 @@ class Page(_Strict):
 
     version: Literal[1] = 1
     title: str
-    made_by: str
-    made_unix_s: float
+    made_by: str = f"heatsoak {heatsoak.__version__}"
+    made_unix_s: float = Field(default_factory=time.time)
     is_live: bool = False
     headline: Headline
-    recordings: list[PageRecording]
+    recordings: list[PageRecording] = []
     sensor: str | None = None
-    workloads: list[WorkloadSection]
-    matrix: MatrixSection | None
-    bars: list[BarChart]
-    curves: list[CurveChart]
-    comparisons: list[ComparisonSection]
+    workloads: list[WorkloadSection] = []
+    matrix: MatrixSection | None = None
+    bars: list[BarChart] = []
+    curves: list[CurveChart] = []
+    comparisons: list[ComparisonSection] = []
     twin: TwinSection | None = None
     sweep: SweepSection | None = None
     rack: RackSection | None = None

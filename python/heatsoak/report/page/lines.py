@@ -208,7 +208,7 @@ def _rate(steps: Sequence[StepFindings]) -> str:
 def _hottest(temps_c: Sequence[float | None]) -> str:
     """The highest temperature of the runs, the lowest and the highest of several."""
     known = [temp_c for temp_c in temps_c if temp_c is not None]
-    return span_text(known, "°C", 2) if known else ""
+    return temps_text(known) if known else ""
 
 
 def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[UnloadedChart]:

@@ -1,13 +1,11 @@
 """Makes everything on the page from recordings and findings."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-import heatsoak
 from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.findings import Throttles
@@ -153,8 +151,6 @@ def make_page(
         )
     return Page(
         title=title or _title(names),
-        made_by=f"heatsoak {heatsoak.__version__}",
-        made_unix_s=time.time(),
         headline=_headline(names, findings, compared),
         recordings=page_recordings,
         sensor=_sensor(names, found),
@@ -297,7 +293,8 @@ def _title(names: Names) -> str:
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
     what = protocols[0] if len(protocols) == 1 else counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        return f"{title_of(what)}: {listed(_files(names))}"
+        files = dict.fromkeys(said(named.recording.path.name) for named in names.recordings)
+        return f"{title_of(what)}: {listed(list(files), 3)}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
     drive = drives[0] if len(drives) == 1 else counted(len(drives), "drive")
     return f"{drive}: {what}"
@@ -307,10 +304,3 @@ def _protocol(protocol: Protocol | Observation) -> str:
     if isinstance(protocol, Protocol):
         return protocol.title or protocol.name
     return protocol.name if protocol.name.endswith("log") else f"{protocol.name} log"
-
-
-def _files(names: Names) -> list[str]:
-    """The names of logs; if there are many, only the first."""
-    files = list(dict.fromkeys(said(named.recording.path.name) for named in names.recordings))
-    more = [f"{len(files) - 3} more"] if len(files) > 4 else []
-    return [*files[:3], *more] if more else files
