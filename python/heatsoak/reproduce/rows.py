@@ -68,11 +68,37 @@ class ReproductionRow(BaseModel):
 def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> ReproductionRow:
     """Return the row of one figure, measured in the recordings of its jobs."""
     simulated, why = _measure(question, outcomes)
-    if isinstance(question.figure, PugetCell):
-        return _cell_row(question, question.figure, simulated, why)
-    if isinstance(question.figure, ModernFigure):
-        return _modern_row(question.figure, simulated, why)
-    return _figure_row(question, question.figure, simulated, why)
+    figure = question.figure
+    conditions: dict[str, Any]
+    if isinstance(figure, PugetCell):
+        metric = question.id.rpartition(".")[2]
+        is_onset = metric == "onset_s"
+        published = figure.onset_s if is_onset else figure.depth_pct
+        low, high = figure.onset_limits_s if is_onset else figure.depth_limits_pct
+        tolerance = published[0] - low
+        ok = simulated is not None and low <= simulated <= high
+        conditions = {"slot": figure.slot, "gpus": figure.gpus, "gpu_load": figure.gpu_load}
+    else:
+        metric, published, tolerance = figure.metric, figure.interval, figure.tolerance
+        ok = simulated is not None and why is None and figure.holds_for(simulated)
+        conditions = (
+            {"test": figure.conditions}
+            if isinstance(figure, ModernFigure)
+            else dict(figure.conditions)
+        )
+    return ReproductionRow(
+        id=question.id,
+        drive=", ".join(question.drives) or None,
+        conditions=conditions,
+        metric=metric,
+        published=published,
+        tolerance=tolerance,
+        simulated=simulated,
+        ok=ok,
+        counted=figure.counted if isinstance(figure, PublishedFigure) else True,
+        role=figure.role if isinstance(figure, ModernFigure) else catalog.roles().of(question.id),
+        why=why,
+    )
 
 
 def _measure(
@@ -100,64 +126,6 @@ def _measure(
     except NotMeasured as reason:
         return None, str(reason)
     return answer.value, answer.why
-
-
-def _cell_row(
-    question: Question, cell: PugetCell, simulated: float | None, why: str | None
-) -> ReproductionRow:
-    metric = question.id.rpartition(".")[2]
-    if metric == "onset_s":
-        published, limits = cell.onset_s, cell.onset_limits_s
-    else:
-        published, limits = cell.depth_pct, cell.depth_limits_pct
-    return ReproductionRow(
-        id=question.id,
-        drive=", ".join(question.drives),
-        conditions={"slot": cell.slot, "gpus": cell.gpus, "gpu_load": cell.gpu_load},
-        metric=metric,
-        published=published,
-        tolerance=published[0] - limits[0],
-        simulated=simulated,
-        ok=simulated is not None and limits[0] <= simulated <= limits[1],
-        counted=True,
-        role=catalog.roles().of(question.id),
-        why=why,
-    )
-
-
-def _figure_row(
-    question: Question, figure: PublishedFigure, simulated: float | None, why: str | None
-) -> ReproductionRow:
-    ok = simulated is not None and why is None and figure.holds_for(simulated)
-    return ReproductionRow(
-        id=figure.id,
-        drive=", ".join(figure.drives) or None,
-        conditions=dict(figure.conditions),
-        metric=figure.metric,
-        published=figure.interval,
-        tolerance=figure.tolerance,
-        simulated=simulated,
-        ok=ok,
-        counted=figure.counted,
-        role=catalog.roles().of(question.id),
-        why=why,
-    )
-
-
-def _modern_row(figure: ModernFigure, simulated: float | None, why: str | None) -> ReproductionRow:
-    return ReproductionRow(
-        id=figure.id,
-        drive=figure.drive_id,
-        conditions={"test": figure.conditions},
-        metric=figure.metric,
-        published=figure.interval,
-        tolerance=figure.tolerance,
-        simulated=simulated,
-        ok=simulated is not None and why is None and figure.holds_for(simulated),
-        counted=True,
-        role=figure.role,
-        why=why,
-    )
 
 
 SPEEDS, STATED = "speeds", "stated limits"

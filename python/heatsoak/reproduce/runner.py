@@ -3,10 +3,11 @@
 A measure of a published figure takes a :class:`FigureInput` of them, and gives a number.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -24,6 +25,8 @@ from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.reproduce.plan import Job
 from heatsoak.target.simulated import SimulatedTarget
+
+_Found = TypeVar("_Found")
 
 
 class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
@@ -44,24 +47,22 @@ class FinishedRun:
 
     def step(self, name: str) -> StepFindings:
         """Return what was found in a step; raises NotMeasured where there is none."""
-        for step in self.findings.steps:
-            if step.step == name:
-                return step
-        raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
+        return self._named("step", name, ((one.step, one) for one in self.findings.steps))
 
     def score(self, name: str) -> ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""
-        for score in self.findings.scores:
-            if score.name == name:
-                return score
-        raise NotMeasured(f"{self.job.name}: there is no score '{name}'")
+        return self._named("score", name, ((one.name, one) for one in self.findings.scores))
 
     def view(self, name: str) -> StepView:
         """Return the series of a step; raises NotMeasured where there is none."""
-        for view in judged_steps(self.recording):
-            if view.step.name == name:
-                return view
-        raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
+        views = judged_steps(self.recording)
+        return self._named("step", name, ((one.step.name, one) for one in views))
+
+    def _named(self, what: str, name: str, among: Iterable[tuple[str, _Found]]) -> _Found:
+        found = next((one for own, one in among if own == name), None)
+        if found is None:
+            raise NotMeasured(f"{self.job.name}: there is no {what} '{name}'")
+        return found
 
     @cached_property
     def cell(self) -> tuple[object, object]:

@@ -14,7 +14,7 @@ from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label
 from heatsoak.report.page.contract import Bar, BarChart, CurveChart
-from heatsoak.report.page.lines import StepChart
+from heatsoak.report.page.lines import Chart
 
 _SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
@@ -41,7 +41,7 @@ Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
 def bar_charts(
     names: Names,
     findings: Sequence[RecordingFindings],
-    charts: Sequence[StepChart],
+    charts: Sequence[Chart],
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
@@ -49,9 +49,9 @@ def bar_charts(
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
     measures = {
-        (one.recording, one.findings.step): _measures(one.view, one.findings, number)
+        (one.recording, found.step): _measures(one.view, found, number)
         for chart in charts
-        for number, one in enumerate(chart.drawn)
+        for number, (one, found) in enumerate(chart.runs)
     }
     found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
@@ -64,7 +64,8 @@ def bar_charts(
     means = [
         _of_step(names, chart, measures)
         for chart in charts
-        if chart.step not in in_curves and any(one.findings.round is None for one in chart.drawn)
+        if chart.section.step not in in_curves
+        if any(found.round is None for _, found in chart.runs)
     ]
     found += [chart for chart in means if chart and len(chart.bars) > 1]
     return [
@@ -101,17 +102,17 @@ def _of_score(
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(names: Names, chart: StepChart, measures: Measures) -> BarChart | None:
+def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
-            _Value(one.recording, found[metric], one.findings.power_mean_w)
-            for one in chart.drawn
-            if metric in (found := measures[one.recording, one.findings.step])
+            _Value(one.recording, found[metric], step.power_mean_w)
+            for one, step in chart.runs
+            if metric in (found := measures[one.recording, step.step])
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
-            made = _chart(names, chart.title, unit, "higher", definition, values)
+            made = _chart(names, chart.section.title, unit, "higher", definition, values)
             return made and made.model_copy(update={"is_score": False})
     return None
 

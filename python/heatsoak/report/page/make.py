@@ -30,7 +30,7 @@ from heatsoak.report.page.contract import (
 )
 from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.lines import Chart, StepChart, charts, unloaded_charts
+from heatsoak.report.page.lines import Chart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.palette import line_styles
@@ -126,7 +126,7 @@ def make_page(
     names = names_of(recordings)
     found = findings.recordings
     steps = charts(names, found)
-    drawn: list[Chart] = [*steps, *unloaded_charts(names, found)]
+    drawn = [*steps, *unloaded_charts(names, found)]
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
@@ -166,13 +166,13 @@ def make_page(
 
 
 def _with_charts_open(
-    workloads: Sequence[WorkloadSection], steps: Sequence[StepChart]
+    workloads: Sequence[WorkloadSection], steps: Sequence[Chart]
 ) -> list[WorkloadSection]:
     """The workloads, with the charts open that a reader came for: few, or the worst."""
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
-        worst = sorted(steps, key=lambda chart: min(map(badness, chart.steps)))
-        shown = {chart.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
+        worst = sorted(steps, key=lambda chart: min(badness(found) for _, found in chart.runs))
+        shown = {chart.section.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
 
 
@@ -254,7 +254,7 @@ def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
 
 def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart], beside: TwinChart | None) -> int:
     """About how many bytes a page takes besides its series."""
-    lines = [one for chart in drawn for one in chart.lines]
+    lines = [one for chart in drawn for one in chart.drawn]
     counted = [histogram for one in lines for histogram in one.latency]
     texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
     count = sum(len(one.series) for one in lines) + (len(beside.series) if beside else 0)
@@ -265,14 +265,14 @@ def _packed(
     drawn: Sequence[Chart], beside: TwinChart | None, budget: int
 ) -> tuple[list[WorkloadSection], TwinSection | None, str]:
     """The charts and the twin with their series packed, and the packed series."""
-    of_charts = [course for chart in drawn for one in chart.lines for course in one.series]
+    of_charts = [course for chart in drawn for one in chart.drawn for course in one.series]
     every = fit_to_size([*of_charts, *(beside.series if beside else [])], budget)
     packer = Packer()
 
     def packed(course: QuantitySeries) -> ChartSeries:
         return pack(course, every[course.importance], packer)
 
-    workloads = [chart.workload([one.line(packed) for one in chart.lines]) for chart in drawn]
+    workloads = [chart.workload(packed) for chart in drawn]
     section = None if beside is None else beside.section(packed)
     return workloads, section, packer.data()
 
