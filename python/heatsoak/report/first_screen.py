@@ -50,7 +50,7 @@ def print_first_screen(
     print_answer(findings.answer, console)
     if len(findings.recordings) == 1:
         _print_line(title_of(findings.recordings[0]), console)
-    told = [*_scores(findings), *_rounds(findings), *_copies(findings)]
+    told = [*_scores(findings), *_rounds(findings), *_copies(findings, recordings)]
     left = [*_without_temp(findings), *written_text(recordings)]
     # a title, the table's heading, and what else there is
     room = MAX_LINES - len(told) - len(left) - 3
@@ -159,10 +159,17 @@ def _rounds(findings: Findings) -> list[Text]:
     return [Text(f"{one.name}: {one.text}") for one in rounds]
 
 
-def _copies(findings: Findings) -> list[Text]:
+def _copies(findings: Findings, recordings: Sequence[Recording]) -> list[Text]:
     if len(findings.copies) > 1:
         return []
-    return [Text(f"{step.step}: {step.text}") for copy in findings.copies for step in copy.steps]
+    parts = [one.meta.part_of_copy for one in recordings if one.is_readable]
+    disks = {part.shared_disk for part in parts if part is not None and part.shared_disk}
+    shared = [
+        Text(f"source and destination are both on {disk}: it is not known which of them heats it")
+        for disk in sorted(disks)
+    ]
+    steps = [step for copy in findings.copies for step in copy.steps]
+    return [*(Text(f"{step.step}: {step.text}") for step in steps), *shared]
 
 
 def _without_temp(findings: Findings) -> list[Text]:

@@ -195,18 +195,18 @@ def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
         points.filter(pl.col("throttles").is_not_null()),
         on="point",
         how="inner",
-        suffix="_foretold",
+        suffix="_predicted",
         maintain_order="left",
     )
     if not len(beside):  # impossible, all of them
         return None
-    foretold = pl.col("throttles") >= THROTTLES
-    both = beside.filter(foretold & pl.col("throttled"))
+    predicted = pl.col("throttles") >= THROTTLES
+    both = beside.filter(predicted & pl.col("throttled"))
     relative = {"onset_pct": ("onset_mid_s", "onset_s")}
     relative["throttled_mb_s_pct"] = ("throttled_mid_mb_s", "throttled_mb_s")
     return Checked(
         points=len(beside),
-        agree=len(beside.filter(foretold == pl.col("throttled"))),
+        agree=len(beside.filter(predicted == pl.col("throttled"))),
         both=len(both),
         depth_points=_off(both["depth_mid_pct"] - both["depth_pct"]),
         **{

@@ -5,7 +5,7 @@ import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { RackDriveLine, RackEffect, RackMeasure, RackSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, cut, marks, unitSign, value, words } from "../data/format";
+import { capital, marks, shortened, unitSign, value, words } from "../data/format";
 import { fold, h, svg, table, unbroken } from "../dom";
 import { shade } from "../style/theme";
 import type { Delta } from "./delta_axis";
@@ -183,8 +183,8 @@ function list({ drives }: RackSection): HTMLElement {
       one.drive,
       h("span", { class: one.verdict === "passes" ? "yes" : "no" }, PASSES[one.verdict]),
       told(one).join("; "),
-      h("span", { class: "unbroken" }, cut(one.where, 60)),
-      h("span", { class: "unbroken" }, cut(one.model ?? "", 40)),
+      h("span", { class: "unbroken" }, shortened(one.where, 60)),
+      h("span", { class: "unbroken" }, shortened(one.model ?? "", 40)),
       one.firmware ?? "",
       one.line.length ? sparkline(one, highest) : "–",
     ]),
