@@ -62,9 +62,7 @@ def compare_command(
     ] = False,
     rank_by: Annotated[
         str | None,
-        typer.Option(
-            "--rank-by", metavar="METRIC", help="Rank groups by this metric; default: end level."
-        ),
+        typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:

@@ -227,9 +227,7 @@ class ReadOptions(LogOptions):
 
     power: Annotated[
         Path | None,
-        typer.Option(
-            "--power", metavar="METER.csv", help="Take power from this power meter's log."
-        ),
+        typer.Option(metavar="METER.csv", help="Take power from this power meter's log."),
     ] = None
     damaged: DamagedOption = False
 

@@ -45,7 +45,6 @@ def import_command(
     into: Annotated[
         Path | None,
         typer.Option(
-            "--into",
             metavar="RECORDING",
             help="Add the power from a meter's log to a copy of this recording.",
         ),
@@ -91,8 +90,7 @@ def export_command(
         ),
     ],
     kind: Annotated[
-        ExportFormat | None,
-        typer.Option("--as", help="Format; default: by the suffix of PATH."),
+        ExportFormat | None, typer.Option("--as", help="Format; default: by the suffix of PATH.")
     ] = None,
     with_truth: Annotated[
         bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")

@@ -48,25 +48,18 @@ def history_command(
         ),
     ],
     drive: Annotated[
-        str | None,
-        typer.Option("--drive", metavar="SERIAL", help="Show this drive, or model, alone."),
+        str | None, typer.Option(metavar="SERIAL", help="Show this drive, or model, alone.")
     ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload",
             metavar="WORDS",
             help="Show this step, or workloads with these words: write, 'random read'.",
         ),
     ] = None,
     since: Annotated[
         datetime.date | None,
-        typer.Option(
-            "--since",
-            metavar="DATE",
-            parser=_date,
-            help="Leave out what is older: 2025-03-01.",
-        ),
+        typer.Option(metavar="DATE", parser=_date, help="Leave out what is older: 2025-03-01."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -78,9 +71,8 @@ def history_command(
     fail_on: Annotated[
         FailOnTrend | None,
         typer.Option(
-            "--fail-on",
             help="Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
-            "is (unknown), or for both (any).",
+            "is (unknown), or for both (any)."
         ),
     ] = None,
 ) -> int:

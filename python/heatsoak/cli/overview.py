@@ -48,7 +48,6 @@ def drives_command(
     like: Annotated[
         str | None,
         typer.Option(
-            "--like",
             metavar="MODEL|FILE",
             help="Tell what the catalog knows of a model, or of the drive of a log or of "
             "smartctl -a: where it throttles, its cache.",

@@ -157,7 +157,6 @@ def predict_command(
     fail_below: Annotated[
         float | None,
         typer.Option(
-            "--fail-below",
             metavar="P",
             parser=parse_share,
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",

@@ -104,9 +104,7 @@ def run_command(
     drives: Annotated[
         Path | None,
         typer.Option(
-            "--drives",
-            metavar="FILE",
-            help="The drives to test, and to erase, as `rack drives -o` lists them.",
+            metavar="FILE", help="The drives to test, and to erase, as `rack drives -o` lists them."
         ),
     ] = None,
     output: Annotated[
@@ -293,7 +291,6 @@ def report_command(
     by_place: Annotated[
         str | None,
         typer.Option(
-            "--by-place",
             metavar="KEY,...",
             help="The labels that are the place; default: host and cooling, where they vary.",
         ),
@@ -303,10 +300,9 @@ def report_command(
     fail_on: Annotated[
         FailOnRack | None,
         typer.Option(
-            "--fail-on",
             help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
             "does (unknown), if a drive is worse than others of its model (outlier), or for all "
-            "of these and any fall of throughput (any).",
+            "of these and any fall of throughput (any)."
         ),
     ] = None,
     fail_below: FailBelowOption = None,

@@ -39,13 +39,11 @@ RunArgument = Annotated[
 def start_command(
     run: RunArgument,
     wanted: ProtocolOptions,
-    on: Annotated[str, typer.Option("--on", help="A drive's serial, or a target as for `run`.")],
+    on: Annotated[str, typer.Option(help="A drive's serial, or a target as for `run`.")],
     erase: Annotated[
-        str | None, typer.Option("--erase", metavar="ID", help="As for `run`: lose its data.")
+        str | None, typer.Option(metavar="ID", help="As for `run`: lose its data.")
     ] = None,
-    sensors: Annotated[
-        str | None, typer.Option("--sensors", metavar="DIR", help="As for `run`.")
-    ] = None,
+    sensors: Annotated[str | None, typer.Option(metavar="DIR", help="As for `run`.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume it where it was cut short.")
     ] = False,
@@ -86,8 +84,7 @@ def status_command(run: RunArgument) -> int:
 def collect_command(
     run: RunArgument,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST."),
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST.")
     ],
 ) -> int:
     """Copy what the tests that have ended recorded."""

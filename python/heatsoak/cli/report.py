@@ -58,11 +58,10 @@ def report_command(
     by: OptionalByOption = None,
     baseline: BaselineOption = None,
     anyway: AnywayOption = False,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     twin: Annotated[
         Path | None,
         typer.Option(
-            "--twin",
             metavar="TWIN",
             help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
         ),

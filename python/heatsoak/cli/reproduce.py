@@ -44,9 +44,8 @@ def reproduce_command(
     leave_out: Annotated[
         LeaveOut | None,
         typer.Option(
-            "--leave-out",
             help="drive: predict each drive from its class and data sheet, without what was fitted "
-            "to it; only with --set modern.",
+            "to it; only with --set modern."
         ),
     ] = None,
     drive: Annotated[

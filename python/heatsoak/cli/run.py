@@ -63,7 +63,6 @@ def run_command(
     on: Annotated[
         str,
         typer.Option(
-            "--on",
             metavar="TARGET",
             help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
             autocompletion=completion.targets,
@@ -72,7 +71,6 @@ def run_command(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to",
             metavar="TARGET",
             help="The destination of a protocol that copies; --on is then the source.",
             autocompletion=completion.targets,
@@ -82,7 +80,6 @@ def run_command(
     erase: Annotated[
         str | None,
         typer.Option(
-            "--erase",
             metavar="ID",
             help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
         ),
@@ -91,7 +88,6 @@ def run_command(
     sensors: Annotated[
         Path | None,
         typer.Option(
-            "--sensors",
             metavar="DIR",
             help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
         ),

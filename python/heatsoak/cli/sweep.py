@@ -47,8 +47,7 @@ def sweep_command(
         bool, typer.Option("--exact", help="Run the exact engine on all points too.")
     ] = False,
     sample: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle."),
+        int, typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle.")
     ] = SAMPLE,
     jobs: Annotated[
         int | None,
@@ -64,7 +63,6 @@ def sweep_command(
     fail_below: Annotated[
         float | None,
         typer.Option(
-            "--fail-below",
             metavar="SHARE",
             parser=parse_share,
             help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",

@@ -97,7 +97,7 @@ def stats_command(
     seed: SeedOption = 0,
     idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
     damaged: Annotated[
-        Damaged, typer.Option("--damaged", help="What to do with damaged lines of a file.")
+        Damaged, typer.Option(help="What to do with damaged lines of a file.")
     ] = Damaged.ERROR,
     span_bytes: Annotated[
         int | None,
