@@ -15,8 +15,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, replacing
-from heatsoak.report.junit import write_junit
-from heatsoak.report.ocp import require_ocptv, write_ocp
+from heatsoak.report.outcomes import require_ocptv, write_junit, write_ocp
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page

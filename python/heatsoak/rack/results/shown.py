@@ -15,7 +15,7 @@ from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.reading import HOST, MEASURES, Results
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.files import kind_of
-from heatsoak.report.junit import add_child
+from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page.contract import (
     Headline,
     Page,
@@ -26,7 +26,6 @@ from heatsoak.report.page.contract import (
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
-from heatsoak.report.steps import printable_lines
 from heatsoak.words import counted, listed, plain
 
 _KINDS = ("page", "csv", "junit")
