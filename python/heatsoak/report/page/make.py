@@ -18,7 +18,7 @@ from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
 from heatsoak.report.comparison import drawn as in_chart
 from heatsoak.report.comparison import suited, summaries
-from heatsoak.report.page.bars import bar_charts
+from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
     ComparisonSection,
@@ -28,7 +28,6 @@ from heatsoak.report.page.contract import (
     TwinSection,
     WorkloadSection,
 )
-from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import Chart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
