@@ -202,7 +202,7 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
     total = trace.ios
 
     def report(done: int) -> None:
-        show(done / total if total else 0.0, f"{name}: {done / 1e6:.1f} M I/Os")
+        show(done / total if total else 0.0, f"{name}: {number_text(done / 1e6, 2)} M I/Os")
 
     return report
 
