@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.effects import Effect, Fit, Observations
-from heatsoak.rack.results.measures import MEASURES, Row
 from heatsoak.rack.results.outliers import set_aside
+from heatsoak.rack.results.reading import MEASURES, Row
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
 SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01

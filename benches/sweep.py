@@ -21,7 +21,7 @@ from heatsoak.sweep import Grid, sweep
 from heatsoak.sweep.plan import plan_of
 from heatsoak.sweep.running import workers
 from heatsoak.sweep.store import POINTS, Table
-from heatsoak.sweep.work import foretell, prepare
+from heatsoak.sweep.work import predict_each, prepare
 
 ROUNDS = 5
 #: Of the air's temperature.
@@ -59,7 +59,7 @@ def of_a_point() -> None:
     for draws in (1, 10, 40):
         prepared, asked = of_grid(Grid.model_validate(GRID), draws)
         begin = time.process_time()
-        rows = foretell(prepared, asked[:64]).found
+        rows = predict_each(prepared, asked[:64]).found
         each_ms = (time.process_time() - begin) / len(rows) * 1e3
         print(f"a point of {draws} likely drives: {each_ms:.1f} ms of a processor")
     with tempfile.TemporaryDirectory() as directory:
@@ -91,7 +91,7 @@ def of_a_task(grid: Grid, ways: Mapping[str, Mapping[str, Any]]) -> None:
         with workers(**way) as at:
             started_s = time.perf_counter() - begin
             begin = time.perf_counter()
-            wait([at.executor.submit(foretell, prepared, []) for _ in range(TASKS)])
+            wait([at.executor.submit(predict_each, prepared, []) for _ in range(TASKS)])
             each_ms = (time.perf_counter() - begin) / TASKS * 1e3
         print(
             f"{name}: {at.overhead_s * 1e3:.1f} ms until an empty task is back, {each_ms:.2f} ms "

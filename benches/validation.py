@@ -27,7 +27,7 @@ from heatsoak.reproduce import (
     questions,
     reproduce,
 )
-from heatsoak.reproduce.kinds import SPEEDS, STATED, TEMPERATURES, kind_of
+from heatsoak.reproduce.rows import SPEEDS, STATED, TEMPERATURES, kind_of
 from heatsoak_dev import calibration
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from compared import Array, run
-from heatsoak.rack.results.findings import RackReport
 from heatsoak.rack.results.reading import Results, read_results
 from heatsoak.rack.results.report import report
 from heatsoak.rack.state import Rack, Row, load_rack
+from heatsoak.report.rack import RackReport
 
 STEP = {"name": "write", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "60s"}
 SLOTS = {"1": 1.0, "2": 0.97, "3": 0.8, "4": 0.94}

@@ -89,6 +89,8 @@ def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: P
     # both are on one disk, and say so
     for recording in found["recordings"]:
         assert any("share a disk" in note for note in recording["notes"])
+    told = heatsoak_here("analyze", "r", cwd=short).stdout
+    assert sum("source and destination are both on " in line for line in told.splitlines()) == 1
 
 
 @pytest.mark.slow

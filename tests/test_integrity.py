@@ -14,8 +14,7 @@ from command import heatsoak_here
 from heatsoak.recording import Recording, RecordingWriter, reopen
 from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, META, PARQUET
-from heatsoak.serve.library import Library
-from heatsoak.serve.shelf import Shelf
+from heatsoak.serve.library import Library, Shelf
 from made_recording import make_recording, of_older_version
 
 SAID = "this recording was changed after it was made: "

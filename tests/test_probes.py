@@ -21,12 +21,12 @@ from heatsoak.bench.plan import typical_plan
 from heatsoak.bench.progress import LiveView, Observer, PlainView
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import plan_session
+from heatsoak.cli.run import print_preview
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, Step, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Event, Recording
-from heatsoak.report.lists import print_preview
 from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget

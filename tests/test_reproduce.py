@@ -24,9 +24,14 @@ from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
 from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure
-from heatsoak.reproduce.measures import MEASURES
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured, steps_of
+from heatsoak.reproduce.measures import MEASURES, measured
+from heatsoak.reproduce.runner import (
+    FigureInput,
+    FinishedRun,
+    MeasuredFigure,
+    NotMeasured,
+    steps_of,
+)
 from heatsoak_dev.calibration import check_calibration
 
 DRIVE = "samsung-950-pro-512"
@@ -386,7 +391,7 @@ def measure(
     published: tuple[float, float] = (0, 0),
     scores: tuple[str, ...] = (),
 ) -> MeasuredFigure:
-    return MEASURES[by](FigureInput(runs, against or [], steps, at, published, scores))
+    return measured(by, FigureInput(runs, against or [], steps, at, published, scores))
 
 
 def falling(onset_s: int, before: float = 1000.0, after: float = 400.0) -> Any:
@@ -503,7 +508,7 @@ def test_the_steady_state_is_that_of_the_last_400_seconds(tmp_path: Path) -> Non
     assert measure("is_one_level", [uneven]).value == 0
     assert measure("lower_level_iops", [uneven]).value == pytest.approx(2000)
     assert measure("upper_level_iops", [uneven]).value == pytest.approx(6000)
-    with pytest.raises(NotMeasured, match="one level, 6000 IOPS"):
+    with pytest.raises(NotMeasured, match="one level, 6,000 IOPS"):
         measure("lower_level_iops", [flat])
     assert measure("lows_above_highs", [faster], [uneven]).value == 1
     assert measure("lows_above_highs", [uneven], [flat]).value == 0
@@ -577,7 +582,7 @@ def test_a_stream_is_kept_while_the_drive_is_never_a_second_behind(tmp_path: Pat
     stalls = made(tmp_path, {"load": np.r_[np.full(200, 1000.0), 0.0, 0.0, np.full(98, 1000.0)]})
     found = measure("keeps_rate", [stalls])
     assert found.value == 0
-    assert found.why == "the stream is up to 2.0 s ahead of the drive"
+    assert found.why == "the stream is up to 2 s ahead of the drive"
 
 
 def test_power_is_the_greatest_of_any_second_of_any_recording(tmp_path: Path) -> None:

@@ -209,9 +209,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def foretell(packed: bytes, asked: Sequence[work.Asked]) -> Any:
         predicted.extend(name for name, _ in asked)
-        return work.foretell(packed, asked)
+        return work.predict_each(packed, asked)
 
-    monkeypatch.setattr(running, "foretell", foretell)
+    monkeypatch.setattr(running, "predict_each", foretell)
     return predicted
 
 

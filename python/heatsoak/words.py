@@ -7,7 +7,7 @@ a terminal, on a page and in a file. Reading what people write is :mod:`heatsoak
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 #: Longer values are shortened in labels and sentences.
 _MAX_LETTERS = 60
@@ -112,6 +112,13 @@ def duration_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def known_text(
+    value: float | None, text: Callable[[float], str] = number_text, otherwise: str = ""
+) -> str:
+    """Return a value as `text` has it; what is not known is left empty."""
+    return otherwise if value is None else text(value)
+
+
 def counted(count: int, one: str, many: str | None = None) -> str:
     """Return ``1 place`` or ``3 places``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
@@ -122,6 +129,11 @@ def listed(texts: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(texts) > most:
         texts = [*texts[:most], f"{len(texts) - most} more"]
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else "".join(texts)
+
+
+def labels_text(labels: Mapping[str, object]) -> str:
+    """Return labels with their values: ``slot top, gpus 2``."""
+    return ", ".join(f"{key} {value}" for key, value in labels.items())
 
 
 def said(value: object) -> str:

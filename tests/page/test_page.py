@@ -127,6 +127,29 @@ def test_recordings_that_differ_in_one_condition_are_compared_unasked() -> None:
     assert page_of([bare, cooled], by="heatsink", baseline="big").comparisons[0].baseline == "big"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "rate"), [({}, "mb_s"), ({"rw": "randread", "bs": "4k"}, "iops")])
+def test_people_see_one_rate_of_a_step_iops_where_it_is_random(
+    load: dict[str, str], rate: str
+) -> None:
+    runs = [
+        run({"heatsink": sink}, falling(60, share), steps=[{**READ, **load}], seed=seed)
+        for seed, (sink, share) in enumerate((("none", 0.4), ("big", 0.8)))
+    ]
+    (comparison,) = page_of(runs).comparisons
+    shown, drawn = (
+        [comparison.rows[number].metric for number in numbers]
+        for numbers in (comparison.shown, comparison.drawn)
+    )
+    assert {one for one in shown if one.startswith("mean_m") or one.endswith("iops")} <= {
+        *(f"{kind}_{rate}" for kind in ("mean", "end", "before", "low")),
+        *("consistency_mean_iops", "consistency_stdev_iops"),
+    }
+    assert f"mean_{rate}" in shown
+    assert {f"{kind}_{rate}" for kind in ("mean", "before", "low")} <= set(drawn) <= set(shown)
+    assert comparison.apart == []
+
+
 def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_refused() -> None:
     with pytest.raises(UsageError, match="no recording has the condition 'fan'"):
         page_of([run({"heatsink": "none"}, steady(2000))], by="fan")

@@ -49,7 +49,7 @@ def test_every_number_is_that_of_the_tables(swept: FinishedSweep, page: Page) ->
     assert enclosure.values == ["puget-top-2gpu-loaded", "open-bench"]
     assert ambient.numbers == [20, 40, 60, 150]
     assert heatsink.numbers is None
-    assert heatsink.values == ["none", "wings-px1", "5\u202fK/W"]
+    assert heatsink.values == ["none", "wings-px1", "5 K/W"]
     assert section.fixed == "samsung-950-pro-512, read, for 90 s"
     table = swept.table
     for name, column in section.columns.items():

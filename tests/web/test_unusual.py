@@ -221,3 +221,14 @@ def test_a_browser_that_cannot_unpack_is_told_which_browsers_can(
     opened.until(lambda: opened.tab.locator("[role=alert]").count())
     assert "Firefox 113" in opened.tab.locator("[role=alert]").inner_text()
     opened.faults.clear()  # the browser complains of the policy's made-up source
+
+
+@pytest.mark.slow
+def test_a_layout_that_is_still_changing_is_no_damage(open_page: Any, matrix_page: Page) -> None:
+    opened = open_page(matrix_page)
+    told = "message: 'ResizeObserver loop completed with undelivered notifications.'"
+    opened.tab.evaluate(f"dispatchEvent(new ErrorEvent('error', {{{told}}}))")
+    assert opened.tab.locator("main > [role=alert]").count() == 0
+    opened.tab.evaluate("dispatchEvent(new ErrorEvent('error', {error: new Error('x')}))")
+    assert "damaged" in opened.tab.locator("main > [role=alert]").inner_text()
+    opened.faults.clear()

@@ -13,22 +13,22 @@ export interface Contract {
  *     data: all packed columns, gzipped, in base64.
  */
 export interface Page {
-  version?: 1;
+  version: 1;
   title: string;
   made_by: string;
   made_unix_s: number;
-  is_live?: boolean;
+  is_live: boolean;
   headline: Headline;
   recordings: PageRecording[];
-  sensor?: string | null;
+  sensor: string | null;
   workloads: WorkloadSection[];
   matrix: MatrixSection | null;
   bars: BarChart[];
   curves: CurveChart[];
-  comparisons: Comparison[];
-  twin?: TwinSection | null;
-  sweep?: SweepSection | null;
-  rack?: RackSection | null;
+  comparisons: ComparisonSection[];
+  twin: TwinSection | null;
+  sweep: SweepSection | null;
+  rack: RackSection | null;
   notes: string[];
   data: string;
 }
@@ -559,8 +559,8 @@ export interface WorkloadSection {
   };
   rate: string;
   hottest: string;
-  is_open?: boolean;
-  last_s?: number | null;
+  is_open: boolean;
+  last_s: number | null;
   shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
 }
@@ -641,7 +641,7 @@ export interface LatencyHistogram {
   direction: "read" | "write";
   upper_us: number[];
   ios: number[];
-  from_percentiles?: boolean;
+  from_percentiles: boolean;
 }
 /**
  * Cells by conditions: `row_key` down, `column_keys` across.
@@ -659,8 +659,8 @@ export interface MatrixSection {
   };
   metrics: MatrixMetric[];
   cells: MatrixCell[];
-  held?: string | null;
-  source?: string | null;
+  held: string | null;
+  source: string | null;
 }
 /**
  * A quantity that a matrix can show.
@@ -675,8 +675,8 @@ export interface MatrixMetric {
   label: string;
   unit: string;
   worse: "low" | "high";
-  workload?: string | null;
-  rated_by?: string | null;
+  workload: string | null;
+  rated_by: string | null;
 }
 /**
  * One set of conditions.
@@ -708,10 +708,10 @@ export interface MatrixCell {
 export interface MatrixFigure {
   value: number | null;
   text: string;
-  rated?: number | null;
-  published?: [number, number] | null;
-  published_text?: string | null;
-  holds?: boolean | null;
+  rated: number | null;
+  published: [number, number] | null;
+  published_text: string | null;
+  holds: boolean | null;
 }
 /**
  * A score, or the mean of a step, with one bar per condition.
@@ -726,7 +726,7 @@ export interface BarChart {
   unit: string;
   better: "higher" | "lower";
   definition: string;
-  is_score?: boolean;
+  is_score: boolean;
   interval: string;
   bars: Bar[];
 }
@@ -740,8 +740,8 @@ export interface Bar {
   low: number | null;
   high: number | null;
   runs: number;
-  power_w?: number | null;
-  mb_s_per_w?: number | null;
+  power_w: number | null;
+  mb_s_per_w: number | null;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.
@@ -769,23 +769,17 @@ export interface CurvePoint {
   x: number;
   y: number;
   step: string;
-  power_w?: number | null;
+  power_w: number | null;
 }
 /**
- * What recordings show about a condition.
+ * A comparison; numbers of its rows say where people see them.
  *
  * Attributes:
- *     groups: the values of the condition, the baseline first.
- *     models: the drive models, if there are several that are compared separately.
- *     summary: the same in every row.
- *     headlines: one for each group but the baseline.
- *     rows: for each step, metric and group; pooled rows before those of each condition. Rows of
- *         scores come last.
- *     ranking: for the steps in which at least two groups can be ranked.
- *     notes: what was chosen, left out, or not paired, in sentences.
- *     caveats: how recordings that were compared anyway differ.
+ *     shown: in the tables.
+ *     apart: in the tables of each set of other conditions; none if there is one set.
+ *     drawn: in the chart.
  */
-export interface Comparison {
+export interface ComparisonSection {
   by: string;
   baseline: string | number | boolean;
   groups: (string | number | boolean)[];
@@ -798,6 +792,9 @@ export interface Comparison {
   ranking: Ranked[];
   notes: string[];
   caveats: string[];
+  shown: number[];
+  apart: number[];
+  drawn: number[];
 }
 /**
  * What a comparison shows overall: of two groups, the headline; of more, their range.
@@ -1105,71 +1102,120 @@ export interface RackSection {
   column_label: string;
   rows: string[];
   columns: string[];
-  metrics: RackMetric[];
+  measures: RackMeasure[];
   drives: RackDriveLine[];
   tiles: RackTile[];
 }
 /**
- * A measure by which the drives of a rack are compared.
+ * One measure of one step, over all drives.
  *
  * Attributes:
- *     unit: of the values; `effect_unit` is that of effects: ``%``, ``pp`` or ``K``.
- *     sentence: what places, drives and repeated runs do to it.
+ *     measure: ``mean_mb_s``, ``mean_iops``, ``throttled_mb_s``, ``depth_pct``, ``max_temp_c`` or
+ *         ``onset_s``; throttled levels and onsets only if every run throttles.
+ *     name: the step and the measure in words.
+ *     unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
+ *     value_unit: of what is measured.
+ *     worse: which direction of an effect is worse.
+ *     drive_sd: the standard deviation of drives of one model; together with that of runs if
+ *         nothing was repeated. `run_sd` is that of repeated runs.
+ *     drive_share_pct: what part of the variance between runs is due to the drives.
+ *     sentence: what differs how much.
  */
-export interface RackMetric {
-  label: string;
-  unit: string;
-  worse: "low" | "high";
-  effect_unit: string;
-  sentence: string;
-  places: RackGroup[];
-  drives: RackGroup[];
-}
-/**
- * The effects of the places of one label, or of the drives of one model.
- *
- * Attributes:
- *     why_unknown: why there are none, or none with an interval.
- */
-export interface RackGroup {
-  title: string;
-  points: RackPoint[];
-  why_unknown?: string | null;
-}
-/**
- * An effect with its 95 % interval; low and high are None if it cannot be told.
- */
-export interface RackPoint {
+export interface RackMeasure {
+  step: string;
+  workload: string;
+  measure: string;
   name: string;
-  at: number;
-  low: number | null;
-  high: number | null;
-  verdict: "better" | "worse" | "same";
+  unit: "%" | "pp" | "K";
+  value_unit: string;
+  worse: "low" | "high";
+  runs: number;
+  drive_sd: RackEffect | null;
+  run_sd: RackEffect | null;
+  drive_share_pct: number | null;
+  run_share_pct: number | null;
+  places: PlaceDifferences[];
+  drives: DriveEffect[];
+  sentence: string;
+}
+/**
+ * An effect with its 95 % interval.
+ *
+ * Effects of rates and times are in percent, those of depths in percentage points, those of
+ * temperatures in kelvin.
+ */
+export interface RackEffect {
+  value: number;
+  low: number;
+  high: number;
+}
+/**
+ * How much the places of one label differ.
+ *
+ * Attributes:
+ *     label: ``slot``, ``host``; labels that always change together are one: ``host and room``.
+ *     widest: how much the worst place is worse than the best; None if that cannot be told.
+ *     why_unknown: why it cannot be told.
+ *     share_pct: what part of the variance between runs is due to these places.
+ */
+export interface PlaceDifferences {
+  label: string;
+  places: PlaceEffect[];
+  widest: RackEffect | null;
+  why_unknown: string | null;
+  share_pct: number | null;
+}
+/**
+ * What a place does, against the mean of all places of its label.
+ *
+ * Where places do not do the same to all models, there is one for each model and place,
+ * ``990 PRO in 3``, against the mean of the model's.
+ */
+export interface PlaceEffect {
+  place: string;
+  effect: RackEffect;
+}
+/**
+ * How a drive differs from the mean of its model.
+ *
+ * Attributes:
+ *     measured: as it was measured, wherever it ran.
+ *     of_place: what its places make of that; None if that cannot be told.
+ *     own: what remains for the drive itself; None if it cannot be told from the place.
+ */
+export interface DriveEffect {
+  drive: string;
+  model: string;
+  measured: number;
+  of_place: number | null;
+  own: RackEffect | null;
 }
 /**
  * A drive in the list of who passes.
  *
  * Attributes:
- *     verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
- *         nobody can tell whether heat does.
  *     is_unlike: whether it is unlike others of its model, for better or worse.
  *     line: throughput over the first step that is compared, in MB/s at equal distances.
  */
 export interface RackDriveLine {
   drive: string;
-  model: string;
-  firmware: string;
+  serial: string | null;
+  model: string | null;
+  firmware: string | null;
   where: string;
+  tests: number;
   verdict: "passes" | "throttles" | "open" | "fails";
-  is_unlike: boolean;
+  passes: boolean;
   why: string[];
+  explained: string | null;
+  is_unlike: boolean;
   line: number[];
 }
 /**
  * What a drive did in a place; `row`, `column` and `drive` are numbers in the section's lists.
  *
  * Attributes:
- *     values: of each metric, the mean of all runs there; None if there is none.
+ *     values: of each measure, the mean of all runs there; None if there is none.
  */
 export interface RackTile {
   row: number;

@@ -72,8 +72,9 @@ async function start(main: HTMLElement): Promise<void> {
   onPrint();
   document.body.append(dialog.element);
   // much is drawn only once it comes into sight
-  addEventListener("error", () => {
-    if (main.querySelector(":scope > [role=alert]")) return;
+  addEventListener("error", ({ error }: { error?: unknown }) => {
+    // without an error it is a layout that is still changing, which is no fault
+    if (!error || main.querySelector(":scope > [role=alert]")) return;
     main.prepend(h("p", { class: "damage", role: "alert" }, PARTLY));
   });
   let page: Page;

@@ -1,7 +1,7 @@
 // The layout of the page.
 
 import type { App } from "./app";
-import { cut, words } from "./data/format";
+import { shortened, words } from "./data/format";
 import { DataError } from "./data/unpack";
 import { h } from "./dom";
 import { bars } from "./parts/bars";
@@ -89,7 +89,7 @@ function navigation(app: App, hasCharts: boolean): HTMLElement {
     h(
       "div",
       { class: "links" },
-      links.map(([id, title]) => h("a", { href: `#${id}` }, cut(title, 40))),
+      links.map(([id, title]) => h("a", { href: `#${id}` }, shortened(title, 40))),
     ),
     page.is_live ? h("span", { class: "live", role: "status" }, "live") : null,
     shadeButton(),

@@ -60,7 +60,7 @@ test("a drive that gets too hot is said to, at rest or under load", () => {
 test("the place as it was is called so", () => {
   assert.match(plain(pointWords(MAP, 1, 1)), /^As it was, at 28 °C air and 9.0 K\/W to the air: /);
   assert.equal(plain(airWords(MAP, 2)), "32 °C air (4 K warmer than it was)");
-  assert.equal(resistanceWords(MAP, 0), "4.5 K/W to the air (0.500 times what it was)");
+  assert.equal(resistanceWords(MAP, 0), "4.5 K/W to the air (0.5 times what it was)");
   assert.equal(recordedWords(MAP), "as it was: throttled in 2 of 3 recordings there");
 });
 

@@ -1,58 +1,98 @@
-"""``heatsoak analyze``: judge recordings and other tools' logs."""
+"""``heatsoak analyze`` and ``compare``: judge recordings and other tools' logs, one or many."""
+
+from typing import Annotated
+
+import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.cli.common import (
-    DamagedOption,
-    DeviceOption,
+    AnywayOption,
+    BaselineOption,
+    ByOption,
     EvidenceOption,
-    FailBelowOption,
-    FailOnOption,
     FormatOption,
-    MapOption,
+    LimitOptions,
     OutputFormat,
-    PowerOption,
+    ReadOptions,
     RecordingsArgument,
-    SeparateOption,
-    ShiftOption,
     WindowOption,
-    exit_code,
-    open_recordings,
+    console,
     show_findings,
+    with_groups,
 )
+from heatsoak.errors import UsageError
+from heatsoak.output import announce, print_json
 
 
+@with_groups
 def analyze_command(
     paths: RecordingsArgument,
-    mapping: MapOption = None,
-    device: DeviceOption = None,
-    shift_s: ShiftOption = None,
-    separate: SeparateOption = False,
-    damaged: DamagedOption = False,
-    power: PowerOption = None,
+    read: ReadOptions,
+    limits: LimitOptions,
     window_s: WindowOption = WINDOW_S,
     output_format: FormatOption = OutputFormat.TEXT,
-    fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
-    fail_below: FailBelowOption = None,
 ) -> int:
-    opened = open_recordings(
-        paths,
-        mapping,
-        device,
-        shift_s,
-        separate=separate,
-        power=power,
-        damaged=damaged,
-        keeps_changed=True,
-    )
+    opened = read.open(paths, keeps_changed=True)
     findings = analyze(opened.recordings, window_s)
-    has_options = mapping or device or shift_s is not None or separate or power or damaged
     show_findings(
         findings,
         opened.recordings,
         output_format,
         evidence=evidence,
-        paths=None if has_options else paths,
+        paths=paths if read == ReadOptions() else None,
     )
-    return opened.exit_code(exit_code(findings, fail_on, fail_below))
+    return opened.exit_code(limits.exit_code(findings))
+
+
+@with_groups
+def compare_command(
+    paths: RecordingsArgument,
+    by: ByOption,
+    read: ReadOptions,
+    baseline: BaselineOption = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Also show each set of other conditions separately.")
+    ] = False,
+    anyway: AnywayOption = False,
+    pool_models: Annotated[
+        bool,
+        typer.Option("--pool-models", help="Take means over drive models, not for each model."),
+    ] = False,
+    rank_by: Annotated[
+        str | None,
+        typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
+    ] = None,
+    output_format: FormatOption = OutputFormat.TEXT,
+) -> int:
+    # the statistics take a while to load, and analyze needs none of them
+    from heatsoak.analysis.comparison import NotAlikeError, compare
+    from heatsoak.report.comparison import print_comparison
+
+    opened = read.open(paths)
+    try:
+        comparison = compare(
+            opened.recordings,
+            by,
+            baseline,
+            anyway,
+            rank_by=rank_by,
+            pool_models=pool_models,
+            findings=analyze(opened.recordings) if opened.recordings else None,
+        )
+    except NotAlikeError as error:
+        for line in error.differences:
+            announce(line)
+        if not anyway:
+            announce("no comparable runs are left; --anyway compares them regardless")
+        return UsageError.exit_code
+    for line in comparison.caveats:
+        announce(f"warning: runs differ: {line}")
+    if output_format is OutputFormat.JSON:
+        for note in comparison.notes:
+            announce(note)
+        print_json([row.model_dump(mode="json") for row in comparison.rows])
+    else:
+        print_comparison(comparison, console(), each=each)
+    return opened.exit_code()

@@ -70,7 +70,7 @@ COMMANDS = {
         "analyze",
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
-    "compare": ("compare", "Compare recordings that differ in one condition."),
+    "compare": ("analyze", "Compare recordings that differ in one condition."),
     "history": (
         "history",
         "Say whether drives are slower than they were, from years of recordings.",

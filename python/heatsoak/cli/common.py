@@ -11,10 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -31,11 +32,13 @@ from heatsoak.output import (
     print_out,
 )
 from heatsoak.units import parse_rate_mb_s, parse_seconds, parse_share
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, number_text, percent_text
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
     from heatsoak.analysis.limits import Forbidden
+    from heatsoak.importer import Options
+    from heatsoak.protocol import Protocol
     from heatsoak.recording import Recording
 
 _Document = TypeVar("_Document")
@@ -47,9 +50,9 @@ def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float
     def read(text: str | float) -> float:
         found_s = parse_seconds(text)
         if found_s < low:
-            raise ValueError(f"'{text}' is less than {low:g} s")
+            raise ValueError(f"'{text}' is less than {number_text(low)} s")
         if found_s > high:
-            raise ValueError(f"'{text}' is more than {high:g} s")
+            raise ValueError(f"'{text}' is more than {number_text(high)} s")
         return found_s
 
     return read
@@ -108,34 +111,9 @@ EvidenceOption = Annotated[
     bool,
     typer.Option("--evidence", help="Print every step's evidence, all notes, scores and sensors."),
 ]
-MapOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="COLUMN=HEADER",
-        help="Map the headers of a table: time=Zeit,write_mb_s=Schreiben.",
-    ),
-]
 DeviceOption = Annotated[
     str | None,
     typer.Option("--device", metavar="NAME", help="Which drive to use, if a log has several."),
-]
-ShiftOption = Annotated[
-    float | None,
-    typer.Option(
-        "--shift",
-        metavar="TIME",
-        parser=_signed_seconds,
-        help="Shift temperature logs by TIME against the load, instead of matching clocks: -3s.",
-    ),
-]
-PowerOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--power",
-        metavar="METER.csv",
-        help="Take power from this power meter's log; --shift then shifts the meter.",
-    ),
 ]
 WindowOption = Annotated[
     float,
@@ -153,31 +131,15 @@ RecordingsArgument = Annotated[
         help="Recordings, directories of recordings, or logs of other tools.",
     ),
 ]
-ProtocolArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="PROTOCOL",
-        help="A bundled protocol's name, a TOML file, or a fio job file.",
-        autocompletion=completion.protocols,
-    ),
-]
-SettingsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Select a matrix cell, override a step, or add a label.",
-        autocompletion=completion.settings,
-    ),
-]
-ScaleOption = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE",
-        parser=parse_share,
-        help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
-    ),
-]
+_BY = typer.Option(
+    "--by",
+    metavar="KEY",
+    autocompletion=completion.compared_by,
+    help="What to compare by: a condition such as heatsink, slot or gpus, or the drive, model, "
+    "protocol or file; report takes the only condition that differs.",
+)
+ByOption = Annotated[str, _BY]
+OptionalByOption = Annotated[str | None, _BY]
 BaselineOption = Annotated[
     str | None,
     typer.Option(
@@ -205,9 +167,6 @@ DamagedOption = Annotated[
         "--damaged", help="Also read what was changed after it was made, as far as it can be."
     ),
 ]
-SeparateOption = Annotated[
-    bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
-]
 MetricsOption = Annotated[
     str | None,
     typer.Option(
@@ -225,6 +184,158 @@ LabelOption = Annotated[
         autocompletion=completion.labels,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How other tools' logs are read."""
+
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="COLUMN=HEADER",
+            help="Map the headers of a table: time=Zeit,write_mb_s=Schreiben.",
+        ),
+    ] = None
+    device: DeviceOption = None
+    shift_s: Annotated[
+        float | None,
+        typer.Option(
+            "--shift",
+            metavar="TIME",
+            parser=_signed_seconds,
+            help="Shift temperature logs by TIME against the load, instead of matching clocks: "
+            "-3s; with --power, shift the meter's log.",
+        ),
+    ] = None
+    separate: Annotated[
+        bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
+    ] = False
+
+    @property
+    def of_files(self) -> Options:
+        """What the importer takes."""
+        from heatsoak.importer import Options  # takes a while to load
+
+        return Options.of(self.mapping or [], self.device)
+
+
+@dataclass(frozen=True)
+class ReadOptions(LogOptions):
+    """How recordings and logs of other tools are opened."""
+
+    power: Annotated[
+        Path | None,
+        typer.Option(metavar="METER.csv", help="Take power from this power meter's log."),
+    ] = None
+    damaged: DamagedOption = False
+
+    def open(self, paths: list[Path], *, keeps_changed: bool = False) -> Opened:
+        """Open recordings and logs.
+
+        Recordings that were changed after they were made are left out, or kept unread if
+        `keeps_changed` is true, unless the user wants them read.
+        """
+        from heatsoak.importer import Options, open_all, with_meter  # takes a while to load
+
+        # with a meter, the other options are about its log
+        has_meter = self.power is not None
+        opened = Opened()
+        with progress_bar(stays=False) as progress:
+            found = open_all(
+                paths,
+                Options(device=self.device) if has_meter else self.of_files,
+                shift_s=None if has_meter else self.shift_s,
+                joins=not self.separate,
+                progress=progress,
+                on_broken=opened.leave_out,
+                damaged=self.damaged,
+            )
+        opened.take(found, keeps_changed=keeps_changed)
+        if self.power is not None:
+            of_meter = replace(self.of_files, device=None)
+            opened.recordings = with_meter(
+                opened.recordings, self.power, of_meter, shift_s=self.shift_s
+            )
+        return opened
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """What makes the exit code 1."""
+
+    fail_on: FailOnOption = None
+    fail_below: FailBelowOption = None
+
+    def exit_code(self, findings: Findings) -> int:
+        """Return the exit code of what was found."""
+        from heatsoak.analysis.limits import why_failed  # takes a while to load
+
+        word: Forbidden | None = None if self.fail_on is None else self.fail_on.value
+        return limit_code(
+            holds=not any(why_failed(one, word, self.fail_below) for one in findings.recordings)
+        )
+
+
+@dataclass(frozen=True)
+class ProtocolOptions:
+    """What is run."""
+
+    protocol: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROTOCOL",
+            help="A bundled protocol's name, a TOML file, or a fio job file.",
+            autocompletion=completion.protocols,
+        ),
+    ]
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Select a matrix cell, override a step, or add a label.",
+            autocompletion=completion.settings,
+        ),
+    ] = None
+    scale: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            parser=parse_share,
+            help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
+        ),
+    ] = 1.0
+
+    def load(self) -> Protocol:
+        """Return the protocol with the settings applied; raises UsageError for what is wrong."""
+        from heatsoak.protocol import apply_settings, load, scaled  # takes a while to load
+
+        return apply_settings(scaled(load(self.protocol), self.scale), self.settings or [])
+
+
+def with_groups(command: Callable[..., int]) -> Callable[..., int]:
+    """Return a command as the parser calls it: each option of its groups by its own name."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+
+    def run(**given: Any) -> int:
+        for name, kind in groups.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+        return command(**given)
+
+    taken: list[Parameter] = []
+    for name, own in signature(command).parameters.items():
+        kind = groups.get(name)
+        of_group = [] if kind is None else signature(kind).parameters.values()
+        types = hints if kind is None else get_type_hints(kind, include_extras=True)
+        taken += [
+            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=types[one.name])
+            for one in of_group or [own]
+        ]
+    run.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    return run
 
 
 def console() -> Console:
@@ -315,7 +426,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
-            text = f"{text}, {done:.0%}; {duration_text(left_s)} left"
+            text = f"{text}, {percent_text(100 * done)}; {duration_text(left_s)} left"
         print_err(text)
 
     return say
@@ -372,56 +483,6 @@ class Opened:
         return ToolError.exit_code if self.broken else code
 
 
-def open_recordings(
-    paths: list[Path],
-    mapping: list[str] | None,
-    device: str | None,
-    shift_s: float | None,
-    *,
-    separate: bool,
-    power: Path | None = None,
-    damaged: bool = False,
-    keeps_changed: bool = False,
-) -> Opened:
-    """Open recordings and logs of other tools, as the shared options say.
-
-    `power` is a power meter's log to add; `mapping` and `shift_s` then apply to it. Recordings that
-    were changed after they were made are read if `damaged` is true, and else left out, or kept
-    unread if `keeps_changed` is.
-    """
-    # the readers take a while to load, and every command loads this module
-    from heatsoak.importer import Options, open_all, with_meter
-
-    options = Options.of(mapping or [], device)
-    opened = Opened()
-    with progress_bar(stays=False) as progress:
-        found = open_all(
-            paths,
-            options if power is None else Options(device=device),
-            shift_s=shift_s if power is None else None,
-            joins=not separate,
-            progress=progress,
-            on_broken=opened.leave_out,
-            damaged=damaged,
-        )
-    opened.take(found, keeps_changed=keeps_changed)
-    if power is not None:
-        opened.recordings = with_meter(
-            opened.recordings, power, replace(options, device=None), shift_s=shift_s
-        )
-    return opened
-
-
 def limit_code(*, holds: bool) -> int:
     """Return the exit code for a limit that was asked for, such as with ``--fail-below``."""
     return 0 if holds else 1
-
-
-def exit_code(findings: Findings, fail_on: FailOn | None, fail_below: float | None) -> int:
-    """Return the exit code for ``--fail-on`` and ``--fail-below`` in MB/s."""
-    from heatsoak.analysis.limits import why_failed
-
-    word: Forbidden | None = None if fail_on is None else fail_on.value
-    return limit_code(
-        holds=not any(why_failed(one, word, fail_below) for one in findings.recordings)
-    )

@@ -1,32 +1,35 @@
 """``heatsoak import`` and ``export``: other tools' logs to recordings, and recordings to theirs."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
+from pydantic import BaseModel
+from rich.padding import Padding
 
 from heatsoak.cli.common import (
     DamagedOption,
-    DeviceOption,
     ForceOption,
     FormatOption,
     LabelOption,
-    MapOption,
+    LogOptions,
     Opened,
     OutputFormat,
-    SeparateOption,
-    ShiftOption,
     progress_bar,
     show,
+    with_groups,
 )
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
-from heatsoak.protocol import read_labels
-from heatsoak.recording import find_recordings, require_new, save_all
-from heatsoak.report.lists import imported_rows, print_imported, print_written
+from heatsoak.output import Console, Text
+from heatsoak.protocol import Conditions, read_labels
+from heatsoak.recording import Recording, Touched, find_recordings, require_new, save_all
+from heatsoak.words import counted, duration_text, labels_text, size_text
 
 
+@with_groups
 def import_command(
     files: Annotated[
         list[Path],
@@ -37,15 +40,11 @@ def import_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
     ],
-    mapping: MapOption = None,
-    device: DeviceOption = None,
+    logs: LogOptions,
     labels: LabelOption = None,
-    shift_s: ShiftOption = None,
-    separate: SeparateOption = False,
     into: Annotated[
         Path | None,
         typer.Option(
-            "--into",
             metavar="RECORDING",
             help="Add the power from a meter's log to a copy of this recording.",
         ),
@@ -53,26 +52,26 @@ def import_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     # the readers take a while to load, and every command loads this module
-    from heatsoak.importer import Options, import_files, save_with_meter
+    from heatsoak.importer import import_files, save_with_meter
 
     require_new(output)
-    options = Options.of(mapping or [], device)
     if into is not None:
-        if len(files) > 1 or labels or separate:
+        if len(files) > 1 or labels or logs.separate:
             raise UsageError("--into takes one meter's log, no labels and no --separate")
-        made = [save_with_meter(into, files[0], output, options, shift_s=shift_s)]
+        made = [save_with_meter(into, files[0], output, logs.of_files, shift_s=logs.shift_s)]
     else:
         with progress_bar(stays=False) as progress:
             imported = import_files(
                 files,
-                options,
+                logs.of_files,
                 conditions=read_labels(labels or []),
-                shift_s=shift_s,
-                joins=not separate,
+                shift_s=logs.shift_s,
+                joins=not logs.separate,
                 progress=progress,
             )
         made = save_all(imported, output)
-    show(imported_rows(made), output_format, print_imported)
+    rows = [_imported(recording).model_dump(mode="json") for recording in made]
+    show(rows, output_format, print_imported)
     return 0
 
 
@@ -91,8 +90,7 @@ def export_command(
         ),
     ],
     kind: Annotated[
-        ExportFormat | None,
-        typer.Option("--as", help="Format; default: by the suffix of PATH."),
+        ExportFormat | None, typer.Option("--as", help="Format; default: by the suffix of PATH.")
     ] = None,
     with_truth: Annotated[
         bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
@@ -112,3 +110,105 @@ def export_command(
         return opened.exit_code()
     show([asdict(file) for file in written], output_format, print_written)
     return opened.exit_code()
+
+
+def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak export``, a line per file, and each assumption once."""
+    said: dict[tuple[str | None, str], None] = {}
+    for file in files:
+        size = f"{counted(file['rows'], 'row')}, {size_text(file['bytes'])}"
+        console.print(Text(f"{file['path']}: {size}"), soft_wrap=True)
+        said |= dict.fromkeys((file["recording"], note) for note in file["notes"])
+    for name, note in said:
+        console.print(Text(f"note: {name}: {note}", style="yellow"), soft_wrap=True)
+
+
+class ImportedStep(BaseModel):
+    """A step of an imported recording."""
+
+    step: str
+    workload: str
+
+
+class ImportedRemark(BaseModel):
+    """What was converted or assumed; `doubt` is whether the file leaves it uncertain.
+
+    Attributes:
+        touches: what a doubt leaves open.
+    """
+
+    text: str
+    doubt: bool
+    touches: list[Touched]
+
+
+class ImportedRow(BaseModel):
+    """An imported recording: a row of ``heatsoak import``.
+
+    Attributes:
+        schema_version: goes up when a key of the JSON changes its meaning or goes away.
+        format: of its log; `source` is the file.
+        samples: how many it has.
+        columns: what they have besides time and step.
+    """
+
+    schema_version: Literal[1] = 1
+    path: str
+    format: str | None
+    source: str | None
+    drive: dict[str, Any]
+    conditions: Conditions
+    duration_s: float | None
+    samples: int
+    columns: list[str]
+    steps: list[ImportedStep]
+    remarks: list[ImportedRemark]
+
+
+def _imported(recording: Recording) -> ImportedRow:
+    meta = recording.meta
+    imported = meta.load.get("imported", {})
+    return ImportedRow(
+        path=str(recording.path),
+        format=imported.get("format"),
+        source=imported.get("source"),
+        drive=meta.drive,
+        conditions=meta.conditions,
+        duration_s=meta.duration_s,
+        samples=recording.samples(["t_s"]).height,
+        columns=[name for name in meta.columns if name not in ("t_s", "step", "interval_s")],
+        steps=[
+            ImportedStep(step=step.name, workload=step.describe())
+            for step in meta.protocol.workload_steps
+        ],
+        remarks=[
+            ImportedRemark(
+                text=event.text,
+                doubt=event.kind == "warning",
+                touches=event.data.get("touches", []),
+            )
+            for event in recording.events
+            if event.kind in ("info", "warning")
+        ],
+    )
+
+
+def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows: where each recording is, what it holds, and the remarks on it."""
+    for row in rows:
+        title = Text(row["path"], style="bold")
+        labels = labels_text(row["conditions"])
+        if row["source"] is not None:
+            title.append(f"  from {row['source']} ({row['format']})", style="not bold")
+        console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
+        about = [
+            counted(row["samples"], "sample"),
+            duration_text(row["duration_s"] or 0.0),
+            counted(len(row["steps"]), "step"),
+            row["drive"].get("model") or row["drive"].get("path"),
+        ]
+        console.print(Padding(Text(", ".join(part for part in about if part)), (0, 0, 0, 2)))
+        console.print(Padding(Text(", ".join(row["columns"]), style="dim"), (0, 0, 0, 2)))
+        for remark in row["remarks"]:
+            style = "yellow" if remark["doubt"] else "dim"
+            console.print(Padding(Text(f"note: {remark['text']}", style=style), (0, 0, 0, 2)))

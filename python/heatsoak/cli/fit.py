@@ -5,32 +5,32 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
-    DeviceOption,
     ForceOption,
     FormatOption,
-    MapOption,
     OutputFormat,
-    PowerOption,
+    ReadOptions,
     RecordingsArgument,
-    SeparateOption,
-    ShiftOption,
     drive_id,
-    open_recordings,
     show,
+    with_groups,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Console, Text, table_of
 from heatsoak.recording.outputs import check_free, write_output
 from heatsoak.report.page.facts import protocol_toml
-from heatsoak.report.prediction import print_twin
-from heatsoak.twin import Twin, fit, protocol_of
+from heatsoak.twin import FittedParameter, Twin, fit, protocol_of
+from heatsoak.words import number_text, percent_text
 
 
+@with_groups
 def fit_command(
     paths: RecordingsArgument,
+    read: ReadOptions,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
@@ -54,17 +54,12 @@ def fit_command(
             autocompletion=completion.simulated,
         ),
     ] = None,
-    mapping: MapOption = None,
-    device: DeviceOption = None,
-    shift_s: ShiftOption = None,
-    separate: SeparateOption = False,
-    power: PowerOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
-    check_free(outputs, force=force, inputs=[*paths, *filter(None, (power,))])
-    opened = open_recordings(paths, mapping, device, shift_s, separate=separate, power=power)
+    check_free(outputs, force=force, inputs=[*paths, *filter(None, (read.power,))])
+    opened = read.open(paths)
     twin = fit(opened.recordings, chosen)
     if output is not None:
         twin.save(output)
@@ -78,3 +73,52 @@ def _write_next(twin: Twin, path: Path) -> None:
     if not twin.experiments:
         raise UsageError(f"--next {path}: no run would tell much more of this drive")
     write_output(path, protocol_toml(protocol_of(twin.experiments[0], twin.full_load)))
+
+
+_NETWORKS = {
+    1: "a drive of one piece",
+    2: "packages on a board",
+    3: "packages on a board, on a mount that warms with it",
+}
+
+
+def print_twin(
+    twin: Twin, console: Console, path: Path | None = None, next_run: Path | None = None
+) -> None:
+    """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
+    console.print(twin.answer)
+    for sentence in twin.told:
+        console.print(f"  - {sentence}")
+    for experiment in twin.experiments[:1]:
+        console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
+        how = "--next FILE writes it as a protocol"
+        if next_run is not None:
+            how = f"heatsoak run {next_run} --on DRIVE"
+        console.print(Text(f"    {how}"), soft_wrap=True)
+    console.print()
+    console.print(_parameters(twin))
+    console.print()
+    model = f" ({twin.model})" if twin.model else ""
+    console.print(f"network: {_NETWORKS[twin.nodes]}; all else from {twin.base}{model}")
+    if path is not None:
+        console.print(f"written to {path}")
+
+
+def _parameters(twin: Twin) -> Table:
+    numbers = ("value", "90 %", "expected", "learned")
+    table = table_of("Parameter", *numbers, numbers=numbers)
+    for parameter in twin.parameters:
+        table.add_row(
+            parameter.name,
+            f"{number_text(parameter.value)} {parameter.unit}".rstrip(),
+            f"{number_text(parameter.low)} to {number_text(parameter.high)}",
+            _expected(parameter),
+            percent_text(100 * parameter.learned),
+        )
+    return table
+
+
+def _expected(parameter: FittedParameter) -> str:
+    """What was expected, two thirds of the time."""
+    prior = parameter.prior
+    return f"{number_text(prior.value(-1))} to {number_text(prior.value(1))}"

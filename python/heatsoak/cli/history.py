@@ -3,9 +3,10 @@
 import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from heatsoak.cli.common import (
     FormatOption,
@@ -16,6 +17,11 @@ from heatsoak.cli.common import (
     show,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Console, Text, table_of
+from heatsoak.words import amount_text, counted, plain, signed_text
+
+if TYPE_CHECKING:
+    from heatsoak.history.findings import History, HistoryChange, Interval
 
 
 class FailOnTrend(StrEnum):
@@ -42,25 +48,18 @@ def history_command(
         ),
     ],
     drive: Annotated[
-        str | None,
-        typer.Option("--drive", metavar="SERIAL", help="Show this drive, or model, alone."),
+        str | None, typer.Option(metavar="SERIAL", help="Show this drive, or model, alone.")
     ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload",
             metavar="WORDS",
             help="Show this step, or workloads with these words: write, 'random read'.",
         ),
     ] = None,
     since: Annotated[
         datetime.date | None,
-        typer.Option(
-            "--since",
-            metavar="DATE",
-            parser=_date,
-            help="Leave out what is older: 2025-03-01.",
-        ),
+        typer.Option(metavar="DATE", parser=_date, help="Leave out what is older: 2025-03-01."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -72,15 +71,13 @@ def history_command(
     fail_on: Annotated[
         FailOnTrend | None,
         typer.Option(
-            "--fail-on",
             help="Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
-            "is (unknown), or for both (any).",
+            "is (unknown), or for both (any)."
         ),
     ] = None,
 ) -> int:
-    # these take a while to load, and every command loads this module's neighbours
+    # duckdb is an extra, and takes a while to load
     from heatsoak.history import NAME, history, require_duckdb, require_index, update
-    from heatsoak.report.history import print_history
 
     require_duckdb()
     opened = Opened()
@@ -102,3 +99,66 @@ def history_command(
         FailOnTrend.ANY: found.slower != "no",
     }[fail_on]
     return opened.exit_code(limit_code(holds=not is_hit))
+
+
+_STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}
+
+
+def print_history(found: "History", console: Console) -> None:
+    """Print the answer, all drives and workloads, and what changed besides time."""
+    console.print(Text(found.sentence, style="bold"), soft_wrap=True)
+    if found.series:
+        console.print()
+        console.print(_table(found))
+    shown: dict[str, None] = {}
+    for one in found.series:
+        shown |= dict.fromkeys(_said(one.drive, one.step, change) for change in one.changes)
+    for line in shown:
+        console.print(Text(line), soft_wrap=True)
+    left = found.left_out
+    wrongly = "are dated before 2000, in the future, or against what the drive wrote"
+    uncontrolled = "were cut short, or nobody controlled their load"
+    for count, why in (
+        (left.without_date, "have no date"),
+        (left.wrongly_dated, wrongly),
+        (left.not_comparable, uncontrolled),
+        (left.without_rate, "have no rate"),
+    ):
+        if count:
+            console.print(Text(f"not compared: {counted(count, 'step')} that {why}", style="dim"))
+    kept = f"{found.recordings:,} recordings are summed up in {found.index}"
+    console.print(Text(kept, style="dim"), soft_wrap=True)
+
+
+def _table(found: "History") -> Table:
+    numbers = ("Days", "Since", "Rate", "Change, %", "A year, %")
+    table = table_of("Drive", "Step", "Workload", *numbers, "Slower?", numbers=numbers)
+    for one in found.series:
+        table.add_row(
+            Text(one.drive),
+            Text(one.step),
+            Text(one.workload),
+            f"{one.days:,}",
+            str(one.first),
+            amount_text(one.rate, one.unit),
+            _change(one.change),
+            _change(one.per_year),
+            Text(plain(one.verdict), style=_STYLES.get(one.verdict, "")),
+        )
+    return table
+
+
+def _change(interval: "Interval | None") -> str:
+    if interval is None:
+        return ""
+    low, high = signed_text(interval.low_pct), signed_text(interval.high_pct)
+    return f"{signed_text(interval.pct)} ({low} to {high})"
+
+
+def _said(drive: str, step: str, change: "HistoryChange") -> str:
+    effect = change.effect
+    did = f"{_change(effect)} %" if effect is not None else "cannot be told from other changes"
+    what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
+    if change.kind == "sudden":
+        what = f"a sudden change between {change.before} and {change.after}"
+    return f"{change.date}: {drive}, {what}; '{step}': {did}"

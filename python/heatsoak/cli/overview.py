@@ -1,22 +1,21 @@
 """What is here: this machine, drives, places and protocols (``doctor``, ``drives``, ...)."""
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import typer
+from rich.columns import Columns
+from rich.console import RenderableType
+from rich.table import Table
 
 from heatsoak import system
+from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
 from heatsoak.cli.common import FormatOption, OutputFormat, show
 from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.output import Console, announce
-from heatsoak.report.lists import (
-    print_checkup,
-    print_drives,
-    print_likeness,
-    print_places,
-    print_protocols,
-)
+from heatsoak.output import Console, Text, announce, lines, table_of
 from heatsoak.sensor import Roots
+from heatsoak.words import duration_text, labels_text, rate_text, size_text, temp_text
 
 
 def doctor_command(
@@ -49,7 +48,6 @@ def drives_command(
     like: Annotated[
         str | None,
         typer.Option(
-            "--like",
             metavar="MODEL|FILE",
             help="Tell what the catalog knows of a model, or of the drive of a log or of "
             "smartctl -a: where it throttles, its cache.",
@@ -121,3 +119,149 @@ def protocols_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
     from heatsoak.bench.rows import protocol_rows
 
     show([row.model_dump(mode="json") for row in protocol_rows()], output_format, print_protocols)
+
+
+#: What the catalog's drives are, by what is known of them.
+_SIMULATED: dict[str | None, str] = {
+    None: "measured ones (docs/simulated-drive.md says more of them)",
+    "class": "classes, what such drives have in common",
+    "data sheet": "data sheets on figures of a class, not measured",
+}
+
+
+def print_drives(
+    drives: Iterable[dict[str, Any]], console: Console, *, known: bool = False
+) -> None:
+    """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each.
+
+    Simulated drives, of which there are many, follow as names alone; those that nobody measured
+    only if the catalog's drives are to be `known`.
+    """
+    drives = list(drives)
+    simulated = [drive["id"] for drive in drives if drive["simulated"]]
+    drives = [drive for drive in drives if not drive["simulated"]]
+    has_hosts = any("host" in drive for drive in drives)
+    hosts = ("Host",) if has_hosts else ()
+    table = table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
+    for drive in drives:
+        if drive["writable"]:
+            is_safe = drive["erase"] == drive["id"]
+            text = f"safe with --erase {drive['id']}" if is_safe else drive["why"]
+            writing = Text(text, style="green" if is_safe else "yellow")
+        else:
+            writing = Text(f"refused: {drive['why']}", style="yellow")
+        table.add_row(
+            *((Text(drive["host"]),) if has_hosts else ()),
+            Text(drive["path"] or drive["id"]),
+            Text(drive["model"] or ""),
+            size_text(drive["size_bytes"]),
+            Text(", ".join(drive["sensors"])),
+            writing,
+        )
+    if drives:
+        console.print(table)
+    by_basis: dict[str | None, list[str]] = {basis: [] for basis in _SIMULATED}
+    for name in simulated:
+        by_basis[load_drive(name.removeprefix("sim:")).basis].append(name)
+    for basis, names in by_basis.items():
+        if names and (known or basis != "data sheet"):
+            console.print()
+            console.print(f"Simulated drives, for --on: {_SIMULATED[basis]}", soft_wrap=True)
+            console.print(Columns(map(Text, names), padding=(0, 2, 0, 0)))
+    if simulated and not known:
+        more = len(by_basis["data sheet"])
+        console.print()
+        console.print(f"heatsoak drives --known lists {more} more, which nobody measured.")
+
+
+def print_likeness(row: dict[str, Any], console: Console) -> None:
+    """Print the row of ``heatsoak drives --like``."""
+    console.print(Text(row["sentence"], style="bold"), soft_wrap=True)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for heading, key, text in _likeness_lines(row):
+        table.add_row(heading, text + (" (assumed)" if key in row["assumed"] else ""))
+    console.print(table)
+    console.print(f"To simulate it: {row['command']}", soft_wrap=True)
+    if row["tells_more"]:
+        console.print(f"What tells more: {row['tells_more']}", soft_wrap=True)
+
+
+def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What is known: a heading, its key and the value in words."""
+    from_c, cache_bytes = row["throttles_from_c"], row["cache_bytes"]
+    hidden = "a temperature that it does not report"
+    yield "throttles from", "throttles_from_c", hidden if from_c is None else temp_text(from_c)
+    for heading in ("warning", "critical"):
+        if (temp_c := row[f"{heading}_c"]) is not None:
+            yield f"states as {heading}", f"{heading}_c", temp_text(temp_c)
+    yield "write cache", "cache_bytes", size_text(cache_bytes) if cache_bytes else "none"
+    behind = "writes behind it" if cache_bytes else "writes"
+    yield behind, "flash_mb_s", rate_text(row["flash_mb_s"])
+
+
+def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak places``."""
+    table = table_of("Place", "Air", "What it is", "Conditions")
+    for place in places:
+        table.add_row(
+            Text(place["id"], style="bold"),
+            temp_text(place["air_c"]),
+            Text(place["description"]),
+            Text(labels_text(place["conditions"])),
+        )
+    console.print(table)
+    console.print("A simulated drive goes there with --on sim:DRIVE@PLACE.")
+
+
+def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak protocols``."""
+    table = table_of("Protocol", "Takes", "Writes", "What it does")
+    for protocol in protocols:
+        takes = length_text(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
+        if protocol["recordings"] > 1:
+            takes += f" x {protocol['recordings']} places"
+        table.add_row(
+            Text(protocol["name"], style="bold"),
+            takes,
+            "yes" if protocol["writes"] else "no",
+            Text(protocol["description"]),
+        )
+    console.print(table)
+
+
+def length_text(row: dict[str, Any]) -> str:
+    """Return how long it takes: without drops and with rounds that are steady soon, and at most."""
+    least, most = (duration_text(row[key]) for key in ("duration_without_probes_s", "duration_s"))
+    if least == most:
+        return least
+    return f"{least} to {most}" if row["has_rounds"] else f"{least}, with all probes {most}"
+
+
+_STATE_STYLES = {"ok": "green", "limited": "yellow", "missing": "red", "unneeded": "dim"}
+
+
+def print_checkup(checkup: dict[str, Any], console: Console) -> None:
+    """Print the document of ``heatsoak doctor --format json``."""
+    console.print(Text(checkup["sentence"], style="bold"), soft_wrap=True)
+    console.print()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(2):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact in checkup["facts"]:
+        state = fact["state"]
+        table.add_row(Text(fact["name"]), Text(state, style=_STATE_STYLES[state]), _told(fact))
+    console.print(table)
+    if checkup["get_all"]:
+        console.print()
+        console.print("To get all that is missing:")
+        for command in checkup["get_all"]:
+            console.print(Text(f"  {command}"), soft_wrap=True)
+
+
+def _told(fact: dict[str, Any]) -> RenderableType:
+    if fact["state"] == "ok":
+        return Text(fact["found"]).append(f": {fact['brings']}", style="dim")
+    told = f"{fact['brings']}: {fact['found']}"
+    # on a line of its own, to be copied
+    return lines([told, fact["get"]]) if fact["get"] else Text(told)

@@ -1,9 +1,12 @@
 """``heatsoak predict`` and ``advise``: what a drive would do, and the cooling that it needs."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.table import Table
 
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
@@ -13,87 +16,125 @@ from heatsoak.cli.common import (
     progress_bar,
     seconds_between,
     show,
+    with_groups,
 )
 from heatsoak.errors import UsageError
+from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
-from heatsoak.report.prediction import print_advice, print_prediction
-from heatsoak.twin import Cooling, Demand, advise, length_s, predict, subject_of, workload_of
+from heatsoak.twin import (
+    Advice,
+    Cooling,
+    Prediction,
+    advise,
+    length_s,
+    predict,
+    subject_of,
+    workload_of,
+)
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
 from heatsoak.units import parse_number, parse_rate_mb_s, parse_share
-from heatsoak.words import duration_text
+from heatsoak.words import (
+    duration_text,
+    known_text,
+    number_text,
+    percent_text,
+    rate_text,
+    signed_text,
+)
 
-SubjectArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TWIN|DRIVE",
-        help="What heatsoak fit wrote, or a simulated drive.",
-        autocompletion=completion.simulated,
-    ),
-]
-WorkloadOption = Annotated[
-    str,
-    typer.Option(
-        metavar="LOAD",
-        help="read, write, randread, randwrite, PROTOCOL[:STEP], or a trace or recording.",
-        autocompletion=completion.workloads,
-    ),
-]
-EnclosureOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PLACE",
-        help="A place of the twin's, or one that heatsoak places lists.",
-        autocompletion=completion.enclosures,
-    ),
-]
-AmbientOption = Annotated[
-    float | None,
-    typer.Option(
-        "--ambient",
-        metavar="C",
-        parser=partial(parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
-        help="Temperature of the air at the drive.",
-    ),
-]
-WarmerOption = Annotated[
-    float,
-    typer.Option(
-        "--warmer",
-        metavar="K",
-        parser=partial(parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
-        help="How much warmer that air is than it was in the place; not with --ambient.",
-    ),
-]
-AirflowOption = Annotated[
-    float | None,
-    typer.Option(
-        "--airflow",
-        metavar="M_S",
-        parser=partial(parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
-        help="Speed of the air at the drive.",
-    ),
-]
-LengthOption = Annotated[
-    float | None,
-    typer.Option(
-        "--for",
-        metavar="TIME",
-        parser=seconds_between(1),
-        help="How long; default: the step's or recorded time, or 10m.",
-    ),
-]
 #: A load that nobody recorded is followed no longer than this.
 _LONGEST_S = 6 * 3600.0
+_Answer = TypeVar("_Answer")
 
 
+@dataclass(frozen=True)
+class CaseOptions:
+    """A drive in its place under a workload."""
+
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="TWIN|DRIVE",
+            help="What heatsoak fit wrote, or a simulated drive.",
+            autocompletion=completion.simulated,
+        ),
+    ]
+    workload: Annotated[
+        str,
+        typer.Option(
+            metavar="LOAD",
+            help="read, write, randread, randwrite, PROTOCOL[:STEP], or a trace or recording.",
+            autocompletion=completion.workloads,
+        ),
+    ] = "write"
+    enclosure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="A place of the twin's, or one that heatsoak places lists.",
+            autocompletion=completion.enclosures,
+        ),
+    ] = None
+    ambient_c: Annotated[
+        float | None,
+        typer.Option(
+            "--ambient",
+            metavar="C",
+            parser=partial(parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
+            help="Temperature of the air at the drive.",
+        ),
+    ] = None
+    warmer_k: Annotated[
+        float,
+        typer.Option(
+            "--warmer",
+            metavar="K",
+            parser=partial(parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
+            help="How much warmer that air is than it was in the place; not with --ambient.",
+        ),
+    ] = 0.0
+    airflow_m_s: Annotated[
+        float | None,
+        typer.Option(
+            "--airflow",
+            metavar="M_S",
+            parser=partial(parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
+            help="Speed of the air at the drive.",
+        ),
+    ] = None
+    duration_s: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            parser=seconds_between(1),
+            help="How long; default: the step's or recorded time, or 10m.",
+        ),
+    ] = None
+
+    def asked_of(
+        self, model: Callable[..., _Answer], heatsink: str | float | None = None, **more: Any
+    ) -> _Answer:
+        """Return what `predict` or `advise` says of it."""
+        load, before = workload_of(self.workload)
+        subject, wanted_s = subject_of(self.subject), self.duration_s
+        if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(load, WorkloadStep):
+            raise UsageError(f"--for {duration_text(wanted_s)}: must be between 1s and 6h")
+        return model(
+            subject,
+            load,
+            wanted_s or length_s(load),
+            before=before,
+            enclosure=self.enclosure,
+            cooling=Cooling(self.ambient_c, self.airflow_m_s, heatsink, self.warmer_k),
+            **more,
+        )
+
+
+@with_groups
 def predict_command(
-    subject: SubjectArgument,
-    workload: WorkloadOption = "write",
-    enclosure: EnclosureOption = None,
-    ambient_c: AmbientOption = None,
-    warmer_k: WarmerOption = 0.0,
-    airflow_m_s: AirflowOption = None,
+    case: CaseOptions,
     heatsink: Annotated[
         str | None,
         typer.Option(
@@ -104,7 +145,6 @@ def predict_command(
             autocompletion=completion.enclosures,
         ),
     ] = None,
-    duration_s: LengthOption = None,
     holds_mb_s: Annotated[
         float | None,
         typer.Option(
@@ -117,7 +157,6 @@ def predict_command(
     fail_below: Annotated[
         float | None,
         typer.Option(
-            "--fail-below",
             metavar="P",
             parser=parse_share,
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
@@ -125,58 +164,28 @@ def predict_command(
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    load, before = workload_of(workload)
     with progress_bar(stays=False) as progress:
-        progress(0.0, f"predicting {load.name}")
-        found = predict(
-            subject_of(subject),
-            load,
-            _length_s(duration_s, load),
-            before=before,
-            enclosure=enclosure,
-            cooling=Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
-            holds_mb_s=holds_mb_s,
-        )
+        progress(0.0, f"predicting {case.workload}")
+        found = case.asked_of(predict, heatsink, holds_mb_s=holds_mb_s)
     show(found, output_format, print_prediction)
     kept = 1 - found.throttles if found.holds is None else found.holds
     return limit_code(holds=fail_below is None or kept >= fail_below)
 
 
+@with_groups
 def advise_command(
-    subject: SubjectArgument,
-    workload: WorkloadOption = "write",
-    enclosure: EnclosureOption = None,
-    ambient_c: AmbientOption = None,
-    warmer_k: WarmerOption = 0.0,
-    airflow_m_s: AirflowOption = None,
-    duration_s: LengthOption = None,
+    case: CaseOptions,
     prices: Annotated[
         list[str] | None,
         typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
     ] = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
-    load, before = workload_of(workload)
     named = dict(map(_price, prices or []))
     with progress_bar(stays=False) as progress:
-        found = advise(
-            subject_of(subject),
-            load,
-            _length_s(duration_s, load),
-            before=before,
-            enclosure=enclosure,
-            cooling=Cooling(ambient_c, airflow_m_s, None, warmer_k),
-            prices=named,
-            progress=progress,
-        )
+        found = case.asked_of(advise, prices=named, progress=progress)
     show(found, output_format, print_advice)
     return 0
-
-
-def _length_s(wanted_s: float | None, workload: WorkloadStep | Demand) -> float:
-    if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(workload, WorkloadStep):
-        raise UsageError(f"--for {duration_text(wanted_s)}: must be between 1s and 6h")
-    return wanted_s or length_s(workload)
 
 
 def _price(text: str) -> tuple[str, float]:
@@ -188,3 +197,92 @@ def _price(text: str) -> tuple[str, float]:
     if not name or not 0 < price < 1e9:
         raise UsageError(f"--price {text}: is not HEATSINK=PRICE, such as wings-px1=75")
     return name, price
+
+
+_ROWS = (
+    ("begins to throttle after", "onset_s", "s"),
+    ("having moved", "onset_gb", "GB"),
+    ("loses to heat, in the worst minute", "depth_pct", "%"),
+    ("moves then", "throttled_mb_s", "MB/s"),
+    ("reports at most", "max_reported_temp_c", "C"),
+    ("its governor sees at most", "hidden_temp_c", "C"),
+)
+#: The same of a recorded workload.
+_HELD_ROWS = (
+    ("is held back", "times", "times"),
+    ("in all for", "held_s", "s"),
+    ("at a time for at most", "longest_s", "s"),
+    ("lets wait at most", "waiting_gb", "GB"),
+    ("moves late", "late_pct", "%"),
+)
+
+
+def print_prediction(found: Prediction, console: Console) -> None:
+    style = "bold red" if found.throttles >= 0.5 else "bold green"
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
+    numbers = ("middle", "low", "high")
+    table = table_of("", *numbers, "", numbers=numbers)
+    _add_rows(table, _ROWS[:2], found)
+    if found.held is not None:
+        _add_rows(table, _HELD_ROWS, found.held)
+    _add_rows(table, _ROWS[2:], found)
+    console.print(table)
+    for text in found.assumed:
+        console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
+
+
+def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object) -> None:
+    for name, key, unit in rows:
+        values = getattr(found, key)
+        if values is not None:
+            low, middle, high = (number_text(value) for value in values)
+            table.add_row(name, middle, low, high, unit)
+
+
+def print_advice(found: Advice, console: Console) -> None:
+    style = {"no": "bold green", "yes": "bold yellow", "not-enough": "bold red"}[found.matters]
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    console.print(Text(f"{found.place}: {found.workload}"))
+    what = (
+        f"moves {rate_text(found.mean_mb_s)} in the mean"
+        if found.held_s is None
+        else f"is held back for {duration_text(found.held_s)} in the mean"
+    )
+    console.print(
+        f"As it is, it throttles with a probability of {percent_text(100 * found.throttles)}, "
+        f"and {what}."
+    )
+    console.print()
+    priced = any(offer.price is not None for offer in found.offers)
+    # what is asked for comes at its own pace: no heatsink makes more of it
+    gains = ["MB/s", "gain"] if found.held_s is None else ["held back"]
+    prices = [] if not priced else ["price", "% for each"] if found.held_s is None else ["price"]
+    numbers = ("throttles", *gains, *prices)
+    table = table_of("Heatsink", *numbers, numbers=numbers)
+    for offer in found.offers:
+        table.add_row(
+            Text(offer.heatsink),
+            percent_text(100 * offer.throttles),
+            *(
+                [number_text(offer.mean_mb_s), f"{signed_text(offer.gain_pct)} %"]
+                if offer.held_s is None
+                else [duration_text(offer.held_s)]
+            ),
+            *map(known_text, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
+        )
+    console.print(table)
+    console.print()
+    console.print("Air that has to move past it as it is, at an air temperature:")
+    curve = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    curve.add_row("C", *(number_text(need.ambient_c, 2) for need in found.curve))
+    curve.add_row("m/s", *(_flow(need.airflow_m_s) for need in found.curve))
+    console.print(curve)
+
+
+def _flow(m_s: float | None) -> str:
+    if m_s is None:
+        return "none is enough"
+    return "still" if m_s < 0.05 else number_text(m_s, 2)

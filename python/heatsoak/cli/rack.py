@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from heatsoak import system
 from heatsoak.analysis import analyze
@@ -16,26 +15,25 @@ from heatsoak.bench.directories import default_directory
 from heatsoak.bench.metrics import Address, Scrapes, served
 from heatsoak.cli.common import (
     FailBelowOption,
-    FailOnOption,
     ForceOption,
     FormatOption,
+    LimitOptions,
     MetricsOption,
     Opened,
     OutputFormat,
-    ProtocolArgument,
-    ScaleOption,
-    SettingsOption,
+    ProtocolOptions,
     console,
-    exit_code,
     limit_code,
     print_help_alone,
     progress_bar,
     show,
+    with_groups,
 )
+from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
+from heatsoak.cli.run import print_preview
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Console, Text, announce, print_err, print_out
-from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.output import Console, Text, announce, print_err, print_out, table_of
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
@@ -50,9 +48,8 @@ from heatsoak.rack.running import (
 from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, write_output
-from heatsoak.report.lists import print_drives, print_preview
 from heatsoak.units import parse_seconds
-from heatsoak.words import size_text
+from heatsoak.words import counted, size_text
 
 SchedulerOption = Annotated[
     str,
@@ -98,20 +95,18 @@ def drives_command(
     return 0
 
 
-@rack_app.command("run")
+@rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
+@with_groups
 def run_command(
-    protocol: ProtocolArgument,
+    wanted: ProtocolOptions,
     scheduler: SchedulerOption,
+    limits: LimitOptions,
     drives: Annotated[
         Path | None,
         typer.Option(
-            "--drives",
-            metavar="FILE",
-            help="The drives to test, and to erase, as `rack drives -o` lists them.",
+            metavar="FILE", help="The drives to test, and to erase, as `rack drives -o` lists them."
         ),
     ] = None,
-    settings: SettingsOption = None,
-    scale: ScaleOption = 1.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -149,12 +144,9 @@ def run_command(
     ] = False,
     metrics: MetricsOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
-    fail_on: FailOnOption = None,
-    fail_below: FailBelowOption = None,
 ) -> int:
-    """Run a protocol once on each drive of a rack, and collect what was recorded."""
-    wanted = apply_settings(scaled(load(protocol), scale), settings or [])
-    directory = output or default_directory(f"rack-{wanted.name}")
+    protocol = wanted.load()
+    directory = output or default_directory(f"rack-{protocol.name}")
     shown = RackMetrics(directory)
     with progress_bar(stays=False) as progress, _served(shown, metrics):
 
@@ -163,7 +155,7 @@ def run_command(
             progress(rack.progress, text)
 
         asked = Asked(
-            protocol=wanted,
+            protocol=protocol,
             address=scheduler,
             listed=drives,
             directory=directory,
@@ -190,7 +182,7 @@ def run_command(
     show(document, output_format, partial(_print_tests, directory=directory))
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0 if findings is None else exit_code(findings, fail_on, fail_below)
+        return 0 if findings is None else limits.exit_code(findings)
     return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
 
 
@@ -203,7 +195,7 @@ def stop_command(
 ) -> int:
     """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
     count = stop_rack(directory, scheduler)
-    told = "1 test was" if count == 1 else f"{count} tests were"
+    told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
 
@@ -246,9 +238,7 @@ def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
     answers = {one.path: one.answer.sentence for one in rack.recordings}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Host", "Drive", "Test", ""):
-        table.add_column(heading, overflow="fold")
+    table = table_of("Host", "Drive", "Test", "")
     for row in rack.tests:
         said = answers.get(str(directory / row.directory), "") if row.directory else ""
         table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))
@@ -301,7 +291,6 @@ def report_command(
     by_place: Annotated[
         str | None,
         typer.Option(
-            "--by-place",
             metavar="KEY,...",
             help="The labels that are the place; default: host and cooling, where they vary.",
         ),
@@ -311,10 +300,9 @@ def report_command(
     fail_on: Annotated[
         FailOnRack | None,
         typer.Option(
-            "--fail-on",
             help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
             "does (unknown), if a drive is worse than others of its model (outlier), or for all "
-            "of these and any fall of throughput (any).",
+            "of these and any fall of throughput (any)."
         ),
     ] = None,
     fail_below: FailBelowOption = None,

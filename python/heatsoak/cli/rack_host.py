@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import ProtocolArgument, ScaleOption, SettingsOption, print_help_alone
+from heatsoak.cli.common import ProtocolOptions, print_help_alone, with_groups
 from heatsoak.errors import HeatsoakError, RefusedError, UsageError
 from heatsoak.output import print_json
-from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.protocol import apply_settings
 from heatsoak.rack import host
 from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
 from heatsoak.rack.state import ListedDrive, name_of, plain
@@ -34,34 +34,28 @@ RunArgument = Annotated[
 ]
 
 
-@host_app.command("start")
+@host_app.command("start", help="Start a protocol on one drive, once; say where it stands.")
+@with_groups
 def start_command(
     run: RunArgument,
-    protocol: ProtocolArgument,
-    on: Annotated[str, typer.Option("--on", help="A drive's serial, or a target as for `run`.")],
+    wanted: ProtocolOptions,
+    on: Annotated[str, typer.Option(help="A drive's serial, or a target as for `run`.")],
     erase: Annotated[
-        str | None, typer.Option("--erase", metavar="ID", help="As for `run`: lose its data.")
+        str | None, typer.Option(metavar="ID", help="As for `run`: lose its data.")
     ] = None,
-    settings: SettingsOption = None,
-    scale: ScaleOption = 1.0,
-    sensors: Annotated[
-        str | None, typer.Option("--sensors", metavar="DIR", help="As for `run`.")
-    ] = None,
+    sensors: Annotated[str | None, typer.Option(metavar="DIR", help="As for `run`.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume it where it was cut short.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
 ) -> int:
-    """Start a protocol on one drive, once; say where it stands."""
     here = host.describe()
-    wanted = apply_settings(scaled(load(protocol), scale), settings or [])
-    wanted = apply_settings(wanted, [f"conditions.host={here.name}"])
     test = RackTest(
         run=run,
         name=name_of(here, ListedDrive(on=on)),
         on=on,
         erase_id=erase,
-        protocol=wanted,
+        protocol=apply_settings(wanted.load(), [f"conditions.host={here.name}"]),
         waits=False,
         sensors=sensors,
     )
@@ -90,8 +84,7 @@ def status_command(run: RunArgument) -> int:
 def collect_command(
     run: RunArgument,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST."),
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST.")
     ],
 ) -> int:
     """Copy what the tests that have ended recorded."""

@@ -10,26 +10,19 @@ import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.cli import completion
 from heatsoak.cli.common import (
     AnywayOption,
     BaselineOption,
-    DamagedOption,
-    DeviceOption,
-    FailBelowOption,
-    FailOnOption,
     ForceOption,
     FormatOption,
-    MapOption,
+    LimitOptions,
+    OptionalByOption,
     OutputFormat,
-    PowerOption,
-    SeparateOption,
-    ShiftOption,
+    ReadOptions,
     WindowOption,
-    exit_code,
-    open_recordings,
     progress_bar,
     show,
+    with_groups,
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, utf8_text
@@ -41,8 +34,11 @@ if TYPE_CHECKING:
     from heatsoak.twin import Twin
 
 
+@with_groups
 def report_command(
     context: typer.Context,
+    read: ReadOptions,
+    limits: LimitOptions,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -59,39 +55,22 @@ def report_command(
             help="File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
         ),
     ] = Path("report.html"),
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="KEY",
-            autocompletion=completion.compared_by,
-            help="The condition to compare by; default: the only one that differs.",
-        ),
-    ] = None,
+    by: OptionalByOption = None,
     baseline: BaselineOption = None,
     anyway: AnywayOption = False,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     twin: Annotated[
         Path | None,
         typer.Option(
-            "--twin",
             metavar="TWIN",
             help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
         ),
     ] = None,
     force: ForceOption = False,
-    mapping: MapOption = None,
-    device: DeviceOption = None,
-    shift_s: ShiftOption = None,
-    separate: SeparateOption = False,
-    damaged: DamagedOption = False,
-    power: PowerOption = None,
     window_s: WindowOption = WINDOW_S,
     output_format: FormatOption = OutputFormat.TEXT,
-    fail_on: FailOnOption = None,
-    fail_below: FailBelowOption = None,
 ) -> int:
-    # these take a while to load, and every command loads this module
+    # these take a while to load, and help needs none of them
     from heatsoak.report.files import ReportRequest, check, write_report
 
     def lines(written: dict[str, Any], out: Console) -> None:
@@ -108,19 +87,19 @@ def report_command(
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
-    inputs = [*paths, *filter(None, (twin, power))]
+    inputs = [*paths, *filter(None, (twin, read.power))]
     check(output, inputs, force=force, has_twin=twin is not None)
-    loaded = None if twin is None else _loaded(twin)
-    opened = open_recordings(
-        paths, mapping, device, shift_s, separate=separate, power=power, damaged=damaged
-    )
+    shown = None if twin is None else _loaded(twin)
+    opened = read.open(paths)
     recordings = opened.recordings
     findings = analyze(recordings, window_s)
-    wanted = ReportRequest(by, baseline, anyway, title and utf8_text(title), fail_below, loaded)
-    with progress_bar(stays=False) if loaded is not None else nullcontext() as progress:
+    wanted = ReportRequest(
+        by, baseline, anyway, title and utf8_text(title), limits.fail_below, shown
+    )
+    with progress_bar(stays=False) if shown is not None else nullcontext() as progress:
         written = write_report(recordings, findings, output, replace(wanted, progress=progress))
     show(asdict(written), output_format, lines)
-    return opened.exit_code(exit_code(findings, fail_on, fail_below))
+    return opened.exit_code(limits.exit_code(findings))
 
 
 #: What also applies to a sweep.

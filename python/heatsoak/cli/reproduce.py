@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,9 +21,9 @@ from heatsoak.cli.common import (
     write_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import print_out
-from heatsoak.report.reproduction import print_nearness, print_reproduction
+from heatsoak.output import Console, Text, print_out, table_of
 from heatsoak.reproduce import FigureSet
+from heatsoak.words import number_text, percent_text
 
 
 class LeaveOut(StrEnum):
@@ -44,9 +44,8 @@ def reproduce_command(
     leave_out: Annotated[
         LeaveOut | None,
         typer.Option(
-            "--leave-out",
             help="drive: predict each drive from its class and data sheet, without what was fitted "
-            "to it; only with --set modern.",
+            "to it; only with --set modern."
         ),
     ] = None,
     drive: Annotated[
@@ -104,3 +103,87 @@ def reproduce_command(
         )
     held = sum(row.ok for row in rows if row.counted)
     return limit_code(holds=fail_below is None or held >= fail_below)
+
+
+_NOTHING = "n/a"
+_GROUPS = {
+    "fitted": "Fitted",
+    "held-out": "Held out from the fit",
+    "known": "Known before",
+    "predicted": "Predicted",
+    None: "Not counted",
+}
+
+
+def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
+    """Print the rows of ``heatsoak reproduce`` by role, and how many of the counted ones hold."""
+    figures = (*catalog.published().figures, *catalog.modern_figures())
+    statements = {figure.id for figure in figures if figure.holds is not None}
+    numbers = ("published", "simulated")
+    table = table_of("Figure", *numbers, "", "", numbers=numbers)
+    table.columns[0].no_wrap = True
+    for role, title in _GROUPS.items():
+        group = [row for row in rows if (row["role"] if row["counted"] else None) == role]
+        if group:
+            table.add_row(Text(title, style="bold"))
+        for row in group:
+            is_statement = row["id"] in statements
+            table.add_row(
+                row["id"],
+                _published(row, is_statement=is_statement),
+                _figure(row["simulated"], is_statement=is_statement),
+                _mark(row),
+                Text(row.get("why", "")),
+            )
+    console.print(table)
+    console.print()
+    console.print(_summary(rows))
+
+
+def print_nearness(found: list[dict[str, Any]], console: Console) -> None:
+    """Print how near modern figures come, by what they are figures of."""
+    numbers = ("hold", "near", "median error")
+    table = table_of("", *numbers, numbers=numbers)
+    for one in found:
+        near = ""
+        if one["near_share"] is not None:
+            near = f"{one['near']} within {percent_text(100 * one['near_share'])}"
+        off = "" if one["off_share"] is None else percent_text(100 * one["off_share"])
+        table.add_row(one["kind"].capitalize(), f"{one['held']} of {one['count']}", near, off)
+    console.print(table)
+    console.print()
+
+
+def _summary(rows: list[dict[str, Any]]) -> str:
+    counted = [row for row in rows if row["counted"]]
+    parts = []
+    for role in _GROUPS:
+        of_role = [row for row in counted if row["role"] == role]
+        if of_role:
+            parts.append(f"{_held(of_role)} of {len(of_role)} {role}")
+    roles = f" ({', '.join(parts)})" if parts else ""
+    unmeasured = sum(row["simulated"] is None for row in counted)
+    rest = f"; {unmeasured} could not be measured" if unmeasured else ""
+    return f"{_held(counted)} of {len(counted)} counted rows hold{roles}{rest}."
+
+
+def _held(rows: list[dict[str, Any]]) -> int:
+    return sum(row["ok"] for row in rows)
+
+
+def _mark(row: dict[str, Any]) -> Text:
+    if row["ok"]:
+        return Text("ok", style="green")
+    return Text(_NOTHING if row["simulated"] is None else "off", style="red")
+
+
+def _published(row: dict[str, Any], *, is_statement: bool) -> str:
+    low, high = (_figure(end, is_statement=is_statement) for end in row["published"])
+    text = low if low == high else f"{low} to {high}"
+    return f"{text} ± {number_text(row['tolerance'])}" if row["tolerance"] else text
+
+
+def _figure(value: float | None, *, is_statement: bool) -> str:
+    if value is None:
+        return _NOTHING
+    return str(bool(value)).lower() if is_statement else number_text(value, 4)

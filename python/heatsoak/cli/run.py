@@ -17,31 +17,29 @@ from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     EvidenceOption,
-    FailBelowOption,
-    FailOnOption,
     FormatOption,
+    LimitOptions,
     OutputFormat,
     OutputOption,
     PowerSensorOption,
-    ProtocolArgument,
-    ScaleOption,
-    SettingsOption,
+    ProtocolOptions,
     console,
-    exit_code,
     show,
     show_findings,
+    with_groups,
 )
+from heatsoak.cli.overview import length_text
 from heatsoak.errors import NotEmptyError, ToolError, UsageError
-from heatsoak.output import announce, print_json
-from heatsoak.protocol import apply_settings, load, scaled
+from heatsoak.output import Console, Text, announce, print_json, table_of
+from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import write_output
-from heatsoak.report.lists import print_preview
+from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
 from heatsoak.units import parse_number
-from heatsoak.words import size_text
+from heatsoak.words import duration_text, percent_text, size_text
 
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
@@ -58,12 +56,13 @@ def _threshold(name: str) -> Any:
     )
 
 
+@with_groups
 def run_command(
-    protocol: ProtocolArgument,
+    wanted: ProtocolOptions,
+    limits: LimitOptions,
     on: Annotated[
         str,
         typer.Option(
-            "--on",
             metavar="TARGET",
             help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
             autocompletion=completion.targets,
@@ -72,19 +71,15 @@ def run_command(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to",
             metavar="TARGET",
             help="The destination of a protocol that copies; --on is then the source.",
             autocompletion=completion.targets,
         ),
     ] = None,
-    settings: SettingsOption = None,
-    scale: ScaleOption = 1.0,
     output: OutputOption = None,
     erase: Annotated[
         str | None,
         typer.Option(
-            "--erase",
             metavar="ID",
             help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
         ),
@@ -93,7 +88,6 @@ def run_command(
     sensors: Annotated[
         Path | None,
         typer.Option(
-            "--sensors",
             metavar="DIR",
             help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
         ),
@@ -110,14 +104,12 @@ def run_command(
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
     output_format: FormatOption = OutputFormat.TEXT,
-    fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
-    fail_below: FailBelowOption = None,
 ) -> int:
     planned = partial(
         plan_session,
         parse_place(to or on),
-        lambda: apply_settings(scaled(load(protocol), scale), settings or []),
+        wanted.load,
         copy_from=None if to is None else lambda: parse_place(on),
         options=DriveOptions(power_sensor, sensors, Thresholds(tmt1_c, tmt2_c)),
         tell=None if dry_run else announce,
@@ -145,7 +137,7 @@ def run_command(
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
-    return exit_code(findings, fail_on, fail_below)
+    return limits.exit_code(findings)
 
 
 def _unfinished(name: str) -> Path:
@@ -202,3 +194,51 @@ def _free_directory(wanted: Path) -> Path:
         path = wanted.with_name(f"{wanted.name}-{count}")
         count += 1
     return path
+
+
+def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print what ``--dry-run`` found for each run."""
+    for run in runs:
+        console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
+        _print_surroundings(run, console)
+        table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
+        for step in run["steps"]:
+            about = "" if step["is_bound"] else "about "
+            takes = f"{about}{duration_text(step['duration_s'])}"
+            writes = f"at most {size_text(step['written_bytes'])}"
+            table.add_row(
+                Text(step["step"]),
+                Text(step["workload"] or step["kind"]),
+                takes if step["is_known"] else "as its trace",
+                writes if step["written_bytes"] else "" if step["is_known"] else "as its trace",
+                Text(step["condition"] or ""),
+            )
+        console.print(table)
+        usual = "the usual endurance of drives of this size"
+        rated = "its rated endurance" if run["endurance_is_rated"] else usual
+        console.print(
+            f"Takes {length_text(run)}; at most "
+            f"{size_text(run['written_bytes'])} written to {size_text(run['size_bytes'])}: "
+            f"{percent_text(run['endurance_pct'])} of {rated} "
+            f"({size_text(run['endurance_bytes'])})."
+        )
+        if run["simulation_s"] is not None:
+            takes = duration_text(max(1.0, run["simulation_s"]))
+            console.print(f"Simulating it takes about {takes} at most, without probes.")
+        if run["unknown_steps"]:
+            names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
+            console.print(
+                Text(f"not counted, since it depends on the trace: {names}", style="yellow")
+            )
+        console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
+
+
+def _print_surroundings(run: dict[str, Any], console: Console) -> None:
+    """Print what to change by hand before a run, and what warms the case during it."""
+    if run["set_up"]:
+        wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
+        console.print(Text(f"set up by hand: {wanted}"))
+    for heat in run["heat"]:
+        console.print(Text(f"heat: {heat['heat']}"))
+        if heat["why_not"]:
+            console.print(Text(f"not available: {heat['why_not']}", style="yellow"))

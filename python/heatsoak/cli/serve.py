@@ -24,7 +24,7 @@ def serve_command(
         typer.Argument(metavar="DIR", help="Show the recordings below this directory."),
     ] = Path(),
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 for any free one.")
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 for any free one.")
     ] = 8950,
 ) -> None:
     # other commands should not have to load a web server
@@ -47,13 +47,10 @@ def nbd_command(
             autocompletion=completion.simulated,
         ),
     ],
-    socket: Annotated[
-        Path, typer.Option("--socket", metavar="PATH", help="Unix socket to serve on.")
-    ],
+    socket: Annotated[Path, typer.Option(metavar="PATH", help="Unix socket to serve on.")],
     enclosure: Annotated[
         str | None,
         typer.Option(
-            "--enclosure",
             metavar="PLACE",
             help="An enclosure's id, or its TOML file.",
             autocompletion=completion.enclosures,

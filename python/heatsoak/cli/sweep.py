@@ -14,8 +14,9 @@ from heatsoak.cli.common import (
     write_json,
 )
 from heatsoak.errors import UsageError
-from heatsoak.report.sweep import print_sweep
-from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, load_grid, sweep
+from heatsoak.output import Console, Text, table_of
+from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, Sweep, load_grid, sweep
+from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.units import parse_share
 
 
@@ -46,8 +47,7 @@ def sweep_command(
         bool, typer.Option("--exact", help="Run the exact engine on all points too.")
     ] = False,
     sample: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle."),
+        int, typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle.")
     ] = SAMPLE,
     jobs: Annotated[
         int | None,
@@ -63,7 +63,6 @@ def sweep_command(
     fail_below: Annotated[
         float | None,
         typer.Option(
-            "--fail-below",
             metavar="SHARE",
             parser=parse_share,
             help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
@@ -89,3 +88,21 @@ def sweep_command(
     show(found, output_format, lambda found, out: print_sweep(found, directory, out))
     kept = 1 - (found.throttling + found.impossible) / found.points
     return limit_code(holds=fail_below is None or kept >= fail_below)
+
+
+def print_sweep(found: Sweep, directory: Path, console: Console) -> None:
+    style = "bold red" if found.throttling or found.impossible else "bold green"
+    console.print(Text(found.answer, style=style), soft_wrap=True)
+    console.print()
+    headings, rows = group_table(found)
+    table = table_of(*headings, numbers=headings[WORDS:])
+    for row in rows[:MOST_GROUPS]:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    if len(rows) > MOST_GROUPS:
+        console.print(f"and {len(rows) - MOST_GROUPS} more, which throttle at fewer points")
+    if found.checked is not None:
+        console.print()
+        console.print(Text(checked_words(found.checked)), soft_wrap=True)
+    tables = f"tables: {directory}/points, {directory}/exact"
+    console.print(Text(tables, style="dim"), soft_wrap=True)

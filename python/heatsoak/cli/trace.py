@@ -1,17 +1,25 @@
 """``heatsoak trace``: statistics of recorded traces, and synthetic traces with such statistics."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import TraceCheck, TraceStatistics, compare_with_shape
+from heatsoak.analysis.traces import (
+    TraceCheck,
+    TraceFigure,
+    TraceStatistics,
+    compare_with_shape,
+)
 from heatsoak.catalog import TraceShape, load_trace, trace_ids
 from heatsoak.cli.common import (
+    DeviceOption,
     ForceOption,
     FormatOption,
     OutputFormat,
@@ -23,10 +31,18 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
+from heatsoak.output import Console, Text, table_of
 from heatsoak.recording.outputs import check_free, replacing
-from heatsoak.report.trace import print_statistics, print_trace_check
-from heatsoak.units import parse_seconds, parse_size
-from heatsoak.words import number_text
+from heatsoak.units import GIB, parse_seconds, parse_size
+from heatsoak.words import (
+    amount_text,
+    counted,
+    duration_text,
+    known_text,
+    number_text,
+    signed_text,
+    size_text,
+)
 
 
 class TraceFormat(StrEnum):
@@ -85,7 +101,7 @@ def stats_command(
     seed: SeedOption = 0,
     idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
     damaged: Annotated[
-        Damaged, typer.Option("--damaged", help="What to do with damaged lines of a file.")
+        Damaged, typer.Option(help="What to do with damaged lines of a file.")
     ] = Damaged.ERROR,
     span_bytes: Annotated[
         int | None,
@@ -96,12 +112,7 @@ def stats_command(
             help="The drive's size; I/O beyond it counts as damage.",
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device", metavar="NAME", help="Which drive to use, if the trace has several."
-        ),
-    ] = None,
+    device: DeviceOption = None,
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
@@ -119,8 +130,7 @@ def stats_command(
         statistics["skipped"] = {"count": count, "first_line": line, "why": why}
         title = f"{trace} ({opened.format})"
         if count:
-            lines = "1 line" if count == 1 else f"{count:,} lines"
-            title += f", {lines} skipped, first line {line}: {why}"
+            title += f", {counted(count, 'line')} skipped, first line {line}: {why}"
     checked = TraceStatistics.model_validate(statistics).model_dump(mode="json")
     show(checked, output_format, lambda _, out: print_statistics(statistics, title, out))
 
@@ -196,7 +206,7 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
     total = trace.ios
 
     def report(done: int) -> None:
-        show(done / total if total else 0.0, f"{name}: {done / 1e6:.1f} M I/Os")
+        show(done / total if total else 0.0, f"{name}: {number_text(done / 1e6, 2)} M I/Os")
 
     return report
 
@@ -204,3 +214,143 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
 def _title(shape: TraceShape, scale: float) -> str:
     scaled = "" if scale == 1 else f", scale {number_text(scale)}"
     return f"{shape.description or shape.id}{scaled}"
+
+
+_known = partial(known_text, otherwise="-")
+_DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
+
+
+def print_statistics(found: dict[str, Any], title: str, console: Console) -> None:
+    """Print what `heatsoak trace stats` found."""
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    _print_totals(found, console)
+    _print_by_direction(found, console)
+    _print_depth(found["depth"], console)
+    _print_time(found, console)
+
+
+def _table(*headings: str) -> Table:
+    return table_of(*headings, numbers=headings[1:])
+
+
+def _print_totals(found: dict[str, Any], console: Console) -> None:
+    table = _table("", "I/Os", "GB (10^9)", "GiB (2^30)")
+    for heading, name in (("Reads", "read"), ("Writes", "write"), ("Trims", "trim")):
+        if name == "trim" and not found["trims"]:
+            continue
+        moved = found[f"{name}_bytes"]
+        table.add_row(
+            heading, f"{found[f'{name}s']:,}", number_text(moved / 1e9), number_text(moved / GIB)
+        )
+    console.print(table)
+
+
+def _print_by_direction(found: dict[str, Any], console: Console) -> None:
+    sizes = found["size_pct"]
+    console.print()
+    table = _table("I/O size, %", *sizes["all"])
+    for heading, name in _DIRECTIONS:
+        table.add_row(heading, *(_known(share) for share in sizes[name].values()))
+    console.print(table)
+    console.print()
+    service = found["service"]
+    headings = ["", "Mean size", "Sequential, %", "Footprint"]
+    if service is not None:
+        headings += ["Mean service, us", ">10 ms, %", ">100 ms, %"]
+    table = _table(*headings)
+    footprint = {
+        "all": found["footprint"]["bytes"],
+        "reads": found["footprint"]["read_bytes"],
+        "writes": found["footprint"]["write_bytes"],
+    }
+    for heading, name in _DIRECTIONS:
+        size = found["mean_bytes"][name]
+        cells = [
+            _known(size, lambda count: amount_text(count / 1024, "KiB")),
+            _known(found["sequential"]["pct"][name]),
+            size_text(footprint[name]),
+        ]
+        if service is not None:
+            cells += [
+                _known(service[key][name]) for key in ("mean_us", "over_10ms_pct", "over_100ms_pct")
+            ]
+        table.add_row(heading, *cells)
+    console.print(table)
+
+
+def _print_depth(depth: dict[str, Any] | None, console: Console) -> None:
+    console.print()
+    if depth is None:
+        console.print("Queue depth is unknown: the trace does not say when I/Os completed.")
+        return
+    table = _table("Queue depth, %", *depth["pct"], "Mean", "Most")
+    shares = (_known(share) for share in depth["pct"].values())
+    table.add_row("All", *shares, number_text(depth["mean"]), f"{depth['max']:,}")
+    console.print(table)
+
+
+def _print_time(found: dict[str, Any], console: Console) -> None:
+    time, bursts, span = found["time"], found["bursts"], found["span"]
+    busy = "" if time["busy_s"] is None else f"{duration_text(time['busy_s'])} busy, "
+    ios = bursts["mean_ios"]
+    limit_ms = number_text(time["idle_limit_s"] * 1e3)
+    console.print()
+    for line in (
+        f"Takes {duration_text(time['duration_s'])}: {busy}{duration_text(time['idle_s'])} "
+        f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
+        f"{duration_text(time['idle_left_s'])} remain.",
+        f"{bursts['count']:,} bursts of {_known(ios)} I/Os; one {bursts['definition']}.",
+        f"Addresses: {size_text(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
+        f"in grains of {found['footprint']['granularity_bytes'] // 1024:,} KiB.",
+        f"Sequential: an I/O that {found['sequential']['definition']}.",
+    ):
+        console.print(Text(line), soft_wrap=True)
+
+
+_GROUPS = {
+    "totals": "Totals",
+    "sizes": "I/O size",
+    "depths": "Queue depth",
+    "addresses": "Addresses",
+    "time": "Time",
+}
+
+
+def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console) -> None:
+    """Print the requested figures next to those of the trace."""
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    table = _table("", "Asked", "Got", "Off, %", "")
+    group = ""
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            table.add_row(Text(_GROUPS[group], style="italic"))
+        table.add_row(
+            f"  {_named(row.name)}",
+            number_text(row.asked, 4),
+            number_text(row.got, 4),
+            _known(row.off_pct, signed_text),
+            Text(row.note) if row.holds else Text("does not hold", style="red"),
+        )
+    table.columns[-1].justify = "left"
+    console.print(table)
+    console.print(_verdict(rows))
+
+
+_UNITS = {"pct": "%", "gb": "GB", "gib": "GiB", "s": "s"}
+
+
+def _named(name: str) -> str:
+    stem, _, unit = name.rpartition("_")
+    return f"{stem}, {_UNITS[unit]}" if stem else name
+
+
+def _verdict(rows: Sequence[TraceFigure]) -> Text:
+    failed = sum(not row.holds for row in rows)
+    if failed:
+        return Text(f"{failed} of {len(rows)} figures do not hold", style="red")
+    near = sum(bool(row.note) for row in rows)
+    if near:
+        text = f"{len(rows) - near} of {len(rows)} figures hold within 1 %, the rest as closely as "
+        return Text(text + "this few I/Os allow", style="green")
+    return Text(f"all {len(rows)} figures hold within 1 %", style="green")

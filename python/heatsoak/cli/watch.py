@@ -18,11 +18,11 @@ from heatsoak.cli.common import (
     FailOnOption,
     FormatOption,
     LabelOption,
+    LimitOptions,
     MetricsOption,
     OutputFormat,
     OutputOption,
     PowerSensorOption,
-    exit_code,
     seconds_between,
     show_findings,
 )
@@ -35,7 +35,7 @@ from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import DeviceInfo
 from heatsoak.target.device import describe_device, list_devices
-from heatsoak.words import duration_text
+from heatsoak.words import amount_text, duration_text, known_text, temp_text
 
 if TYPE_CHECKING:
     from heatsoak.bench.watch import DriveWatch
@@ -98,7 +98,7 @@ def watch_command(
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
-    return exit_code(findings, fail_on, None)
+    return LimitOptions(fail_on).exit_code(findings)
 
 
 @contextmanager
@@ -172,9 +172,8 @@ class _View:
             ("busy_pct", "busy", "%"),
         ):
             if (value := latest.value(column)) is not None:
-                parts.append(f"{word} {value:,.0f} {unit}")
-        if (temp_c := latest.drive_temp_c()) is not None:
-            parts.append(f"{temp_c:.0f} C")
+                parts.append(f"{word} {amount_text(value, unit, 2)}")
+        parts += filter(None, [known_text(latest.drive_temp_c(), temp_text)])
         return [": ".join([parts[0], ", ".join(parts[1:])]), *self._verdict()]
 
     def _verdict(self) -> list[str]:

@@ -97,13 +97,13 @@ def run_rack(asked: Asked) -> Rack:
     `wait_s`; ToolError if the scheduler does not. Interrupted, tests go on; the same command then
     follows them again.
     """
-    return asyncio.run(_run(asked))
 
+    async def run() -> Rack:
+        with _only_one(asked.directory):
+            async with Hosts(asked.address) as hosts:
+                return await _follow(asked, hosts)
 
-async def _run(asked: Asked) -> Rack:
-    with _only_one(asked.directory):
-        async with Hosts(asked.address) as hosts:
-            return await _follow(asked, hosts)
+    return asyncio.run(run())
 
 
 async def _follow(asked: Asked, hosts: Hosts) -> Rack:
@@ -412,34 +412,27 @@ def _relative(path: str) -> Path:
 
 def stop_rack(directory: Path, address: str) -> int:
     """Stop the tests of a run that are under way; return how many were."""
-    return asyncio.run(_stop(load_rack(directory), address))
+    rack = load_rack(directory)
 
+    async def stop() -> int:
+        async with Hosts(address) as hosts:
+            await hosts.find()
+            stopped, lost = 0, set()
+            for id_ in dict.fromkeys(row.host_id for row in rack.tests if not row.is_collected):
+                rows = [row for row in rack.tests if row.host_id == id_ and not row.is_collected]
+                try:
+                    names = [row.name for row in rows]
+                    stopped += await hosts.call(id_, host.stop, rack.run, names)
+                except NoAnswerError:
+                    lost.add(rows[0].host)
+            if lost:
+                raise ToolError(
+                    f"no answer from {', '.join(sorted(lost))}, where tests go on: repeat this "
+                    "when the workers there run again"
+                )
+            return stopped
 
-async def _stop(rack: Rack, address: str) -> int:
-    async with Hosts(address) as hosts:
-        await hosts.find()
-        stopped, lost = 0, set()
-        for id_ in dict.fromkeys(row.host_id for row in rack.tests if not row.is_collected):
-            rows = [row for row in rack.tests if row.host_id == id_ and not row.is_collected]
-            try:
-                names = [row.name for row in rows]
-                stopped += await hosts.call(id_, host.stop, rack.run, names)
-            except NoAnswerError:
-                lost.add(rows[0].host)
-        if lost:
-            raise ToolError(
-                f"no answer from {', '.join(sorted(lost))}, where tests go on: repeat this when "
-                "the workers there run again"
-            )
-        return stopped
-
-
-async def _each_drives(address: str) -> DrivesOfHosts:
-    async with Hosts(address) as hosts:
-        found, drives = await hosts.each(host.drives)
-        if not found:
-            raise _no_workers(hosts)
-        return DrivesOfHosts(found, drives, hosts.silent)
+    return asyncio.run(stop())
 
 
 def _no_workers(hosts: Hosts) -> NotThereError:
@@ -455,25 +448,33 @@ def no_answer_from(names: Sequence[str]) -> str:
 
 def drives_of_hosts(address: str) -> DrivesOfHosts:
     """Return the drives of a cluster's hosts; raises NotThereError where none answers."""
-    return asyncio.run(_each_drives(address))
 
+    async def ask() -> DrivesOfHosts:
+        async with Hosts(address) as hosts:
+            found, drives = await hosts.each(host.drives)
+            if not found:
+                raise _no_workers(hosts)
+            return DrivesOfHosts(found, drives, hosts.silent)
 
-async def _previews(asked: Asked) -> list[PlannedTest]:
-    async with Hosts(asked.address) as hosts:
-        rack = _continued(asked) or _new(asked, await _tests_asked_for(hosts, asked))
-        await _patiently(asked, hosts.find)
-        found = []
-        for row in rack.tests:
-            planned = PlannedTest(host=row.host, on=row.on, runs=[])
-            try:
-                test = test_of(rack, row, asked.protocol)
-                planned.runs = await hosts.call(row.host_id, host.preview, test)
-            except HeatsoakError as error:
-                planned.why, planned.exit_code = str(error), error.exit_code
-            found.append(planned)
-        return found
+    return asyncio.run(ask())
 
 
 def previews(asked: Asked) -> list[PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
-    return asyncio.run(_previews(asked))
+
+    async def ask() -> list[PlannedTest]:
+        async with Hosts(asked.address) as hosts:
+            rack = _continued(asked) or _new(asked, await _tests_asked_for(hosts, asked))
+            await _patiently(asked, hosts.find)
+            found = []
+            for row in rack.tests:
+                planned = PlannedTest(host=row.host, on=row.on, runs=[])
+                try:
+                    test = test_of(rack, row, asked.protocol)
+                    planned.runs = await hosts.call(row.host_id, host.preview, test)
+                except HeatsoakError as error:
+                    planned.why, planned.exit_code = str(error), error.exit_code
+                found.append(planned)
+            return found
+
+    return asyncio.run(ask())

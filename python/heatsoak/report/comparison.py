@@ -1,4 +1,7 @@
-"""What a condition changes, as tables for the terminal: steps, and scores as reviews print them."""
+"""What a condition changes: which rows people see, and tables of them for the terminal.
+
+Scores are printed as reviews print them.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,71 +11,84 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
-from heatsoak.output import Console, Text
+from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.words import listed, said, shortened
+from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
-#: Letters of a group's name in tables: in headings and lines, if there is room, and if not.
-_WIDE_NAMES, _NARROW_NAME, _NARROW_GROUP = (24, 14), 8, 10
+#: Letters of a group's name: if there is room, if there is less, and in a narrow table.
+_NAMES, _NARROW_NAME = (24, 14), 8
 #: What a narrow table needs besides its first column.
 _NARROW_REST = 44
 _ANY_WIDTH = 10_000
 #: Prose is not wider than this.
 _MAX_LINE = 100
-_STYLES = {"better": "green", "worse": "red"}
 _VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"}
+#: Rates of a step, and those that a chart has besides the mean where it has room.
+_RATES = ("mean", "end", "before", "low")
+_DRAWN = ("before", "low", "end", "consistency_mean")
+#: Up to so many means, a chart has room.
+_FEW = 6
 
 
-def value_text(value: float | None, at_least: float | None) -> str:
-    """Return a value, or its lower bound: ``"> 300"``."""
+def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows over all sets of other conditions, if there are several sets."""
+    pooled = {row.measured for row in rows if row.pooled}
+    return [row for row in rows if row.pooled or row.measured not in pooled]
+
+
+def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the metrics shown to people: of the rates, IOPS for random loads and MB/s for others.
+
+    Rows of scores are all kept.
+    """
+    measured = {row.measured for row in rows}
+
+    def is_double(row: ComparisonRow) -> bool:
+        wanted, other = ("iops", "mb_s") if row.workload.startswith("random") else ("mb_s", "iops")
+        kind = row.metric.removesuffix(f"_{other}")
+        return kind in _RATES and (*row.measured[:3], f"{kind}_{wanted}") in measured
+
+    return [row for row in rows if metric_of(row.metric).is_shown and not is_double(row)]
+
+
+def drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows of a chart: each step's rate, or the scores where there are no steps."""
+    steps = suited([row for row in rows if row.definition is None])
+    if not steps:
+        return [row for row in rows if row.title == "score"]
+    kind = {row.measured: row.metric.removesuffix("_mb_s").removesuffix("_iops") for row in steps}
+    means = [row for row in steps if kind[row.measured] == "mean"]
+    kinds = ("mean", *(_DRAWN if len(means) <= _FEW else ()))
+    return [row for row in steps if kind[row.measured] in kinds]
+
+
+def _value_text(value: float | None, at_least: float | None) -> str:
+    """A value, or its lower bound: ``> 300``."""
     if value is not None:
         return number_text(value)
     return "" if at_least is None else f"> {number_text(at_least)}"
 
 
-def change_text(row: ComparisonRow) -> str:
-    """Return how a row's value differs from the baseline's."""
-    if metric_of(row.metric).scale == "difference":
-        if row.delta is None:
-            return ""
-        return f"{signed_text(row.delta, _digits(row.delta))} {row.delta_unit}"
-    if row.delta_pct is None:
-        return ""
-    return f"{signed_text(row.delta_pct, 1)} %"
+def _signed(value: float) -> str:
+    return signed_text(round(value, 1), 3)
 
 
-def interval_text(row: ComparisonRow) -> str:
-    """Return the confidence interval of that change; empty if there is none."""
+def _change_text(row: ComparisonRow) -> str:
+    """How a row's value differs from the baseline's."""
     is_difference = metric_of(row.metric).scale == "difference"
-    low, high = row.ci95 if is_difference else row.ci95_pct
-    if low is None or high is None:
-        return ""
-    digits = _digits(max(abs(low), abs(high))) if is_difference else 1
-    return f"{signed_text(low, digits)} to {signed_text(high, digits)}"
+    value, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
+    return "" if value is None else f"{_signed(value)} {unit}"
 
 
-def _digits(value: float) -> int:
-    return 0 if abs(value) >= 10 else 1
+def _interval_text(row: ComparisonRow) -> str:
+    """The confidence interval of that change; empty if there is none."""
+    low, high = row.ci95 if metric_of(row.metric).scale == "difference" else row.ci95_pct
+    return "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
 
 
-def signed_text(value: float, digits: int) -> str:
-    """Return a number with its sign."""
-    if abs(value) >= 1000:
-        return f"{value:+,.0f}"
-    return f"{round(value, digits) + 0.0:+.{digits}f}"
-
-
-def number_text(value: float) -> str:
-    """Return a number in about three digits."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-
-
-def verdict_text(row: ComparisonRow) -> Text:
-    """Return what a row shows, in the words and colours of the tables."""
-    return Text(_VERDICT_WORDS.get(row.verdict, row.verdict), style=_STYLES.get(row.verdict, ""))
+def _verdict_text(row: ComparisonRow) -> Text:
+    return Text(_VERDICT_WORDS.get(row.verdict, row.verdict), style=_TONES.get(row.verdict, ""))
 
 
 _CONVENTION = (
@@ -81,39 +97,29 @@ _CONVENTION = (
 )
 
 
-def print_score_tables(comparison: Comparison, console: Console) -> list[ComparisonRow]:
+def _print_scores(comparison: Comparison, console: Console) -> list[ComparisonRow]:
     """Print the scores, with their steps if there are several; return the rows shown."""
-    scores = _summaries([row for row in comparison.rows if row.definition is not None])
+    scores = summaries([row for row in comparison.rows if row.definition is not None])
     if not scores:
         return []
     console.print()
     console.print(Text("Scores", style="bold"))
     console.print(Text(_CONVENTION, style="dim"))
-    lines: list[_Line] = []
+    shown: list[_Line] = []
     several = len({(row.protocol, row.model) for row in scores}) > 1
     for (protocol, model), rows in groupby(scores, key=lambda row: (row.protocol, row.model)):
         if several:
-            lines.append(_Line(", ".join(filter(None, (protocol, model)))))
+            shown.append(_Line(", ".join(filter(None, (protocol, model)))))
         for row in rows:
-            name = (
-                f"{row.step}, {row.unit}" if row.title == "score" else f"  {row.title}, {row.unit}"
-            )
-            lines.append(_Line(name, row))
-    _print_lines(lines, comparison, console, with_sign=True)
-    _print_definitions(scores, console)
+            name = row.step if row.title == "score" else f"  {row.title}"
+            shown.append(_Line(f"{name}, {row.unit}", row))
+    _print_lines(shown, comparison, console, with_sign=True)
+    for name, definition in dict.fromkeys((row.step, row.definition) for row in scores):
+        console.print(Padding(Text(f"{name}: {definition}", style="dim"), (0, 0, 0, 2)))
     for row in scores:
         if len(row.steps) > 1 and row.title == "score" and row.group == comparison.groups[1]:
             _print_steps(row, scores, comparison, console)
     return scores
-
-
-def _print_definitions(scores: Sequence[ComparisonRow], console: Console) -> None:
-    said: dict[tuple[str, str], None] = {}
-    for row in scores:
-        said.setdefault((row.step, row.definition or ""))
-    for name, definition in said:
-        line = Text(f"{name}: {definition}", style="dim")
-        console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def _print_steps(
@@ -121,7 +127,7 @@ def _print_steps(
 ) -> None:
     """One row per step, and the resulting score last."""
     metric = f"mean_{score.metric.removeprefix('score_')}"
-    steps = _summaries(
+    steps = summaries(
         [
             row
             for name in score.steps
@@ -134,14 +140,13 @@ def _print_steps(
         return
     console.print()
     console.print(Text(f"{score.step}, {score.unit}, step by step", style="bold"))
-    lines: list[_Line] = []
-    previous = None
-    for row in steps:
-        name = "" if row.step == previous else f"{row.step}  {row.workload}"
-        previous = row.step
-        lines.append(_Line(name, row))
-    lines += [_Line("mean (the score)", row) for row in scores if row.measured == score.measured]
-    _print_lines(lines, comparison, console)
+    shown = [
+        _Line(f"{row.step}  {row.workload}" if number == 0 else "", row)
+        for _, rows in groupby(steps, key=lambda row: row.step)
+        for number, row in enumerate(rows)
+    ]
+    shown += [_Line("mean (the score)", row) for row in scores if row.measured == score.measured]
+    _print_lines(shown, comparison, console)
 
 
 @dataclass(frozen=True)
@@ -161,100 +166,66 @@ class _Line:
 
 
 def _print_lines(
-    lines: Sequence[_Line], comparison: Comparison, console: Console, *, with_sign: bool = False
+    shown: Sequence[_Line], comparison: Comparison, console: Console, *, with_sign: bool = False
 ) -> None:
     """Print a table; in a narrow terminal with shorter names, and intervals below the changes."""
-    table = _narrow(lines, comparison, console.width)
-    for letters in _WIDE_NAMES:
-        wide = _wide(lines, comparison, letters, with_sign=with_sign)
-        needed = console.measure(wide, options=console.options.update(width=_ANY_WIDTH)).maximum
+    for letters in _NAMES:
+        table = _table(shown, comparison, letters, with_sign=with_sign)
+        needed = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
         if needed <= console.width:
-            table = wide
-            break
+            console.print(table)
+            return
+    table = _table(shown, comparison, _NARROW_NAME, is_narrow=True)
+    table.columns[0].max_width = max(12, console.width - _NARROW_REST)
     console.print(table)
 
 
-def _has_groups(lines: Sequence[_Line], comparison: Comparison) -> bool:
-    """Whether a line must say whose it is."""
-    return len(comparison.groups) > 2 or any(line.is_detail for line in lines)
-
-
-def _wide(
-    lines: Sequence[_Line], comparison: Comparison, letters: int, *, with_sign: bool
+def _table(
+    shown: Sequence[_Line],
+    comparison: Comparison,
+    letters: int,
+    *,
+    with_sign: bool = False,
+    is_narrow: bool = False,
 ) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
-    has_groups, has_counts = _has_groups(lines, comparison), any(line.count for line in lines)
-    if has_groups:
-        table.add_column(comparison.by, no_wrap=True)
-    value = "" if has_groups else shortened(str(comparison.groups[1]), letters)
-    baseline = shortened(str(comparison.baseline), letters)
-    signs = ["better by"] if with_sign else []
-    counts = ["higher in"] if has_counts else []
-    for heading in (baseline, value, "change", *signs, "95 % interval", *counts):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("difference", no_wrap=True)
-    for line in lines:
+    """A row for each line; a narrow table has groups below names, and intervals below changes."""
+    has_groups = len(comparison.groups) > 2 or any(line.is_detail for line in shown)
+    has_counts = any(line.count for line in shown) and not is_narrow
+    baseline, value = (shortened(str(group), letters) for group in comparison.groups[:2])
+    numbers = [baseline, "value" if has_groups else value, "change"]
+    numbers += ["better by"] if with_sign else []
+    numbers += [] if is_narrow else ["95 % interval"]
+    numbers += ["higher in"] if has_counts else []
+    has_column = has_groups and not is_narrow
+    groups = [comparison.by] if has_column else []
+    table = table_of("", *groups, *numbers, "difference", numbers=numbers)
+    table.columns[-1].no_wrap = True
+    for line in shown:
         row = line.row
         if row is None:
             table.add_row(Text(line.name, style="italic"))
             continue
+        group = line.group or shortened(str(row.group), letters)
+        name = line.name
+        if has_groups and is_narrow:
+            if name:
+                table.add_row(Text(name))
+            name = f"  {group}"
+        change, interval = _change_text(row), _interval_text(row)
+        better_by = "" if row.better_by_pct is None else f"{_signed(row.better_by_pct)} %"
         table.add_row(
-            Text(line.name),
-            *([Text(_group(line, row, letters))] if has_groups else []),
-            value_text(row.baseline, row.baseline_at_least),
-            value_text(row.value, row.value_at_least),
-            change_text(row),
-            *([_better_by_text(row)] if with_sign else []),
-            interval_text(row),
+            Text(name),
+            *([Text(group)] if has_column else []),
+            _value_text(row.baseline, row.baseline_at_least),
+            _value_text(row.value, row.value_at_least),
+            lines([change, interval]) if is_narrow and interval else change,
+            *([better_by] if with_sign else []),
+            *([] if is_narrow else [interval]),
             *([line.count] if has_counts else []),
-            verdict_text(row),
+            _verdict_text(row),
             style="dim" if line.is_detail else "",
         )
     return table
-
-
-def _narrow(lines: Sequence[_Line], comparison: Comparison, width: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    has_groups = _has_groups(lines, comparison)
-    table.add_column("", max_width=max(12, width - _NARROW_REST), overflow="fold")
-    value = "" if has_groups else shortened(str(comparison.groups[1]), _NARROW_NAME)
-    for heading in (shortened(str(comparison.baseline), _NARROW_NAME), value, "change"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("difference", no_wrap=True)
-    for line in lines:
-        row = line.row
-        if row is None or (has_groups and line.name):
-            table.add_row(Text(line.name, style="" if row else "italic"))
-        if row is None:
-            continue
-        name = f"  {_group(line, row, _NARROW_GROUP)}" if has_groups else line.name
-        style = "dim" if line.is_detail else ""
-        table.add_row(
-            Text(name),
-            value_text(row.baseline, row.baseline_at_least),
-            value_text(row.value, row.value_at_least),
-            change_text(row),
-            verdict_text(row),
-            style=style,
-        )
-        if interval := interval_text(row):
-            table.add_row("", "", "", interval, style=style)
-    return table
-
-
-def _group(line: _Line, row: ComparisonRow, most: int) -> str:
-    return line.group or shortened(str(row.group), most)
-
-
-def _better_by_text(row: ComparisonRow) -> str:
-    return "" if row.better_by_pct is None else f"{signed_text(row.better_by_pct, 1)} %"
-
-
-def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The rows over all sets of other conditions, if there are several sets."""
-    pooled = {row.measured for row in rows if row.pooled}
-    return [row for row in rows if row.pooled or row.measured not in pooled]
 
 
 _INTERVAL_NOTES = {
@@ -271,17 +242,18 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
     With `each`, each set of other conditions is listed below the result over all sets.
     """
     _print_title(comparison, console)
-    shown = print_score_tables(comparison, console)
+    shown = _print_scores(comparison, console)
     steps = [row for row in comparison.rows if row.definition is None]
     for _, of_step in groupby(steps, key=lambda row: row.measured[:3]):
-        rows = [row for row in _suited(list(of_step)) if each or _is_summary(row, comparison.rows)]
+        rows = suited(list(of_step))
+        rows = rows if each else summaries(rows)
         console.print()
         _print_step(rows, comparison, console)
         shown += rows
     if len(comparison.groups) > 2:
         for ranked in _by_metric(comparison.ranking):
             console.print()
-            _print_ranking(ranked, console)
+            _print_ranking(ranked, comparison.by, console)
     _print_notes(comparison, shown, console)
 
 
@@ -313,38 +285,17 @@ def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: 
     name = first.step if len(comparison.protocols) == 1 else f"{first.protocol}: {first.step}"
     name += f", {first.model}" if first.model else ""
     console.print(Text(name, style="bold").append(f"  {first.workload}", style="not bold"))
-    lines = []
+    shown = []
     previous = None
     for row in rows:
         title = "" if row.metric == previous else f"{row.title}, {row.unit}"
         previous = row.metric
         is_detail = not row.pooled and any(r.pooled and r.metric == row.metric for r in rows)
-        group = (
-            f"  {shortened(str(row.group), _WIDE_NAMES[-1])}{_where(row, rows)}"
-            if is_detail
-            else ""
-        )
+        name = shortened(str(row.group), _NAMES[-1])
+        group = f"  {name}{_where(row, rows)}" if is_detail else ""
         count = f"{row.pairs_higher} of {row.pairs}" if row.pooled else ""
-        lines.append(_Line(title, row, group, count, is_detail))
-    _print_lines(lines, comparison, console)
-
-
-def _is_summary(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> bool:
-    """Whether it is the row over all sets of other conditions."""
-    return row.pooled or not any(r.pooled and r.measured == row.measured for r in rows)
-
-
-def _suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The metrics shown to people: of the rates, IOPS for random loads and MB/s for others."""
-    twin = {"mb_s": "iops", "iops": "mb_s"}
-    left_out = "mb_s" if rows[0].workload.startswith("random") else "iops"
-    names = {row.metric for row in rows}
-    doubles = {
-        f"{kind}_{left_out}"
-        for kind in ("mean", "end", "before", "low")
-        if f"{kind}_{twin[left_out]}" in names
-    }
-    return [row for row in rows if METRICS[row.metric].is_shown and row.metric not in doubles]
+        shown.append(_Line(title, row, group, count, is_detail))
+    _print_lines(shown, comparison, console)
 
 
 def _where(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
@@ -354,49 +305,33 @@ def _where(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
     return f" {', '.join(apart)}" if apart else ""
 
 
-def _print_ranking(ranked: Sequence[Ranked], console: Console) -> None:
+def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
     first = ranked[0]
     metric = METRICS[first.metric]
     of = "highest" if metric.better == "higher" else "lowest"
     console.print(
         Text("Rank by ", style="bold").append(f"{metric.title}, {metric.unit}; the {of} is best")
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (
-        "",
-        "rank",
-        "",
-        metric.unit,
-        "95 % interval",
-        "best in",
-        "not distinguished from",
-    ):
-        right = heading in ("rank", metric.unit, "95 % interval", "best in")
-        table.add_column(
-            heading,
-            justify="right" if right else "left",
-            no_wrap=heading not in ("", "not distinguished from"),
-            overflow="fold",
-        )
+    numbers = ("rank", metric.unit, "95 % interval", "best in")
+    table = table_of("", "rank", by, *numbers[1:], "not distinguished from", numbers=numbers)
+    letters = _NAMES[0] if console.width >= _MAX_LINE else _NARROW_NAME
     previous = None
     for each in ranked:
         low, high = each.ci95
         table.add_row(
             "" if each.step == previous else each.step,
-            f"{each.rank}{_open(each.ranks)}",
-            shortened(
-                str(each.group), _WIDE_NAMES[0] if console.width >= _MAX_LINE else _NARROW_GROUP
-            ),
-            value_text(each.value, each.value_at_least),
+            f"{each.rank}{_possible(each.ranks)}",
+            Text(shortened(str(each.group), letters)),
+            _value_text(each.value, each.value_at_least),
             "" if low is None or high is None else f"{number_text(low)} to {number_text(high)}",
-            "" if each.best_share is None else f"{100 * each.best_share:.0f} %",
-            _listed([shortened(str(g), _NARROW_GROUP) for g in each.not_told_apart_from]),
+            "" if each.best_share is None else percent_text(100 * each.best_share),
+            _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )
         previous = each.step
     console.print(table)
 
 
-def _open(ranks: tuple[int, int]) -> str:
+def _possible(ranks: tuple[int, int]) -> str:
     """The range of ranks that the data permit."""
     low, high = ranks
     return "" if low == high else f" ({low}-{high})"
@@ -412,21 +347,20 @@ def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
 
 def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:
     groups = len(comparison.groups)
-    said = [
+    told = [
         _INTERVAL_NOTES[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None
     ]
     if any(row.pooled for row in rows):
-        said.append("'higher in': in how many sets of other conditions; --each lists them")
+        told.append("'higher in': in how many sets of other conditions; --each lists them")
     if groups > 2:
-        said.append(
+        told.append(
             f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that (Holm), "
-            "intervals "
-            "are not"
+            "intervals are not"
         )
-        said.append("groups share a rank if no difference is shown; possible ranks are in brackets")
-        said.append("'best in' is the share of bootstrap draws in which a group is the best")
+        told.append("groups share a rank if no difference is shown; possible ranks are in brackets")
+        told.append("'best in' is the share of bootstrap draws in which a group is the best")
     console.print()
-    for text in said:
+    for text in told:
         console.print(Text(f"note: {text}", style="dim"))
     for note in comparison.notes:
         console.print(Text(f"note: {note}", style="yellow"))

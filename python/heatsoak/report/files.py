@@ -1,20 +1,21 @@
 """Reports as files: which kind a name asks for, and writing them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from heatsoak.analysis import Findings
-from heatsoak.analysis.names import names_of
+import polars as pl
+
+from heatsoak.analysis import Findings, RecordingFindings
+from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
+from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
 from heatsoak.recording.outputs import check_free, replacing
-from heatsoak.report.junit import write_junit
-from heatsoak.report.ocp import require_ocptv, write_ocp
-from heatsoak.report.table import findings_table
+from heatsoak.report.outcomes import require_ocptv, write_junit, write_ocp
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
@@ -195,3 +196,82 @@ def _page(
         twin=wanted.twin,
         progress=wanted.progress,
     )
+
+
+_STEP: dict[str, type[pl.DataType]] = {
+    "step": pl.String,
+    "workload": pl.String,
+    "duration_s": pl.Float64,
+    "mean_mb_s": pl.Float64,
+    "start_temp_c": pl.Float64,
+    "power_mean_w": pl.Float64,
+    "energy_j": pl.Float64,
+    "verdict": pl.String,
+    "why_unknown": pl.String,
+}
+_EPISODE: dict[str, type[pl.DataType]] = {
+    "onset_s": pl.Float64,
+    "end_s": pl.Float64,
+    "direction": pl.String,
+    "before_mb_s": pl.Float64,
+    "during_mb_s": pl.Float64,
+    "before_iops": pl.Float64,
+    "during_iops": pl.Float64,
+    "before_lat_us": pl.Float64,
+    "during_lat_us": pl.Float64,
+    "depth_pct": pl.Float64,
+    "cause": pl.String,
+    "confidence": pl.Float64,
+    "shape": pl.String,
+    "fall_s": pl.Float64,
+    "oscillates": pl.Boolean,
+    "period_s": pl.Float64,
+    "recovered": pl.Boolean,
+    "written_gb_at_onset": pl.Float64,
+    "temp_c_at_onset": pl.Float64,
+}
+
+
+def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
+    """Return the table: recording, drive, its conditions, the step, and the episode's number.
+
+    The columns of conditions are named ``condition.`` plus their key.
+    """
+    keys = list(dict.fromkeys(key for one in findings.recordings for key in one.conditions))
+    schema: dict[str, type[pl.DataType]] = {
+        **dict.fromkeys(("recording", "path", "drive", "serial"), pl.String),
+        **{f"condition.{key}": pl.String for key in keys},
+        **_STEP,
+        "episode": pl.Int64,
+        **_EPISODE,
+        "evidence": pl.String,
+    }
+    rows = [
+        row
+        for named, recording in zip(names.recordings, findings.recordings, strict=True)
+        for row in _rows(recording, named.label)
+    ]
+    return pl.DataFrame([{key: row.get(key) for key in schema} for row in rows], schema=schema)
+
+
+def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
+    drive = recording.drive
+    whose = {
+        "recording": label,
+        "path": recording.path,
+        "drive": _text(drive.get("model") or drive.get("path")),
+        "serial": _text(drive.get("serial")),
+        **{f"condition.{key}": _text(value) for key, value in recording.conditions.items()},
+    }
+    for step in recording.steps:
+        of_step = whose | {key: getattr(step, key) for key in _STEP}
+        if not step.episodes:
+            yield of_step | {"evidence": "; ".join(step.why) or None}
+        for number, episode in enumerate(step.episodes, 1):
+            of_episode = {key: getattr(episode, key) for key in _EPISODE}
+            evidence = "; ".join(episode.evidence)
+            yield of_step | {"episode": number} | of_episode | {"evidence": evidence}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else label_text(value)

@@ -1,9 +1,8 @@
 """All that findings say, as tables and sentences for the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.padding import Padding
-from rich.table import Table
 
 from heatsoak.analysis import (
     Answer,
@@ -17,25 +16,34 @@ from heatsoak.analysis import (
     SensorTrust,
     StepFindings,
 )
-from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.totals import written_bytes
 from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.steps import sentence
 from heatsoak.units import MB
-from heatsoak.words import duration_text, number_text, size_text
-
-_COUNTS = {2: "two", 3: "three", 4: "four"}
+from heatsoak.words import (
+    amount_text,
+    counted,
+    duration_text,
+    known_text,
+    labels_text,
+    number_text,
+    percent_text,
+    rate_text,
+    size_text,
+    temp_text,
+)
 
 
 def consistency_text(found: Consistency) -> str:
-    """Return ``consistency (last 400 s): 5,800 IOPS +- 1,900, ratio 3.1; two levels: ...``."""
-    text = f"consistency (last {found.window_s:.0f} s): {_iops(found.mean_iops)} IOPS"
+    """Return ``consistency (last 400 s): 5,800 IOPS +- 1,900, ratio 3.1; 2 levels: ...``."""
+    mean = amount_text(found.mean_iops, "IOPS", 2)
+    text = f"consistency (last {number_text(found.window_s)} s): {mean}"
     if found.ratio is None:
         text += " with no deviation"
     else:
-        ratio = f"{found.ratio:.1f}" if found.ratio <= 100 else ">100"
-        text += f" +- {_iops(found.stdev_iops)}, ratio {ratio}"
+        ratio = number_text(found.ratio, 2) if found.ratio <= 100 else ">100"
+        text += f" +- {number_text(found.stdev_iops, 2)}, ratio {ratio}"
     if found.derived_from_bytes:
         text += " (from MB/s and block size)"
     if found.each_s != 1:
@@ -55,11 +63,12 @@ def sensor_text(sensor: SensorTrust) -> str | None:
 def _levels(found: Consistency) -> list[str]:
     if len(found.levels) < 2:
         return []
-    count = _COUNTS.get(len(found.levels), str(len(found.levels)))
     by_share = sorted(found.levels, key=lambda level: -level.share)
-    levels = ", ".join(f"{_short(level)} for {level.share:.0%}" for level in by_share)
-    changes = f"{found.changes} change{'' if found.changes == 1 else 's'}"
-    return [f"{count} levels: {levels} of the time, {changes}"]
+    levels = ", ".join(
+        f"{number_text(one.iops, 2)} for {percent_text(100 * one.share)}" for one in by_share
+    )
+    changes = counted(found.changes, "change")
+    return [f"{len(found.levels)} levels: {levels} of the time, {changes}"]
 
 
 def _since(found: Consistency) -> list[str]:
@@ -71,23 +80,12 @@ def _steady(found: Consistency) -> list[str]:
     steady = found.steady_state
     if steady is None:
         return []
-    figures = f"range {steady.range_pct:.0f} %, slope {steady.slope_pct:.0f} %"
+    figures = f"range {percent_text(steady.range_pct)}, slope {percent_text(steady.slope_pct)}"
     if not steady.reached or steady.since_s is None:
         return [f"no steady state by SNIA's test ({figures})"]
     start = duration_text(steady.since_s) if steady.since_s > 0 else "the start"
     text = f"steady state by SNIA's test from {start}"
     return [text if steady.at_end else f"{text}, not at the end"]
-
-
-def _short(level: RateLevel) -> str:
-    return f"{level.iops / 1000:.1f} k" if level.iops >= 1000 else f"{level.iops:.0f}"
-
-
-def _iops(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{number_text(value, 2)}"
-
-
-_DASH = "-"
 
 
 def print_scores(recording: RecordingFindings, console: Console) -> None:
@@ -97,28 +95,25 @@ def print_scores(recording: RecordingFindings, console: Console) -> None:
     scale = recording.scores[0].scale
     title = Text("Scores", style="bold")
     if scale != 1:
-        title.append(f"  of a run at {scale:g} of the protocol's sizes and times", style="yellow")
-        title.append(": not a result of the protocol", style="yellow")
+        told = f"  of a run at {number_text(scale)} of the protocol's sizes and times: "
+        title.append(f"{told}not a result of the protocol", style="yellow")
     console.print(title)
     has_power = any(score.power_w is not None for score in recording.scores)
     has_cost = any(score.cpu_us_per_io is not None for score in recording.scores)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    table.add_column("", justify="right", no_wrap=True)
-    for heading in ("W", "MB/s per W") if has_power else ():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("CPU us/IO", "of a core") if has_cost else ():
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    power = ("W", "MB/s per W") if has_power else ()
+    cost = ("CPU us/IO", "of a core") if has_cost else ()
+    numbers = ("Value", *power, *cost)
+    table = table_of("Score", *numbers, "Definition", numbers=numbers)
     for score in recording.scores:
+        of_power = map(known_text, (score.power_w, score.mb_s_per_w) if has_power else ())
+        of_cpu = [known_text(score.cpu_us_per_io), known_text(score.cpu_core_pct, percent_text)]
+        why = Text(f"no score: {score.why}", style="yellow")
         table.add_row(
             Text(score.name),
             Text(score_text(score)),
-            *([_number(score.power_w), _number(score.mb_s_per_w)] if has_power else []),
-            *([_number(score.cpu_us_per_io), _share(score.cpu_core_pct)] if has_cost else []),
-            Text(score.definition)
-            if score.why is None
-            else Text(f"no score: {score.why}", style="yellow"),
+            *of_power,
+            *(of_cpu if has_cost else ()),
+            Text(score.definition) if score.why is None else why,
         )
     console.print(table)
 
@@ -128,36 +123,22 @@ def print_rounds(rounds: RoundsFindings, console: Console) -> None:
     style = {True: "green", False: "yellow", None: ""}[rounds.is_steady]
     console.print(Text(rounds.name, style="bold").append(f"  {rounds.text}", style=style))
     if rounds.iops:
-        means = ", ".join("?" if mean is None else f"{mean:,.0f}" for mean in rounds.iops)
+        means = ", ".join(known_text(mean, otherwise="?") for mean in rounds.iops)
         console.print(Text(f"{rounds.tracked}, IOPS round by round: {means}"))
     if rounds.taken == 0:
         return
     table = table_of("Step", "Workload", "IOPS", "MB/s", numbers=("IOPS", "MB/s"))
     for step in rounds.steps:
-        table.add_row(
-            Text(step.step), Text(step.workload), _number(step.mean_iops), _number(step.mean_mb_s)
-        )
+        rates = map(known_text, (step.mean_iops, step.mean_mb_s))
+        table.add_row(Text(step.step), Text(step.workload), *rates)
     console.print(table)
 
 
 def score_text(score: ScoreFindings) -> str:
     """Return a score with its unit: ``"11,204 IOPS"``; a dash if there is none."""
     if score.value is None:
-        return _DASH
-    unit = "" if score.unit == "x" else f" {score.unit}"
-    return f"{_number(score.value)}{unit}"
-
-
-def _share(pct: float | None) -> str:
-    return "" if pct is None else f"{pct:.0f} %"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+        return "-"
+    return amount_text(score.value, "" if score.unit == "x" else score.unit).rstrip()
 
 
 def print_copy(copy: CopyFindings, console: Console) -> None:
@@ -165,7 +146,7 @@ def print_copy(copy: CopyFindings, console: Console) -> None:
     console.print(Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
     for step in copy.steps:
         moved = "" if step.bytes is None else f"{size_text(step.bytes)} "
-        rate = "" if step.mb_s is None else f", {step.mb_s:,.0f} MB/s"
+        rate = "" if step.mb_s is None else f", {rate_text(step.mb_s)}"
         took = f"{step.step}: {moved}in {duration_text(step.duration_s)}{rate}; "
         console.print(Text(took + step.text), soft_wrap=True)
 
@@ -175,20 +156,13 @@ def power_text(recording: RecordingFindings) -> str | None:
     power = recording.power
     if power is None:
         return None
-    parts = [
-        ("not measured")
-        if power.source is None
-        else f"{power.source} {_with_preposition(power.text)}"
-    ]
+    by = "" if power.text.startswith(("by ", "in ")) else "by "
+    parts = ["not measured" if power.source is None else f"{power.source} {by}{power.text}"]
     if power.rated_max_w is not None:
         states = ", ".join(map(str, power.rated_states))
         which = f"power state{'s' if len(power.rated_states) > 1 else ''} {states}"
-        parts.append(f"the drive states at most {power.rated_max_w:g} W in {which}")
+        parts.append(f"the drive states at most {amount_text(power.rated_max_w, 'W')} in {which}")
     return f"power: {'; '.join(parts)}"
-
-
-def _with_preposition(text: str) -> str:
-    return text if text.startswith(("by ", "in ")) else f"by {text}"
 
 
 _STYLES = {"steady": "green", "unknown": "yellow", "thermal": "red"}
@@ -232,14 +206,19 @@ def print_answer(answer: Answer, console: Console) -> None:
     console.print()
 
 
+def titled(name: str, labels: Mapping[str, object]) -> Text:
+    """Return a name as a title, with labels beside it."""
+    told = labels_text(labels)
+    return Text(name, style="bold").append(f"  {told}" if told else "", style="not bold")
+
+
 def title_of(recording: RecordingFindings) -> Text:
     """Return the drive and the conditions of a recording."""
     drive = recording.drive
     device = drive.get("details", {}).get("device")
     name = drive.get("model") or device or drive.get("path") or "a drive"
-    labels = ", ".join(f"{key} {value}" for key, value in recording.conditions.items())
-    title = Text(f"{name}{' (simulated)' if drive.get('simulated') else ''}", style="bold")
-    return title.append(f"  {labels}" if labels else "", style="not bold")
+    simulated = " (simulated)" if drive.get("simulated") else ""
+    return titled(f"{name}{simulated}", recording.conditions)
 
 
 def _print_recording(recording: RecordingFindings, console: Console) -> None:
@@ -249,7 +228,7 @@ def _print_recording(recording: RecordingFindings, console: Console) -> None:
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
     has_power = any(step.power_mean_w is not None for step in steps)
-    costs = (["CPU us/IO"] if has_cost else []) + (["W", "J"] if has_power else [])
+    costs = [*(["CPU us/IO"] if has_cost else []), *(["W", "J"] if has_power else [])]
     numbers = ("Time", "MB/s", *costs, "Start")
     table = table_of("Step", "Workload", *numbers, "Verdict", "", numbers=numbers)
     for step in steps:
@@ -257,10 +236,10 @@ def _print_recording(recording: RecordingFindings, console: Console) -> None:
             Text(step.step),
             Text(step.workload),
             duration_text(step.duration_s) if step.duration_s > 0 else "",
-            "" if step.mean_mb_s is None else f"{step.mean_mb_s:,.0f}",
+            known_text(step.mean_mb_s),
             *([_cost(step)] if has_cost else []),
-            *(_power(step) if has_power else []),
-            "" if step.start_temp_c is None else f"{step.start_temp_c:.0f} C",
+            *(map(known_text, (step.power_mean_w, step.energy_j)) if has_power else ()),
+            known_text(step.start_temp_c, temp_text),
             Text(step.verdict, style=style_of(step.verdict)),
             Text(sentence(step)),
         )
@@ -286,23 +265,17 @@ def _print_recording(recording: RecordingFindings, console: Console) -> None:
 
 def _cost(step: StepFindings) -> str:
     """CPU time per I/O, and the share of a core."""
-    if step.cpu_us_per_io is None:
-        return ""
-    share = "" if step.cpu_core_pct is None else f" ({step.cpu_core_pct:.0f} % of a core)"
-    return f"{step.cpu_us_per_io:.1f}{share}"
-
-
-def _power(step: StepFindings) -> list[str]:
-    """Mean power and energy."""
-    if step.power_mean_w is None or step.energy_j is None:
-        return ["", ""]
-    return [f"{step.power_mean_w:.2f}", f"{step.energy_j:,.0f}"]
+    share = known_text(step.cpu_core_pct, percent_text)
+    return known_text(step.cpu_us_per_io) + (f" ({share} of a core)" if share else "")
 
 
 def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:
     if not episode.evidence:
         return
-    named = f"{episode.cause}, {episode.confidence:.0%} likely" if episode.confidence else "unknown"
-    console.print(Text(f"{step.step}, the drop at {episode.onset_s:.0f} s: {named}"))
+    named = "unknown"
+    if episode.confidence:
+        named = f"{episode.cause}, {percent_text(100 * episode.confidence)} likely"
+    at = number_text(episode.onset_s, 2)
+    console.print(Text(f"{step.step}, the drop at {at} s: {named}"))
     for line in episode.evidence:
         console.print(Padding(Text(line), (0, 0, 0, 2)))

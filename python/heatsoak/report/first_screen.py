@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 
 from heatsoak.analysis import Findings, RecordingFindings, StepFindings
 from heatsoak.analysis.names import names_of
-from heatsoak.output import Console, Text
+from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.findings import (
     print_answer,
@@ -18,7 +18,7 @@ from heatsoak.report.findings import (
     written_text,
 )
 from heatsoak.report.steps import badness, in_short
-from heatsoak.words import duration_text, shortened
+from heatsoak.words import counted, duration_text, known_text, listed, shortened, temp_text
 
 #: The lines between the answer and the next command.
 MAX_LINES = 15
@@ -50,7 +50,7 @@ def print_first_screen(
     print_answer(findings.answer, console)
     if len(findings.recordings) == 1:
         _print_line(title_of(findings.recordings[0]), console)
-    told = [*_scores(findings), *_rounds(findings), *_copies(findings)]
+    told = [*_scores(findings), *_rounds(findings), *_copies(findings, recordings)]
     left = [*_without_temp(findings), *written_text(recordings)]
     # a title, the table's heading, and what else there is
     room = MAX_LINES - len(told) - len(left) - 3
@@ -67,7 +67,7 @@ def print_first_screen(
         _print_line(Text(f"and {len(rows) - len(kept)} more: {counts}"), console)
     for line in (*told, *left):
         _print_line(line, console)
-    if (rest := _counted(findings)) is not None:
+    if (rest := _left_out(findings)) is not None:
         # a command must not be cut
         console.print(Text(f"{rest}: {command or 'add'} --evidence"), soft_wrap=True)
 
@@ -108,49 +108,35 @@ def _row_of(label: str, step: StepFindings) -> _Row:
 def _summary(label: str, recording: RecordingFindings) -> _Row:
     """A recording by its worst step."""
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
-    hottest_c = max(temps_c, default=None)
-    order = _ORDER[recording.answer.throttles]
+    answer = recording.answer
     rows = [_row_of(label, step) for step in recording.steps if step.rounds is None]
-    if not rows:
-        text = recording.answer.sentence
-        return _Row(label, "", None, None, hottest_c, recording.answer.throttles, text, (order,))
-    worst = min(rows, key=lambda row: row.badness)
-    return _Row(
-        label,
-        worst.what,
-        worst.duration_s,
-        worst.mean_mb_s,
-        hottest_c,
-        worst.verdict,
-        worst.text,
-        (order, *worst.badness),
+    worst = min(rows, key=lambda row: row.badness, default=None) or _Row(
+        label, "", None, None, None, answer.throttles, answer.sentence, ()
     )
+    order = (_ORDER[answer.throttles], *worst.badness)
+    return replace(worst, max_temp_c=max(temps_c, default=None), badness=order)
 
 
 def _table(rows: Sequence[_Row], width: int) -> Table:
     """The rows, with long names and texts cut so that each takes one line."""
-    cells: dict[str, list[str]] = {}
-    if len({row.recording for row in rows}) > 1:
-        cells["Recording"] = [shortened(row.recording, width // 4) for row in rows]
-    cells["Step"] = [shortened(row.what, width // 4) for row in rows]
-    if width >= 80:
-        cells["Time"] = [duration_text(row.duration_s) if row.duration_s else "" for row in rows]
-    cells["MB/s"] = ["" if row.mean_mb_s is None else f"{row.mean_mb_s:,.0f}" for row in rows]
-    if any(row.max_temp_c is not None for row in rows):
-        temps_c = [row.max_temp_c for row in rows]
-        cells["Hottest"] = ["" if temp_c is None else f"{temp_c:.0f} C" for temp_c in temps_c]
-    cells["Verdict"] = [row.verdict for row in rows]
-    widths = [max(map(len, [heading, *column])) for heading, column in cells.items()]
-    room = max(width - sum(widths) - 2 * len(widths), 0)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (*cells, ""):
-        right = heading in ("Time", "MB/s", "Hottest")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=True)
-    for number, row in enumerate(rows):
-        verdict = Text(row.verdict, style=style_of(row.verdict))
-        text = row.text if len(row.text) <= room else f"{row.text[: max(room - 1, 0)]}…"
-        *others, _ = (Text(column[number]) for column in cells.values())
-        table.add_row(*others, verdict, Text(text))
+    names = len({row.recording for row in rows}) > 1
+    temps = any(row.max_temp_c is not None for row in rows)
+    numbers = [*(["Time"] if width >= 80 else []), "MB/s", *(["Hottest"] if temps else [])]
+    first = ["Recording"] if names else []
+    table = table_of(*first, "Step", *numbers, "Verdict", "", numbers=numbers)
+    for row in rows:
+        cells: dict[str, str | Text] = {
+            "Recording": Text(shortened(row.recording, width // 4), no_wrap=True),
+            "Step": Text(shortened(row.what, width // 4), no_wrap=True),
+            "Time": known_text(row.duration_s, duration_text),
+            "MB/s": known_text(row.mean_mb_s),
+            "Hottest": known_text(row.max_temp_c, temp_text),
+            "Verdict": Text(row.verdict, style=style_of(row.verdict)),
+            "": Text(row.text, no_wrap=True, overflow="ellipsis"),
+        }
+        table.add_row(*(cells[str(column.header)] for column in table.columns))
+    for column in table.columns[:-1]:
+        column.no_wrap = True
     return table
 
 
@@ -162,9 +148,8 @@ def _scores(findings: Findings) -> list[Text]:
     known = [f"{score.name} {score_text(score)}" for score in scores if score.value is not None]
     if not known:
         return []
-    more = f", and {len(known) - _MAX_SCORES} more" if len(known) > _MAX_SCORES else ""
     scale = "" if scores[0].scale == 1 else " (scaled down: not a result of the protocol)"
-    return [Text(f"scores: {', '.join(known[:_MAX_SCORES])}{more}{scale}")]
+    return [Text(f"scores: {listed(known, _MAX_SCORES)}{scale}")]
 
 
 def _rounds(findings: Findings) -> list[Text]:
@@ -174,10 +159,17 @@ def _rounds(findings: Findings) -> list[Text]:
     return [Text(f"{one.name}: {one.text}") for one in rounds]
 
 
-def _copies(findings: Findings) -> list[Text]:
+def _copies(findings: Findings, recordings: Sequence[Recording]) -> list[Text]:
     if len(findings.copies) > 1:
         return []
-    return [Text(f"{step.step}: {step.text}") for copy in findings.copies for step in copy.steps]
+    parts = [one.meta.part_of_copy for one in recordings if one.is_readable]
+    disks = {part.shared_disk for part in parts if part is not None and part.shared_disk}
+    shared = [
+        Text(f"source and destination are both on {disk}: it is not known which of them heats it")
+        for disk in sorted(disks)
+    ]
+    steps = [step for copy in findings.copies for step in copy.steps]
+    return [*(Text(f"{step.step}: {step.text}") for step in steps), *shared]
 
 
 def _without_temp(findings: Findings) -> list[Text]:
@@ -186,7 +178,7 @@ def _without_temp(findings: Findings) -> list[Text]:
     return [Text(hint, style="yellow") for hint, _ in hints.most_common(1)]
 
 
-def _counted(findings: Findings) -> str | None:
+def _left_out(findings: Findings) -> str | None:
     """What ``--evidence`` would show besides."""
     notes = sum(
         len([note for note in one.notes if note != one.no_temp]) for one in findings.recordings
@@ -198,13 +190,9 @@ def _counted(findings: Findings) -> str | None:
         for step in one.steps
         for episode in step.episodes
     )
-    counts = [
-        _count(poor, "sensor not trusted", "sensors not trusted"),
-        _count(notes, "note", "notes"),
-        _count(lines, "piece of evidence", "pieces of evidence"),
-    ]
-    return ", ".join(count for count in counts if count) or None
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}" if number else ""
+    counts = {
+        counted(poor, "sensor not trusted", "sensors not trusted"): poor,
+        counted(notes, "note"): notes,
+        counted(lines, "piece of evidence", "pieces of evidence"): lines,
+    }
+    return ", ".join(text for text, count in counts.items() if count) or None

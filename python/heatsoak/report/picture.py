@@ -31,7 +31,7 @@ from heatsoak.report.page.contract import (
 )
 from heatsoak.report.page.packing import decoded, unpacked
 from heatsoak.report.page.palette import palette
-from heatsoak.words import duration_text, shortened
+from heatsoak.words import duration_text, known_text, number_text, percent_text, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +178,7 @@ def _lines(page: Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]:
     drawn = dict.fromkeys(number for block in shown for number in block.recordings)
     by_style = {_key(page.recordings[number].style): number for number in reversed(drawn)}
     for number in sorted(by_style.values()) if len(by_style) > 1 else ():
-        label = shortened(_short(page.recordings[number].label, 200), _MAX_LEGEND)
+        label = _short(page.recordings[number].label, _MAX_LEGEND)
         yield Line2D([], [], label=label, **_drawn_as(page.recordings[number].style))
 
 
@@ -243,7 +243,7 @@ class _CurveBlock(_Block):
             axis.set_xscale("log", base=2)
         ticks = sorted({point.x for curve in self._chart.curves for point in curve.points})
         if len(ticks) <= _MAX_TICKS:
-            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+            axis.set_xticks(ticks, list(map(number_text, ticks)), minor=False)
         axis.set_ylim(bottom=0)
         axis.set_xlabel(self._chart.x_label)
         axis.set_ylabel(self._chart.unit)
@@ -284,7 +284,7 @@ class _Workload(_Block):
         ticks = np.asarray(locator.tick_values(from_s / unit_s, to_s / unit_s))
         began = "step" if any(line.step is not None for line in self._workload.lines) else "log"
         axis.set_xlabel(f"{unit} from the start of the {began}")
-        axis.set_xticks(ticks * unit_s, [f"{tick:g}" for tick in ticks])
+        axis.set_xticks(ticks * unit_s, list(map(number_text, ticks)))
         axis.set_xlim(from_s, to_s)
 
     def _title(self, axis: "Axes", detail: str) -> None:
@@ -324,10 +324,8 @@ class _SecondsBlock(_Workload):
             axis.set_ylim(bottom=0)
         axis.set_ylabel("IOPS")
         self._over_time(axis, from_s, to_s)
-        whole = "IOPS of each second"
-        self._title(
-            axis, whole if self._last_s is None else f"{whole}, the last {self._last_s:g} s"
-        )
+        last = known_text(self._last_s, lambda last_s: f", the last {number_text(last_s)} s")
+        self._title(axis, f"IOPS of each second{last}")
 
 
 class _TimeBlock(_Workload):
@@ -388,7 +386,7 @@ class _TimeBlock(_Workload):
                         _band(axis, episode, look)
                 name = f"{shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
                 after = duration_text(episode.onset_s)
-                fall = f"{episode.cause}, {episode.depth_pct:.0f} % after {after}"
+                fall = f"{episode.cause}, {percent_text(episode.depth_pct)} after {after}"
                 labels.append((episode.onset_s, name + fall, look[_SHADE]))
         if len(lines) <= _MAX_LABELLED:
             _stacked(axes[0], sorted(labels), is_low=self._is_low(axes[0]))
@@ -465,5 +463,4 @@ def _axis_label(track: ChartSeries) -> str:
 
 def _short(text: str, most: int) -> str:
     """The text as one line of limited length."""
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(printable(" ".join(text.split())), most)

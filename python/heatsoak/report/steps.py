@@ -1,25 +1,21 @@
-"""What steps come to: in words for people, and as pass or fail for build and test servers.
+"""What steps come to, in words.
 
 The terminal, the page and the files say the same of a step, since all of them ask here.
-
-A step that throttles fails, that is, one with an episode caused by heat. So does one whose mean is
-below a given limit. A step that heat may have slowed is not judged. A run that failed or was
-interrupted is an error.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from heatsoak.analysis import Episode, StepFindings
-from heatsoak.analysis.answer import leaves_heat_open
-from heatsoak.output import printable
-from heatsoak.recording import RecordingMeta
-from heatsoak.words import duration_text, span_text
+from heatsoak.words import (
+    counted,
+    duration_text,
+    known_text,
+    number_text,
+    percent_text,
+    span_text,
+)
 
-#: The name of what is no step.
-WHOLE_RUN = "the run as a whole"
 #: What a fall by a cause is called; others "fell".
 _VERBS = {"thermal": "throttled", "sliding": "slid"}
 
@@ -30,12 +26,12 @@ def sentence(step: StepFindings) -> str:
         return "; ".join(step.reasons)
     parts = []
     for episode in step.episodes:
-        after = f"after about {episode.onset_s:.0f} s"
+        after = f"after about {number_text(episode.onset_s, 2)} s"
         text = f"{_verb(episode.cause)} by about {episode.depth_text} {after}"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:
-            text += f", oscillating every {episode.period_s:.0f} s"
+            text += f", oscillating every {number_text(episode.period_s, 2)} s"
         if episode.recovered:
             text += f", recovered after {duration_text(episode.end_s - episode.onset_s)}"
         parts.append(text)
@@ -47,16 +43,16 @@ def in_short(step: StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
         if step.slowed_by_heat_pct is not None:
-            return f"{step.slowed_by_heat_pct:.0f} % below its full speed from the start"
+            return f"{percent_text(step.slowed_by_heat_pct)} below its full speed from the start"
         return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]
     if by_heat and told[0].cause != "thermal":
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
-    more = [f"{others} more fall{'s' if others > 1 else ''}"] if others else []
-    counted = [f"the drive counted throttling, {step.counted}"] if step.counted else []
-    return "; ".join([*counted, *map(_fell, told), *more])
+    more = [counted(others, "more fall")] if others else []
+    own = [f"the drive counted throttling, {step.counted}"] if step.counted else []
+    return "; ".join([*own, *map(_fell, told), *more])
 
 
 def all_in_short(steps: Sequence[StepFindings]) -> str:
@@ -107,64 +103,10 @@ def _verb(cause: str) -> str:
 
 def _fell(episode: Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
-    every = f", every {episode.period_s:.0f} s" if is_swing else ""
+    every = f", every {known_text(episode.period_s)} s" if is_swing else ""
     after = duration_text(episode.onset_s)
-    return f"{_verb(episode.cause)} by {episode.depth_pct:.0f} % after {after}{every}"
+    return f"{_verb(episode.cause)} by {percent_text(episode.depth_pct)} after {after}{every}"
 
 
 def _cost(episode: Episode) -> float:
     return episode.depth_pct * (episode.end_s - episode.onset_s)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a step comes to.
-
-    Attributes:
-        kind: ``throttles`` or ``too-slow`` of one that fails, otherwise its verdict.
-        message: why it fails, or could not be judged; otherwise what was seen.
-        said: what was seen, in a sentence.
-        evidence: a line for each piece of it.
-    """
-
-    result: Literal["pass", "fail", "not-judged"]
-    kind: str
-    message: str
-    said: str
-    evidence: str
-
-
-def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> Outcome:
-    """Return what a step comes to; its text is without control characters."""
-    said = printable_lines(sentence(step) or step.verdict)
-    lines = (line for episode in step.episodes for line in episode.evidence)
-    evidence = printable_lines("\n".join([*step.why, *lines]))
-    mean_mb_s = step.mean_mb_s
-    if step.throttles:
-        return Outcome("fail", "throttles", said, said, evidence)
-    if fail_below_mb_s is not None and mean_mb_s is not None and mean_mb_s < fail_below_mb_s:
-        message = f"mean of {mean_mb_s:.0f} MB/s is below {fail_below_mb_s:g} MB/s"
-        return Outcome("fail", "too-slow", message, said, evidence)
-    if step.why_unknown is not None:
-        return Outcome("not-judged", step.verdict, said, said, evidence)
-    if leaves_heat_open(step):
-        message = f"{said}; heat is neither shown nor excluded"
-        return Outcome("not-judged", step.verdict, message, said, evidence)
-    return Outcome("pass", step.verdict, said, said, evidence)
-
-
-def unfinished(meta: RecordingMeta) -> tuple[str, str] | None:
-    """Return how a run ended badly, in a word and in a sentence; None if it did not."""
-    if meta.status == "finished":
-        return None
-    cut = meta.status == "running"
-    why = (
-        "the recording was cut short, or is still running" if cut else f"the run was {meta.status}"
-    )
-    message = printable_lines(f"{why}: {meta.reason}" if meta.reason else why)
-    return ("cut" if cut else meta.status), message
-
-
-def printable_lines(text: str) -> str:
-    """Return the text without control characters, but with line ends."""
-    return "\n".join(map(printable, text.split("\n")))

@@ -14,9 +14,8 @@ from heatsoak import catalog
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import require_new
-from heatsoak.reproduce.kinds import Nearness, nearness
 from heatsoak.reproduce.plan import FigureSet, Job, Question, jobs_of, questions
-from heatsoak.reproduce.rows import ReproductionRow, make_row
+from heatsoak.reproduce.rows import Nearness, ReproductionRow, make_row, nearness
 from heatsoak.reproduce.runner import make_recordings
 
 __all__ = [

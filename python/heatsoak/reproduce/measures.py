@@ -16,9 +16,17 @@ from heatsoak.analysis.consistency import WINDOW_S, PerSecond, by_second, rate_l
 from heatsoak.analysis.definitions import LAST_S, MIN_DROP
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.protocol import WorkloadStep
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
 from heatsoak.reproduce.reviews import REVIEW_MEASURES
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured
+from heatsoak.reproduce.runner import (
+    Figure,
+    FigureInput,
+    FinishedRun,
+    MeasuredFigure,
+    NotMeasured,
+    only,
+    only_step,
+)
+from heatsoak.words import number_text, rate_text, signed_text
 
 #: Changes smaller than this share do not count, as falls smaller than it are not episodes.
 NOTICEABLE = MIN_DROP
@@ -31,150 +39,136 @@ CAPTURE_BUFFER_S = 1.0
 # ---- onset and depth
 
 
-def cell_onset_s(case: FigureInput) -> MeasuredFigure:
+def cell_onset_s(case: FigureInput) -> Figure:
     """The earlier onset of a cell's steps."""
-    return MeasuredFigure(_onset_s(only(case.runs), case.steps))
+    return _onset_s(only(case.runs), case.steps)
 
 
-def cell_depth_pct(case: FigureInput) -> MeasuredFigure:
+def cell_depth_pct(case: FigureInput) -> Figure:
     """The deeper fall of a cell's steps, by its last 60 s, as it was drawn."""
-    return MeasuredFigure(
-        max(episode.depth_at_end_pct for episode in _episodes(only(case.runs), case.steps))
-    )
+    return max(episode.depth_at_end_pct for episode in _episodes(only(case.runs), case.steps))
 
 
-def earliest_onset_s(case: FigureInput) -> MeasuredFigure:
+def earliest_onset_s(case: FigureInput) -> Figure:
     """The soonest onset of all places in which there is one."""
     onsets = [
         e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
     ]
     if not onsets:
         raise NotMeasured("nothing throttled anywhere")
-    return MeasuredFigure(min(onsets))
+    return min(onsets)
 
 
-def onset_s(case: FigureInput) -> MeasuredFigure:
+def onset_s(case: FigureInput) -> Figure:
     """How long a step keeps its level."""
-    return MeasuredFigure(_onset_s(only(case.runs), case.steps))
+    return _onset_s(only(case.runs), case.steps)
 
 
-def written_gb_at_onset(case: FigureInput) -> MeasuredFigure:
+def written_gb_at_onset(case: FigureInput) -> Figure:
     """How much a step writes while it keeps its level, 10^9 bytes."""
-    return MeasuredFigure(_written_gb(_first(only(case.runs), case.steps)))
+    return _written_gb(_first(only(case.runs), case.steps))
 
 
-def cliff_s(case: FigureInput) -> MeasuredFigure:
+def cliff_s(case: FigureInput) -> Figure:
     """When the deepest fall of a step starts; heat must not be its cause."""
     episode = _cliff(case)
     return MeasuredFigure(episode.onset_s, _not_heat(episode))
 
 
-def cliff_gb(case: FigureInput) -> MeasuredFigure:
+def cliff_gb(case: FigureInput) -> Figure:
     """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
     episode = _cliff(case)
     return MeasuredFigure(_written_gb(episode), _not_heat(episode))
 
 
-def onset_later_s(case: FigureInput) -> MeasuredFigure:
+def onset_later_s(case: FigureInput) -> Figure:
     """How much later it throttles than in each compared place; the least fitting value."""
-    return MeasuredFigure(
-        case.farthest(
-            [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
-        )
+    return case.farthest(
+        [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
     )
 
 
-def onset_ratio_x(case: FigureInput) -> MeasuredFigure:
+def onset_ratio_x(case: FigureInput) -> Figure:
     """Its onset divided by that in each compared place; the least fitting value."""
-    return MeasuredFigure(
-        case.farthest(
-            [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
-        )
+    return case.farthest(
+        [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
     )
 
 
-def temp_at_onset_c(case: FigureInput) -> MeasuredFigure:
+def temp_at_onset_c(case: FigureInput) -> Figure:
     """The reported temperature when it starts to throttle; the least fitting of several places."""
     temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
     known = [temp for temp in temps if temp is not None]
     if len(known) < len(temps):
         raise NotMeasured("no temperature was recorded")
-    return MeasuredFigure(case.farthest(known))
+    return case.farthest(known)
 
 
-def throttles(case: FigureInput) -> MeasuredFigure:
+def throttles(case: FigureInput) -> Figure:
     """Whether any of the steps falls because of heat."""
-    return _statement(
-        any(
-            episode.cause == "thermal"
-            for run in case.runs
-            for name in case.steps
-            for episode in run.step(name).episodes
-        )
+    return any(
+        episode.cause == "thermal"
+        for run in case.runs
+        for name in case.steps
+        for episode in run.step(name).episodes
     )
 
 
 # ---- reported temperatures
 
 
-def max_temp_c(case: FigureInput) -> MeasuredFigure:
+def max_temp_c(case: FigureInput) -> Figure:
     """The highest that the drive reports in the steps."""
     run = only(case.runs)
-    return MeasuredFigure(
-        max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
-    )
+    return max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
 
 
-def steady_temp_c(case: FigureInput) -> MeasuredFigure:
+def steady_temp_c(case: FigureInput) -> Figure:
     """The mean of what the drive reports in the last 60 s of a step."""
-    return MeasuredFigure(_mean_at_end_c(_temps_c(only(case.runs), only_step(case.steps))))
+    return _mean_at_end_c(_temps_c(only(case.runs), only_step(case.steps)))
 
 
-def idle_temp_c(case: FigureInput) -> MeasuredFigure:
+def idle_temp_c(case: FigureInput) -> Figure:
     """The mean of what the drive reports in the last 60 s of the pause before a step."""
     run, name = only(case.runs), only_step(case.steps)
     before = pl.col("t_s") < run.view(name).start_s
-    return MeasuredFigure(_mean_at_end_c(_temps_c(run, None).filter(before)))
+    return _mean_at_end_c(_temps_c(run, None).filter(before))
 
 
 # ---- levels
 
 
-def peak_mb_s(case: FigureInput) -> MeasuredFigure:
+def peak_mb_s(case: FigureInput) -> Figure:
     """The greatest level before an onset, or of a whole step without one."""
     peaks = [_level_before(run, name) for run in case.runs for name in case.steps]
-    return MeasuredFigure(max(peaks))
+    return max(peaks)
 
 
-def is_slower(case: FigureInput) -> MeasuredFigure:
+def is_slower(case: FigureInput) -> Figure:
     """Whether any of the steps ends below what the other drive's ends at."""
-    return _statement(
-        any(
-            _end_mb_s(run, name) < _end_mb_s(other, name)
-            for name in case.steps
-            for run in case.runs
-            for other in case.against
-        )
+    return any(
+        _end_mb_s(run, name) < _end_mb_s(other, name)
+        for name in case.steps
+        for run in case.runs
+        for other in case.against
     )
 
 
-def level_gain_mb_s(case: FigureInput) -> MeasuredFigure:
+def level_gain_mb_s(case: FigureInput) -> Figure:
     """The greatest difference of a step's end level from that in the compared places."""
-    return MeasuredFigure(
-        max(
-            _end_mb_s(run, name) - _end_mb_s(other, name)
-            for run, other in case.pairs()
-            for name in case.steps
-        )
+    return max(
+        _end_mb_s(run, name) - _end_mb_s(other, name)
+        for run, other in case.pairs()
+        for name in case.steps
     )
 
 
-def falls(case: FigureInput) -> MeasuredFigure:
+def falls(case: FigureInput) -> Figure:
     """Whether any of the steps has an episode."""
-    return _statement(any(run.step(name).episodes for run in case.runs for name in case.steps))
+    return any(run.step(name).episodes for run in case.runs for name in case.steps)
 
 
-def is_host_limit(case: FigureInput) -> MeasuredFigure:
+def is_host_limit(case: FigureInput) -> Figure:
     """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
     for run in case.runs:
         for name in case.steps:
@@ -185,115 +179,111 @@ def is_host_limit(case: FigureInput) -> MeasuredFigure:
         for name in case.steps:
             here, there = _level_before(run, name), _level_before(other, name)
             if here >= (1 - NOTICEABLE) * there:
-                return MeasuredFigure(
-                    0.0,
-                    f"'{name}' is no slower than in {other.job.place}: "
-                    f"{here:.0f} and {there:.0f} MB/s",
-                )
-    return MeasuredFigure(1.0)
+                rates = f"{number_text(here)} and {rate_text(there)}"
+                why = f"'{name}' is no slower than in {other.job.place}: {rates}"
+                return MeasuredFigure(0.0, why)
+    return 1.0
 
 
 # ---- steady state: the last 400 s, each second
 
 
-def steady_mean_iops(case: FigureInput) -> MeasuredFigure:
+def steady_mean_iops(case: FigureInput) -> Figure:
     """The mean."""
-    return MeasuredFigure(_steady(only(case.runs), case.steps).mean_iops)
+    return _steady(only(case.runs), case.steps).mean_iops
 
 
-def steady_stdev_iops(case: FigureInput) -> MeasuredFigure:
+def steady_stdev_iops(case: FigureInput) -> Figure:
     """The standard deviation."""
-    return MeasuredFigure(_steady(only(case.runs), case.steps).stdev_iops)
+    return _steady(only(case.runs), case.steps).stdev_iops
 
 
-def steady_mean_change_pct(case: FigureInput) -> MeasuredFigure:
+def steady_mean_change_pct(case: FigureInput) -> Figure:
     """The mean compared with that of the other place, in percent; less is negative."""
     here, there = (_steady(only(runs), case.steps) for runs in (case.runs, case.against))
-    return MeasuredFigure(100 * (here.mean_iops / _positive(there.mean_iops) - 1))
+    return 100 * (here.mean_iops / _positive(there.mean_iops) - 1)
 
 
-def is_one_level(case: FigureInput) -> MeasuredFigure:
+def is_one_level(case: FigureInput) -> Figure:
     """Whether there is one level and no other."""
-    return _statement(len(_levels(case)) == 1)
+    return len(_levels(case)) == 1
 
 
-def lower_level_iops(case: FigureInput) -> MeasuredFigure:
+def lower_level_iops(case: FigureInput) -> Figure:
     """The lowest of several levels."""
-    return MeasuredFigure(_two_levels(case)[0].iops)
+    return _two_levels(case)[0].iops
 
 
-def upper_level_iops(case: FigureInput) -> MeasuredFigure:
+def upper_level_iops(case: FigureInput) -> Figure:
     """The highest of several levels."""
-    return MeasuredFigure(_two_levels(case)[-1].iops)
+    return _two_levels(case)[-1].iops
 
 
-def lows_above_highs(case: FigureInput) -> MeasuredFigure:
+def lows_above_highs(case: FigureInput) -> Figure:
     """Whether the slowest second beats the fastest one of the other place."""
     here, there = (_seconds(only(runs), case.steps).values for runs in (case.runs, case.against))
-    return _statement(float(here.min()) > float(there.max()))
+    return float(here.min()) > float(there.max())
 
 
-def ratios_are_alike(case: FigureInput) -> MeasuredFigure:
+def ratios_are_alike(case: FigureInput) -> Figure:
     """Whether the ratios of all drives are within a factor of two."""
     ratios = [_steady(run, case.steps).ratio for run in case.runs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
         return MeasuredFigure(0.0, "a drive with no deviation has no ratio")
-    return _statement(max(known) <= ALIKE_X * min(known))
+    return max(known) <= ALIKE_X * min(known)
 
 
 # ---- gains of one place over another, step by step
 
 
-def largest_gain_x(case: FigureInput) -> MeasuredFigure:
+def largest_gain_x(case: FigureInput) -> Figure:
     """The largest ratio of a step's mean to the same step's in the other place."""
-    return MeasuredFigure(max(1 + gain for gain in _gains(case).values()))
+    return max(1 + gain for gain in _gains(case).values())
 
 
-def score_gain_pct(case: FigureInput) -> MeasuredFigure:
+def score_gain_pct(case: FigureInput) -> Figure:
     """How much greater the mean of the steps' means is than in the other place, in percent."""
     here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
-    return MeasuredFigure(100 * (here / there - 1))
+    return 100 * (here / there - 1)
 
 
-def score_is_above(case: FigureInput) -> MeasuredFigure:
+def score_is_above(case: FigureInput) -> Figure:
     """Whether the mean of the steps' means is noticeably greater than the other drive's."""
     here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
-    return _statement(here > (1 + NOTICEABLE) * there)
+    return here > (1 + NOTICEABLE) * there
 
 
-def scores_change_pct(case: FigureInput) -> MeasuredFigure:
+def scores_change_pct(case: FigureInput) -> Figure:
     """How much better the protocols' scores are than in the other place, in percent.
 
     Worse is negative, for rates and for times; of several scores, the least fitting one.
     """
-    return MeasuredFigure(
-        case.farthest(
-            [_change_pct(run, other, name) for run, other in case.pairs() for name in case.scores]
-        )
+    return case.farthest(
+        [_change_pct(run, other, name) for run, other in case.pairs() for name in case.scores]
     )
 
 
-def gain_is_there_alone(case: FigureInput) -> MeasuredFigure:
+def gain_is_there_alone(case: FigureInput) -> Figure:
     """Whether the singled-out steps gain noticeably, and no other step does."""
     there, elsewhere = _parted(case)
-    return _statement(
+    return _holds(
         min(there.values()) >= NOTICEABLE
         and all(abs(gain) < NOTICEABLE for gain in elsewhere.values()),
         _gains_text({**there, **elsewhere}),
     )
 
 
-def gain_is_most_there(case: FigureInput) -> MeasuredFigure:
+def gain_is_most_there(case: FigureInput) -> Figure:
     """Whether the singled-out steps gain noticeably, and each more than any other step."""
     there, elsewhere = _parted(case)
     least = min(there.values())
-    return _statement(
+    return _holds(
         least >= NOTICEABLE and least > max(elsewhere.values()), _gains_text({**there, **elsewhere})
     )
 
 
-def is_not_throttled(case: FigureInput) -> MeasuredFigure:
+def is_not_throttled(case: FigureInput) -> Figure:
     """Whether the steps have no thermal episode, and are no slower than in the other place.
 
     The latter because a step that starts throttled shows no fall.
@@ -303,18 +293,18 @@ def is_not_throttled(case: FigureInput) -> MeasuredFigure:
             if any(episode.cause == "thermal" for episode in run.step(name).episodes):
                 return MeasuredFigure(0.0, f"'{name}' throttles")
     gains = _gains(case)
-    return _statement(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
+    return _holds(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
 
 
 # ---- the rest
 
 
-def duration_min(case: FigureInput) -> MeasuredFigure:
+def duration_min(case: FigureInput) -> Figure:
     """How long a step takes, in minutes."""
-    return MeasuredFigure(only(case.runs).step(only_step(case.steps)).duration_s / 60)
+    return only(case.runs).step(only_step(case.steps)).duration_s / 60
 
 
-def most_power_w(case: FigureInput) -> MeasuredFigure:
+def most_power_w(case: FigureInput) -> Figure:
     """The greatest power of any second of any recording."""
     peaks = []
     for run in case.runs:
@@ -323,10 +313,10 @@ def most_power_w(case: FigureInput) -> MeasuredFigure:
             raise NotMeasured(f"{run.job.name}: no power was recorded")
         seconds = samples.group_by((pl.col("t_s") - 1e-9).floor()).agg(pl.col("power_w").mean())
         peaks.append(float(seconds["power_w"].to_numpy().max()))
-    return MeasuredFigure(max(peaks))
+    return max(peaks)
 
 
-def keeps_rate(case: FigureInput) -> MeasuredFigure:
+def keeps_rate(case: FigureInput) -> Figure:
     """Whether a stream of the step's rate is never more than its buffer behind."""
     run = only(case.runs)
     view = run.view(only_step(case.steps))
@@ -336,12 +326,13 @@ def keeps_rate(case: FigureInput) -> MeasuredFigure:
     series = view.throughput
     written_mb = np.cumsum(series.values * series.interval_s)
     behind_s = float(np.max(series.t_s - written_mb / rate_mb_s))
-    return _statement(
-        behind_s <= CAPTURE_BUFFER_S, f"the stream is up to {behind_s:.1f} s ahead of the drive"
+    return _holds(
+        behind_s <= CAPTURE_BUFFER_S,
+        f"the stream is up to {number_text(behind_s, 2)} s ahead of the drive",
     )
 
 
-def pause_s(case: FigureInput) -> MeasuredFigure:
+def pause_s(case: FigureInput) -> Figure:
     """The median actual pause between two workloads."""
     recording = only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
@@ -352,16 +343,22 @@ def pause_s(case: FigureInput) -> MeasuredFigure:
     ]
     if not lengths:
         raise NotMeasured("there was no pause")
-    return MeasuredFigure(median(lengths))
+    return median(lengths)
 
 
-def total_h(case: FigureInput) -> MeasuredFigure:
+def total_h(case: FigureInput) -> Figure:
     """The total length of the recordings, in hours."""
-    return MeasuredFigure(sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600)
+    return sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600
+
+
+def measured(by: str, case: FigureInput) -> MeasuredFigure:
+    """Return what the measure of that name gives; raises NotMeasured where there is nothing."""
+    found = MEASURES[by](case)
+    return found if isinstance(found, MeasuredFigure) else MeasuredFigure(float(found))
 
 
 #: The measures, by their names in ``catalog/published.toml`` and ``modern.toml``.
-MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
+MEASURES: dict[str, Callable[[FigureInput], Figure]] = {
     measure.__name__: measure
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
@@ -377,7 +374,7 @@ MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
 } | REVIEW_MEASURES
 
 
-def _statement(holds: bool, otherwise: str | None = None) -> MeasuredFigure:
+def _holds(holds: bool, otherwise: str) -> MeasuredFigure:
     return MeasuredFigure(1.0) if holds else MeasuredFigure(0.0, otherwise)
 
 
@@ -463,7 +460,7 @@ def _levels(case: FigureInput) -> list[RateLevel]:
 def _two_levels(case: FigureInput) -> list[RateLevel]:
     levels = _levels(case)
     if len(levels) < 2:
-        raise NotMeasured(f"it stays at one level, {levels[0].iops:.0f} IOPS")
+        raise NotMeasured(f"it stays at one level, {number_text(levels[0].iops)} IOPS")
     return levels
 
 
@@ -510,7 +507,9 @@ def _parted(case: FigureInput) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _gains_text(gains: dict[str, float]) -> str:
-    return "gains: " + ", ".join(f"{name} {100 * gain:+.1f} %" for name, gain in gains.items())
+    return "gains: " + ", ".join(
+        f"{name} {signed_text(100 * gain)} %" for name, gain in gains.items()
+    )
 
 
 def _positive(value: float) -> float:

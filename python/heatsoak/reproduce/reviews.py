@@ -1,6 +1,7 @@
 """Measures of what reviewers of newer drives print: see :mod:`heatsoak.reproduce.measures`."""
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -10,8 +11,14 @@ from heatsoak.analysis import Episode
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.series import Array
 from heatsoak.catalog import load_drive
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure, only, only_step
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured
+from heatsoak.reproduce.runner import (
+    Figure,
+    FigureInput,
+    FinishedRun,
+    NotMeasured,
+    only,
+    only_step,
+)
 
 #: The simulator's truth that an infrared picture shows: the controller's package is the hot spot.
 _SURFACE = "sim.controller_c"
@@ -21,83 +28,81 @@ _REPORTED = "temp_c.composite"
 # ---- heat
 
 
-def thermal_onset_s(case: FigureInput) -> MeasuredFigure:
+def thermal_onset_s(case: FigureInput) -> Figure:
     """How long a step keeps its level until heat takes some of it."""
-    return MeasuredFigure(_thermal(case).onset_s)
+    return _thermal(case).onset_s
 
 
-def temp_at_thermal_onset_c(case: FigureInput) -> MeasuredFigure:
+def temp_at_thermal_onset_c(case: FigureInput) -> Figure:
     """What the drive reports when heat begins to take from its speed."""
     temp_c = _thermal(case).temp_c_at_onset
     if temp_c is None:
         raise NotMeasured("no temperature was recorded")
-    return MeasuredFigure(temp_c)
+    return temp_c
 
 
-def throttled_mb_s(case: FigureInput) -> MeasuredFigure:
+def throttled_mb_s(case: FigureInput) -> Figure:
     """The level that heat leaves of a step's speed."""
     episode = _thermal(case)
     if episode.before_mb_s is None:
         raise NotMeasured("only latencies were recorded")
-    return MeasuredFigure(episode.before_mb_s * (1 - episode.depth_at_end_pct / 100))
+    return episode.before_mb_s * (1 - episode.depth_at_end_pct / 100)
 
 
-def surface_c(case: FigureInput) -> MeasuredFigure:
+def surface_c(case: FigureInput) -> Figure:
     """The hottest that the controller's surface becomes in a step."""
-    return MeasuredFigure(_hottest_c(only(case.runs), case.steps, _SURFACE))
+    return _hottest_c(only(case.runs), case.steps, _SURFACE)
 
 
-def surface_over_reported_k(case: FigureInput) -> MeasuredFigure:
+def surface_over_reported_k(case: FigureInput) -> Figure:
     """How much hotter the surface becomes than the drive reports."""
     run = only(case.runs)
-    return MeasuredFigure(
-        _hottest_c(run, case.steps, _SURFACE) - _hottest_c(run, case.steps, _REPORTED)
-    )
+    return _hottest_c(run, case.steps, _SURFACE) - _hottest_c(run, case.steps, _REPORTED)
 
 
-def reported_change_k(case: FigureInput) -> MeasuredFigure:
+def reported_change_k(case: FigureInput) -> Figure:
     """How much hotter the drive reports to become than in the other place."""
-    return MeasuredFigure(_change_k(case, _REPORTED))
+    return _change_k(case, _REPORTED)
 
 
-def surface_change_k(case: FigureInput) -> MeasuredFigure:
+def surface_change_k(case: FigureInput) -> Figure:
     """How much hotter the surface becomes than in the other place."""
-    return MeasuredFigure(_change_k(case, _SURFACE))
+    return _change_k(case, _SURFACE)
 
 
-def mean_temp_c(case: FigureInput) -> MeasuredFigure:
+def mean_temp_c(case: FigureInput) -> Figure:
     """The mean of what the drive reports in a step."""
-    return MeasuredFigure(float(_column(only(case.runs), case.steps, _REPORTED).mean()))
+    return float(_column(only(case.runs), case.steps, _REPORTED).mean())
 
 
 # ---- power and speed
 
 
-def mean_power_w(case: FigureInput) -> MeasuredFigure:
+def mean_power_w(case: FigureInput) -> Figure:
     """The mean power in a step."""
-    return MeasuredFigure(float(_column(only(case.runs), case.steps, "power_w").mean()))
+    return float(_column(only(case.runs), case.steps, "power_w").mean())
 
 
-def mean_mb_s(case: FigureInput) -> MeasuredFigure:
+def mean_mb_s(case: FigureInput) -> Figure:
     """The mean speed of a step."""
     mean = only(case.runs).step(only_step(case.steps)).mean_mb_s
     if mean is None:
         raise NotMeasured("nothing was moved")
-    return MeasuredFigure(mean)
+    return mean
 
 
 # ---- levels of a whole drive written once
 
 
-def cache_gb(case: FigureInput) -> MeasuredFigure:
+def cache_gb(case: FigureInput) -> Figure:
     """How much is written before the speed falls for another reason than heat, 10^9 bytes."""
     written_gb = _cache_ends(only(case.runs), case.steps)[0].written_gb_at_onset
     if written_gb is None:
         raise NotMeasured("nothing was written")
-    return MeasuredFigure(written_gb)
+    return written_gb
 
 
-def behind_cache_mb_s(case: FigureInput) -> MeasuredFigure:
+def behind_cache_mb_s(case: FigureInput) -> Figure:
     """The level between the first such fall and the next, or the step's end."""
     run = only(case.runs)
     first, *later = _cache_ends(run, case.steps)
@@ -106,62 +111,34 @@ def behind_cache_mb_s(case: FigureInput) -> MeasuredFigure:
     inside = (throughput.t_s > first.onset_s + first.fall_s) & (throughput.t_s <= until_s)
     if not inside.any():
         raise NotMeasured("there is no level behind the cache")
-    return MeasuredFigure(float(median(throughput.values[inside])))
+    return float(median(throughput.values[inside]))
 
 
-def rest_mb_s(case: FigureInput) -> MeasuredFigure:
+def rest_mb_s(case: FigureInput) -> Figure:
     """The median speed from that fall to the step's end."""
     run = only(case.runs)
     first = _cache_ends(run, case.steps)[0]
     throughput = run.view(only_step(case.steps)).throughput
     behind = throughput.t_s > first.onset_s + first.fall_s
-    return MeasuredFigure(float(median(throughput.values[behind])))
+    return float(median(throughput.values[behind]))
 
 
-def end_mb_s(case: FigureInput) -> MeasuredFigure:
+def end_mb_s(case: FigureInput) -> Figure:
     """The median speed of a step's last 60 s."""
     throughput = only(case.runs).view(only_step(case.steps)).throughput
     at_end = throughput.t_s > throughput.t_s[-1] - LAST_S
-    return MeasuredFigure(float(median(throughput.values[at_end])))
+    return float(median(throughput.values[at_end]))
 
 
-# ---- what the drive states, not simulated
+# ---- what the drive states, not simulated: its limits, and the most that it draws in a state
 
 
-def stated_warning_c(case: FigureInput) -> MeasuredFigure:
-    """The warning temperature that the drive states."""
-    return _stated(case, "wctemp_c")
-
-
-def stated_critical_c(case: FigureInput) -> MeasuredFigure:
-    """The critical temperature that the drive states."""
-    return _stated(case, "cctemp_c")
-
-
-def stated_ps0_w(case: FigureInput) -> MeasuredFigure:
-    """The most that it draws in power state 0, as it states."""
-    return _stated(case, "ps0_w")
-
-
-def stated_ps1_w(case: FigureInput) -> MeasuredFigure:
-    """The most that it draws in power state 1, as it states."""
-    return _stated(case, "ps1_w")
-
-
-def stated_ps2_w(case: FigureInput) -> MeasuredFigure:
-    """The most that it draws in power state 2, as it states."""
-    return _stated(case, "ps2_w")
-
-
-#: The measures, by their names in ``catalog/modern.toml``.
-REVIEW_MEASURES: dict[str, Callable[[FigureInput], MeasuredFigure]] = {
-    measure.__name__: measure
-    for measure in (
-        *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
-        *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
-        *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, rest_mb_s, end_mb_s),
-        *(stated_warning_c, stated_critical_c, stated_ps0_w, stated_ps1_w, stated_ps2_w),
-    )
+_STATED = {
+    "stated_warning_c": "wctemp_c",
+    "stated_critical_c": "cctemp_c",
+    "stated_ps0_w": "ps0_w",
+    "stated_ps1_w": "ps1_w",
+    "stated_ps2_w": "ps2_w",
 }
 
 
@@ -202,9 +179,19 @@ def _change_k(case: FigureInput, name: str) -> float:
     return here - there
 
 
-def _stated(case: FigureInput, name: str) -> MeasuredFigure:
+def _stated(case: FigureInput, name: str) -> Figure:
     limits = load_drive(only(case.runs).job.drive).limits
     stated = None if limits is None else getattr(limits, name)
     if stated is None:
         raise NotMeasured("the drive states none")
-    return MeasuredFigure(stated.value)
+    return float(stated.value)
+
+
+_MEASURES: tuple[Callable[[FigureInput], Figure], ...] = (
+    *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
+    *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
+    *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, rest_mb_s, end_mb_s),
+)
+#: The measures, by their names in ``catalog/modern.toml``.
+REVIEW_MEASURES = {measure.__name__: measure for measure in _MEASURES}
+REVIEW_MEASURES |= {name: partial(_stated, name=limit) for name, limit in _STATED.items()}

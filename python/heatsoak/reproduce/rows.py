@@ -1,15 +1,17 @@
-"""Published figures next to the simulated ones: the rows of the table."""
+"""Published figures next to the simulated ones: the rows of the table, and how near they come."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
 from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
-from heatsoak.reproduce.inputs import FigureInput, MeasuredFigure
-from heatsoak.reproduce.measures import MEASURES
+from heatsoak.reproduce.measures import measured
 from heatsoak.reproduce.plan import Job, Question
-from heatsoak.reproduce.runner import FinishedRun, NotMeasured, RunOrReason
+from heatsoak.reproduce.runner import FigureInput, FinishedRun, NotMeasured, RunOrReason
 
 NOT_SIMULATED = "no recording shows it"
 
@@ -66,11 +68,37 @@ class ReproductionRow(BaseModel):
 def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> ReproductionRow:
     """Return the row of one figure, measured in the recordings of its jobs."""
     simulated, why = _measure(question, outcomes)
-    if isinstance(question.figure, PugetCell):
-        return _cell_row(question, question.figure, simulated, why)
-    if isinstance(question.figure, ModernFigure):
-        return _modern_row(question.figure, simulated, why)
-    return _figure_row(question, question.figure, simulated, why)
+    figure = question.figure
+    conditions: dict[str, Any]
+    if isinstance(figure, PugetCell):
+        metric = question.id.rpartition(".")[2]
+        is_onset = metric == "onset_s"
+        published = figure.onset_s if is_onset else figure.depth_pct
+        low, high = figure.onset_limits_s if is_onset else figure.depth_limits_pct
+        tolerance = published[0] - low
+        ok = simulated is not None and low <= simulated <= high
+        conditions = {"slot": figure.slot, "gpus": figure.gpus, "gpu_load": figure.gpu_load}
+    else:
+        metric, published, tolerance = figure.metric, figure.interval, figure.tolerance
+        ok = simulated is not None and why is None and figure.holds_for(simulated)
+        conditions = (
+            {"test": figure.conditions}
+            if isinstance(figure, ModernFigure)
+            else dict(figure.conditions)
+        )
+    return ReproductionRow(
+        id=question.id,
+        drive=", ".join(question.drives) or None,
+        conditions=conditions,
+        metric=metric,
+        published=published,
+        tolerance=tolerance,
+        simulated=simulated,
+        ok=ok,
+        counted=figure.counted if isinstance(figure, PublishedFigure) else True,
+        role=figure.role if isinstance(figure, ModernFigure) else catalog.roles().of(question.id),
+        why=why,
+    )
 
 
 def _measure(
@@ -94,65 +122,85 @@ def _measure(
         how.scores,
     )
     try:
-        answer: MeasuredFigure = MEASURES[how.by](case)
+        answer = measured(how.by, case)
     except NotMeasured as reason:
         return None, str(reason)
     return answer.value, answer.why
 
 
-def _cell_row(
-    question: Question, cell: PugetCell, simulated: float | None, why: str | None
-) -> ReproductionRow:
-    metric = question.id.rpartition(".")[2]
-    if metric == "onset_s":
-        published, limits = cell.onset_s, cell.onset_limits_s
-    else:
-        published, limits = cell.depth_pct, cell.depth_limits_pct
-    return ReproductionRow(
-        id=question.id,
-        drive=", ".join(question.drives),
-        conditions={"slot": cell.slot, "gpus": cell.gpus, "gpu_load": cell.gpu_load},
-        metric=metric,
-        published=published,
-        tolerance=published[0] - limits[0],
-        simulated=simulated,
-        ok=simulated is not None and limits[0] <= simulated <= limits[1],
-        counted=True,
-        role=catalog.roles().of(question.id),
-        why=why,
-    )
+SPEEDS, STATED = "speeds", "stated limits"
+#: What a measure gives, and the share of the published number that counts as near.
+KINDS: dict[str, tuple[tuple[str, ...], float | None]] = {
+    "throttles or not": (("throttles",), None),
+    "onsets": (("thermal_onset_s", "written_gb_at_onset"), 0.25),
+    SPEEDS: (
+        ("peak_mb_s", "throttled_mb_s", "mean_mb_s", "behind_cache_mb_s", "rest_mb_s", "end_mb_s"),
+        0.15,
+    ),
+    "cache sizes": (("cache_gb",), 0.1),
+    "powers": (("mean_power_w",), 0.1),
+    STATED: (
+        (
+            *("stated_warning_c", "stated_critical_c"),
+            *("stated_ps0_w", "stated_ps1_w", "stated_ps2_w"),
+        ),
+        None,
+    ),
+}
+#: Everything else.
+TEMPERATURES = "temperatures"
 
 
-def _figure_row(
-    question: Question, figure: PublishedFigure, simulated: float | None, why: str | None
-) -> ReproductionRow:
-    ok = simulated is not None and why is None and figure.holds_for(simulated)
-    return ReproductionRow(
-        id=figure.id,
-        drive=", ".join(figure.drives) or None,
-        conditions=dict(figure.conditions),
-        metric=figure.metric,
-        published=figure.interval,
-        tolerance=figure.tolerance,
-        simulated=simulated,
-        ok=ok,
-        counted=figure.counted,
-        role=catalog.roles().of(question.id),
-        why=why,
-    )
+@dataclass(frozen=True)
+class Nearness:
+    """How near the figures of one kind come.
+
+    Attributes:
+        held: how many are within their published tolerance, of `count`.
+        near_share: what counts as near; None for statements and temperatures.
+        near: how many are at most that share outside the published range; one that could not be
+            measured is not near.
+        off_share: the median of how far they are outside it, of those that were measured.
+    """
+
+    kind: str
+    count: int
+    held: int
+    near_share: float | None = None
+    near: int | None = None
+    off_share: float | None = None
 
 
-def _modern_row(figure: ModernFigure, simulated: float | None, why: str | None) -> ReproductionRow:
-    return ReproductionRow(
-        id=figure.id,
-        drive=figure.drive_id,
-        conditions={"test": figure.conditions},
-        metric=figure.metric,
-        published=figure.interval,
-        tolerance=figure.tolerance,
-        simulated=simulated,
-        ok=simulated is not None and why is None and figure.holds_for(simulated),
-        counted=True,
-        role=figure.role,
-        why=why,
-    )
+def kind_of(question: Question) -> str:
+    """Return what a figure is a figure of."""
+    by = question.measured.by if question.measured is not None else ""
+    return next((kind for kind, (measures, _) in KINDS.items() if by in measures), TEMPERATURES)
+
+
+def off_share(row: ReproductionRow) -> float | None:
+    """Return how far a figure is outside the published range, as a share of its nearer end."""
+    if row.simulated is None:
+        return None
+    low, high = row.published
+    if low <= row.simulated <= high:
+        return 0.0
+    end = low if row.simulated < low else high
+    return abs(row.simulated - end) / abs(end) if end else None
+
+
+def nearness(asked: Sequence[Question], rows: Sequence[ReproductionRow]) -> list[Nearness]:
+    """Return how near the figures come, for each kind that there is."""
+    of_kind: dict[str, list[ReproductionRow]] = {kind: [] for kind in (*KINDS, TEMPERATURES)}
+    for question, row in zip(asked, rows, strict=True):
+        of_kind[kind_of(question)].append(row)
+    return [_near(kind, found) for kind, found in of_kind.items() if found]
+
+
+def _near(kind: str, rows: list[ReproductionRow]) -> Nearness:
+    held = sum(row.ok for row in rows)
+    near_share = KINDS[kind][1] if kind in KINDS else None
+    if near_share is None:
+        return Nearness(kind, len(rows), held)
+    off = [share for row in rows if (share := off_share(row)) is not None]
+    near = sum(share <= near_share for share in off)
+    return Nearness(kind, len(rows), held, near_share, near, median(off) if off else None)

@@ -1,9 +1,13 @@
-"""Makes the recordings, two at a time, with the bench's conductor like any other run."""
+"""Makes the recordings, two at a time, with the bench's conductor like any other run.
 
-from collections.abc import Mapping, Sequence
+A measure of a published figure takes a :class:`FigureInput` of them, and gives a number.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -21,6 +25,8 @@ from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.reproduce.plan import Job
 from heatsoak.target.simulated import SimulatedTarget
+
+_Found = TypeVar("_Found")
 
 
 class NotMeasured(Exception):  # noqa: N818 -- an answer, not a fault
@@ -41,24 +47,22 @@ class FinishedRun:
 
     def step(self, name: str) -> StepFindings:
         """Return what was found in a step; raises NotMeasured where there is none."""
-        for step in self.findings.steps:
-            if step.step == name:
-                return step
-        raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
+        return self._named("step", name, ((one.step, one) for one in self.findings.steps))
 
     def score(self, name: str) -> ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""
-        for score in self.findings.scores:
-            if score.name == name:
-                return score
-        raise NotMeasured(f"{self.job.name}: there is no score '{name}'")
+        return self._named("score", name, ((one.name, one) for one in self.findings.scores))
 
     def view(self, name: str) -> StepView:
         """Return the series of a step; raises NotMeasured where there is none."""
-        for view in judged_steps(self.recording):
-            if view.step.name == name:
-                return view
-        raise NotMeasured(f"{self.job.name}: there is no step '{name}'")
+        views = judged_steps(self.recording)
+        return self._named("step", name, ((one.step.name, one) for one in views))
+
+    def _named(self, what: str, name: str, among: Iterable[tuple[str, _Found]]) -> _Found:
+        found = next((one for own, one in among if own == name), None)
+        if found is None:
+            raise NotMeasured(f"{self.job.name}: there is no {what} '{name}'")
+        return found
 
     @cached_property
     def cell(self) -> tuple[object, object]:
@@ -66,6 +70,71 @@ class FinishedRun:
         slots."""
         conditions = self.recording.meta.conditions
         return conditions.get("gpus"), conditions.get("gpu_load")
+
+
+@dataclass(frozen=True)
+class FigureInput:
+    """What a figure is measured from.
+
+    Attributes:
+        runs: the recordings that the figure is about.
+        against: the recordings that they are compared with.
+        steps: the steps that count.
+        at: the steps that the figure singles out.
+        published: both ends of the printed range.
+        scores: the names of the scores that it uses.
+    """
+
+    runs: list[FinishedRun]
+    against: list[FinishedRun]
+    steps: tuple[str, ...]
+    at: tuple[str, ...]
+    published: tuple[float, float]
+    scores: tuple[str, ...] = ()
+
+    def pairs(self) -> Iterator[tuple[FinishedRun, FinishedRun]]:
+        """Yield each run with those of `against` that ran the same in a similar place.
+
+        Slots are compared with as many cards under the same load.
+        """
+        found = False
+        for run in self.runs:
+            for other in self.against:
+                if (run.job.protocol, run.cell) == (other.job.protocol, other.cell):
+                    found = True
+                    yield run, other
+        if not found:
+            raise NotMeasured("no two recordings can be compared")
+
+    def farthest(self, values: list[float]) -> float:
+        """Return the value farthest from the printed range, since the figure is about all of
+        them."""
+        low, high = self.published
+        return max(values, key=lambda value: max(low - value, value - high))
+
+
+@dataclass(frozen=True)
+class MeasuredFigure:
+    """A measured number; if `why` is set, it does not hold, whatever the number."""
+
+    value: float
+    why: str | None = None
+
+
+#: A number, or whether a statement holds.
+Figure = float | MeasuredFigure
+
+
+def only(runs: list[FinishedRun]) -> FinishedRun:
+    """Return the single run of a figure that is about one."""
+    (run,) = runs
+    return run
+
+
+def only_step(steps: tuple[str, ...]) -> str:
+    """Return the single step of a figure that is about one."""
+    (name,) = steps
+    return name
 
 
 #: The result of a job: the run, or why there is none.

@@ -1,6 +1,6 @@
 """Shows past and running recordings of one directory in a browser on this machine.
 
-`library` finds the recordings, `shelf` makes and caches their pages, `following` sends updates of
+`library` finds the recordings, and makes and caches their pages, `following` sends updates of
 running recordings, `listing` is the index page, `app` answers requests.
 """
 

@@ -27,9 +27,8 @@ from heatsoak import system
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.output import printable
 from heatsoak.serve.following import Channel, Follower, News
-from heatsoak.serve.library import Entry, Library
+from heatsoak.serve.library import Entry, Library, Shelf
 from heatsoak.serve.listing import MAX_TOGETHER, listing
-from heatsoak.serve.shelf import Shelf
 
 #: Allowed host names: with any other, a page elsewhere has sent the browser here.
 _HOSTS = ("127.0.0.1", "localhost")

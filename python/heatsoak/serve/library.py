@@ -1,20 +1,29 @@
-"""Finds what may be shown: the recordings below one directory, and nothing else."""
+"""Finds what may be shown, the recordings below one directory and nothing else, and makes it.
+
+Pages and answers are cached until something changes.
+"""
 
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from heatsoak.errors import UsageError
+from heatsoak.analysis import Answer, analyze
+from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording
 from heatsoak.recording.files import MAX_EVENTS_BYTES, MAX_META_BYTES
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.page.make import make_page
 
 #: A running recording not written to for this long was cut off: even in pauses, sensors are polled
 #: every ten seconds.
@@ -129,7 +138,7 @@ class Library:
 
     def _look(self, directory: Path) -> tuple[FileStamps, Entry | Unread]:
         """What is in a directory; cached until one of its files changes."""
-        stamp = tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
+        stamp = _stamps(directory)
         before = self._seen.get(directory)
         return (
             before if before is not None and before[0] == stamp else (stamp, self._open(directory))
@@ -159,6 +168,10 @@ class Library:
             return Unread(name, printable(message or type(error).__name__), has_meta)
 
 
+def _stamps(directory: Path) -> FileStamps:
+    return tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
+
+
 def _stamp(file: Path) -> tuple[int, int, int, int] | None:
     try:
         status = file.lstat()
@@ -180,3 +193,112 @@ def is_running(recording: Recording) -> bool:
 
 def _is_below(name: str, wanted: str) -> bool:
     return wanted in (".", name) or name.startswith(f"{wanted}/")
+
+
+#: Number of cached pages: people look at a few.
+_KEPT = 8
+
+#: Which recordings a page was made from, and what they were then.
+PageStamp = tuple[tuple[str, bool, FileStamps], ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page, as HTML and as the JSON in it."""
+
+    page: Page
+    html: str
+    json: str
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """A recording that cannot be judged; `why` is one line."""
+
+    why: str
+
+
+class Shelf:
+    """A cache of pages and answers, which makes one at a time."""
+
+    def __init__(self) -> None:
+        """Raises ToolError if the page's scripts were not built."""
+        self._bundle = Bundle.load()
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[PageStamp, Shown] = OrderedDict()
+        self._answers: dict[str, tuple[PageStamp, Answer | NoAnswer]] = {}
+
+    def answers(self, entries: Sequence[Entry]) -> dict[str, Answer | NoAnswer | None]:
+        """Return the answer of each recording on its own, by its name; None if not judged yet.
+
+        Those of all other recordings are forgotten.
+        """
+        known = {entry.name: self._answers.get(entry.name) for entry in entries}
+        for name in list(self._answers):
+            if name not in known:
+                del self._answers[name]
+        return {
+            entry.name: kept[1]
+            if (kept := known[entry.name]) and kept[0] == _page_stamp([entry])
+            else None
+            for entry in entries
+        }
+
+    def judge(self, entry: Entry) -> None:
+        """Judge a recording, so that :meth:`answers` has what it shows."""
+        stamp = _page_stamp([entry])
+        with self._lock:
+            try:
+                answer: Answer | NoAnswer = analyze([entry.recording]).answer
+            except BaseException as error:  # a panic in polars is not an Exception
+                answer = NoAnswer(" ".join(str(error).split()) or type(error).__name__)
+            self._answers[entry.name] = (stamp, answer)
+
+    def show(self, entries: Sequence[Entry]) -> Shown:
+        """Return the page of the given recordings.
+
+        Of several, those that are damaged or were just deleted are left out; raises UsageError if
+        none is left.
+        """
+        stamp = _page_stamp(entries)
+        with self._lock:
+            shown = self._kept.pop(stamp, None) or self._make_of_readable(entries)
+            self._kept[stamp] = shown
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return shown
+
+    def _make_of_readable(self, entries: Sequence[Entry]) -> Shown:
+        try:
+            return self._make(entries)
+        except HeatsoakError:
+            readable = [entry for entry in entries if self._can_be_shown(entry)]
+            if len(entries) == 1 or not readable:
+                raise
+            return self._make(readable)
+
+    def _can_be_shown(self, entry: Entry) -> bool:
+        try:
+            entry.recording.require_unchanged()
+            analyze([entry.recording])
+        except Exception:  # one bad recording must not hide the others
+            return False
+        return True
+
+    def _make(self, entries: Sequence[Entry]) -> Shown:
+        recordings = [entry.recording for entry in entries]
+        try:
+            made = make_page(recordings, analyze(recordings))
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror}") from error
+        except HeatsoakError:
+            raise
+        except Exception as error:
+            message = " ".join(str(error).split())
+            raise UsageError(f"cannot be shown: {type(error).__name__}: {message}") from error
+        page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
+        return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
+
+
+def _page_stamp(entries: Sequence[Entry]) -> PageStamp:
+    return tuple((one.name, one.is_running, _stamps(one.recording.path)) for one in entries)

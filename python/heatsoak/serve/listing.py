@@ -9,9 +9,8 @@ from urllib.parse import quote
 from heatsoak.analysis import Answer
 from heatsoak.analysis.findings import Throttles
 from heatsoak.output import printable
-from heatsoak.serve.library import Entry, Unread
-from heatsoak.serve.shelf import NoAnswer
-from heatsoak.words import duration_text
+from heatsoak.serve.library import Entry, NoAnswer, Unread
+from heatsoak.words import duration_text, labels_text, shortened
 
 #: Recordings that one page may show.
 MAX_TOGETHER = 200
@@ -107,12 +106,11 @@ def _row(entry: Entry, answer: Answer | NoAnswer | None) -> str:
     meta = entry.recording.meta
     drive = meta.drive.get("model") or meta.drive.get("path") or "a drive"
     simulated = ' <span class="dim">(simulated)</span>' if meta.drive.get("simulated") else ""
-    conditions = ", ".join(f"{key} {value}" for key, value in meta.conditions.items())
     cells = [
         f'<a href="{escape(address(entry.name))}">{_text(entry.name)}</a>',
         _answer(entry, answer),
         _text(str(drive)) + simulated,
-        _text(conditions),
+        _text(labels_text(meta.conditions)),
         _text(meta.protocol.name),
         escape(_start_time(meta.started_unix_s)),
         _state(entry),
@@ -167,5 +165,4 @@ def _together(name: str, count: int) -> str:
 
 
 def _text(text: str) -> str:
-    shown = printable(text)
-    return escape(shown if len(shown) <= 200 else f"{shown[:199]}…")
+    return escape(shortened(printable(text), 200))

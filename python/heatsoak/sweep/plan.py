@@ -24,6 +24,7 @@ from heatsoak.twin import Cooling, Demand, Twin, length_s, subject_of, workload_
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K, Before, LikelyDrive
 from heatsoak.twin.named import heatsink_of
 from heatsoak.units import parse_rate_mb_s, parse_seconds
+from heatsoak.words import amount_text, number_text
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -92,7 +93,8 @@ def _number(limits: tuple[float, float], unit: str) -> BeforeValidator:
 
     def meaning(value: Any) -> float:
         if not _is_number(value) or not low <= value <= high:
-            raise ValueError(f"{value}: must be a number between {low:g} and {high:g} {unit}")
+            most = amount_text(high, unit)
+            raise ValueError(f"{value}: must be a number between {number_text(low)} and {most}")
         return float(value)
 
     return _axis(meaning)

@@ -35,7 +35,7 @@ from heatsoak.output import Progress, announce
 from heatsoak.sweep.plan import DRAWS, Grid, Plan, Point, plan_of
 from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
 from heatsoak.sweep.summary import THROTTLES, Sweep, summary_of
-from heatsoak.sweep.work import Asked, Timed, foretell, prepare, simulate, version
+from heatsoak.sweep.work import Asked, Timed, predict_each, prepare, simulate, version
 from heatsoak.words import size_text
 
 _T = TypeVar("_T")
@@ -414,7 +414,7 @@ class _Sweeping:
         case = self._cases[task.group]
         if task.kind == "exact":
             return at.executor.submit(simulate, group, case, asked)
-        return at.executor.submit(foretell, case, asked)
+        return at.executor.submit(predict_each, case, asked)
 
     def _take(self, task: _Task, timed: Timed[Any]) -> None:
         if task.kind == "prepare":

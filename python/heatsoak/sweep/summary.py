@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.errors import UsageError
 from heatsoak.sweep.store import EXACT, POINTS, read_parts
 from heatsoak.twin.advise import ENOUGH
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, kelvin_text, number_text, percent_text, temp_text
 
 #: A point throttles if that is likelier than not.
 THROTTLES = 0.5
@@ -195,18 +195,18 @@ def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
         points.filter(pl.col("throttles").is_not_null()),
         on="point",
         how="inner",
-        suffix="_foretold",
+        suffix="_predicted",
         maintain_order="left",
     )
     if not len(beside):  # impossible, all of them
         return None
-    foretold = pl.col("throttles") >= THROTTLES
-    both = beside.filter(foretold & pl.col("throttled"))
+    predicted = pl.col("throttles") >= THROTTLES
+    both = beside.filter(predicted & pl.col("throttled"))
     relative = {"onset_pct": ("onset_mid_s", "onset_s")}
     relative["throttled_mb_s_pct"] = ("throttled_mid_mb_s", "throttled_mb_s")
     return Checked(
         points=len(beside),
-        agree=len(beside.filter(foretold == pl.col("throttled"))),
+        agree=len(beside.filter(predicted == pl.col("throttled"))),
         both=len(both),
         depth_points=_off(both["depth_mid_pct"] - both["depth_pct"]),
         **{
@@ -248,7 +248,7 @@ def _answer(
         )
     where = f"{worst.drive} in {worst.enclosure}, {worst.workload}"
     cooling = cooling_words(worst.model_dump(), varied)
-    took = "is held back" if worst.depth_pct is None else f"-{worst.depth_pct:.0f} %"
+    took = "is held back" if worst.depth_pct is None else f"-{percent_text(worst.depth_pct)}"
     assert worst.onset_s is not None
     return (
         f"{said}worst: {where}{f', {cooling}' if cooling else ''}: {took} from "
@@ -260,19 +260,69 @@ def cooling_words(row: dict[str, Any], varied: Sequence[str]) -> str:
     """Return what is changed about a place in words: only what differs in the sweep."""
     words = []
     if "ambient_c" in varied and row["ambient_c"] is not None:
-        words.append(f"air of {row['ambient_c']:g} C")
+        words.append(f"air of {temp_text(row['ambient_c'], 3)}")
     if "warmer_k" in varied and row["warmer_k"] is not None:
         than = "warmer" if row["warmer_k"] >= 0 else "cooler"
-        words.append(f"air {abs(row['warmer_k']):g} K {than}")
+        words.append(f"air {kelvin_text(abs(row['warmer_k']), 3)} {than}")
     if "airflow_m_s" in varied and row["airflow_m_s"] is not None:
-        words.append(f"{row['airflow_m_s']:g} m/s")
+        words.append(f"{number_text(row['airflow_m_s'])} m/s")
     if row["heatsink"] is not None and "heatsink" in varied:
         words.append(f"heatsink {row['heatsink']}")
     elif row["heatsink_k_per_w"] is not None and "heatsink_k_per_w" in varied:
-        words.append(f"heatsink of {row['heatsink_k_per_w']:g} K/W")
+        words.append(f"heatsink of {number_text(row['heatsink_k_per_w'])} K/W")
     elif {"heatsink", "heatsink_k_per_w"} & set(varied):
         words.append("no heatsink put on")
     return ", ".join(words)
+
+
+#: Groups that are shown: what fits a screen.
+MOST_GROUPS = 20
+#: How many of their table's columns are words; the others are numbers.
+WORDS = 3
+
+
+def group_table(found: Sweep) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of groups, the worst first if there are many."""
+    lengths = len({one.for_s for one in found.groups}) > 1
+    groups = found.groups
+    if len(groups) > MOST_GROUPS:
+        groups = sorted(groups, key=lambda one: -(one.throttling + one.impossible) / one.points)
+    headings = ["Drive", "Enclosure", "Workload", *(["for"] if lengths else [])]
+    return [*headings, "throttle", "soonest", "deepest", "hottest"], [
+        [
+            *(one.drive, one.enclosure, one.workload),
+            *([duration_text(one.for_s)] if lengths else []),
+            f"{one.throttling + one.impossible:,} of {one.points:,}",
+            "" if one.soonest_s is None else duration_text(one.soonest_s),
+            "" if one.deepest_pct is None else f"-{percent_text(one.deepest_pct)}",
+            "" if one.hottest_c is None else temp_text(one.hottest_c),
+        ]
+        for one in groups
+    ]
+
+
+def checked_words(found: Checked) -> str:
+    """Return how far predictions are from the exact engine, in a sentence."""
+    said = (
+        f"The exact engine agrees at {found.agree} of {found.points} points that it was run on "
+        "whether the drive throttles"
+    )
+    if found.onset_pct is None or found.depth_points is None:
+        return f"{said}."
+    return (
+        f"{said}; where both do ({found.both}), predictions are off by, in the median and at the "
+        f"90th percentile: onset {_both(found.onset_pct)} %, depth {_both(found.depth_points)} "
+        "points"
+        + (
+            f", MB/s {_both(found.throttled_mb_s_pct)} %."
+            if found.throttled_mb_s_pct is not None
+            else "."
+        )
+    )
+
+
+def _both(found: Off) -> str:
+    return f"{number_text(found.median, 2)} and {number_text(found.p90, 2)}"
 
 
 #: The summary, which is written when everything else is there.

@@ -63,7 +63,7 @@ def prepare(group: Group) -> Timed[bytes]:
     return Timed(pickle.dumps(case), time.perf_counter() - began)
 
 
-def foretell(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
+def predict_each(packed: bytes, asked: Sequence[Asked]) -> Timed[list[Row]]:
     """Predict points of a group, each with heat and governor alone."""
     case = pickle.loads(packed)
     return _each(asked, lambda change: _predicted(case, change))

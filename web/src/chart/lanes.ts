@@ -11,7 +11,7 @@ import type { View } from "./view";
 /** An episode in a sentence, for a button's name. */
 export function episodeText(label: string, episode: Episode): string {
   return (
-    `${causeLook(episode.cause).letter} ${bandWords(episode)}: ${cut(label, 120)}, ` +
+    `${causeLook(episode.cause).letter} ${bandWords(episode)}: ${shortened(label, 120)}, ` +
     `from ${duration(episode.onset_s)} to ${duration(episode.end_s)}; show the evidence`
   );
 }
@@ -37,7 +37,7 @@ export function lanes(
     name.addEventListener("dblclick", () => lines.solo(line));
     const only = button("only", () => lines.solo(line), {
       class: "lane-only",
-      "aria-label": `only ${cut(info.label, 120)}, or all lines again`,
+      "aria-label": `only ${shortened(info.label, 120)}, or all lines again`,
     });
     const track = view ? h("div", { class: "lane-track" }) : null;
     if (track && view) {

@@ -1,6 +1,6 @@
 // Exact values under the cursor, for all panels and visible lines.
 
-import { number, shortened, cut } from "../data/format";
+import { number, shortened } from "../data/format";
 import type { Series } from "../data/series";
 import { h } from "../dom";
 import { swatch } from "../style/lines";
@@ -104,7 +104,7 @@ export function spoken(
     const values = panels
       .map((panel) => ({ text: cells(panel, line, x).text, unit: panel.unit }))
       .filter(({ text }) => text !== "");
-    return `${cut(lines.all[line]?.label ?? "", 60)} ${values.map(({ text, unit }) => `${text} ${unit}`).join(", ")}`;
+    return `${shortened(lines.all[line]?.label ?? "", 60)} ${values.map(({ text, unit }) => `${text} ${unit}`).join(", ")}`;
   });
   return `${heading}: ${parts.join("; ")}`;
 }

@@ -15,13 +15,12 @@ const grouped = [0, 1, 2, 3].map(
     }),
 );
 
-/** A number with about three digits, whole from 100 on. */
+/** A number in at least three digits, as `heatsoak.words` has it: never rounded before the point. */
 export function number(value: number): string {
-  const size = Math.abs(value);
   if (!Number.isFinite(value)) return "–";
-  if (size !== 0 && size < 0.001) return value.toExponential(1).replace("-", "−");
-  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
-  return (grouped[digits] as Intl.NumberFormat).format(value).replace("-", "−");
+  const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))));
+  const maximumFractionDigits = Math.min(20, Math.max(0, 2 - size));
+  return value.toLocaleString("en-US", { maximumFractionDigits }).replace("-", "−");
 }
 
 /** Tick labels, all with as many digits as the finest needs. */

@@ -110,7 +110,7 @@ class Bars implements Drawn {
       role: "img",
       "aria-label": `${given.title}, ${given.unit}: ${given.bars
         .slice(0, 40)
-        .map((bar) => `${cut(bar.label, 60)} ${value(bar.value, given.unit)}`)
+        .map((bar) => `${shortened(bar.label, 60)} ${value(bar.value, given.unit)}`)
         .join("; ")}`,
     });
     given.bars.forEach((bar, i) => {

@@ -3,11 +3,11 @@
 import type { App } from "../app";
 import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { Comparison, ComparisonRow } from "../contract";
+import type { ComparisonRow, ComparisonSection } from "../contract";
 import { csv } from "../data/csv";
 import { capital, shortened, signed, value, words } from "../data/format";
 import { fold, h, table, unbroken } from "../dom";
-import { deltasOf, isRate } from "./delta_axis";
+import { deltasOf } from "./delta_axis";
 import { Deltas } from "./deltas";
 
 const HEADER = [
@@ -20,19 +20,15 @@ const HEADER = [
   "Value",
   "Runs",
 ];
-/** Rates that were measured in MB/s and in IOPS: tables have one of them. */
-const RATES = ["mean", "end", "before", "low"];
 
 /** A section for each comparison. */
-export function comparisons(app: App, given: readonly Comparison[]): HTMLElement | null {
+export function comparisons(app: App, given: readonly ComparisonSection[]): HTMLElement | null {
   if (given.length === 0) return null;
   return h(
     "section",
     { id: "comparisons", "aria-labelledby": "comparisons-title" },
     h("h2", { id: "comparisons-title" }, "Comparison"),
     given.map((one) => {
-      const pooled = one.rows.filter((row) => row.pooled);
-      const isMixed = pooled.length > 0 && pooled.length < one.rows.length;
       return h(
         "section",
         {},
@@ -58,15 +54,10 @@ export function comparisons(app: App, given: readonly Comparison[]): HTMLElement
           csvButton(`comparison by ${one.by}`, () => rows(one)),
         ),
         remarks(one),
-        chart(app, one, isMixed ? pooled : one.rows),
-        steps(one, isMixed ? pooled : one.rows),
-        isMixed
-          ? fold("Each set of conditions by itself", () =>
-              steps(
-                one,
-                one.rows.filter((row) => !row.pooled),
-              ),
-            )
+        chart(app, one),
+        steps(one, picked(one, one.shown)),
+        one.apart.length > 0
+          ? fold("Each set of conditions by itself", () => steps(one, picked(one, one.apart)))
           : null,
         ranking(one),
       );
@@ -79,14 +70,19 @@ function named(groups: readonly unknown[]): string[] {
   return groups.map((group) => shortened(String(group), most));
 }
 
-function chart(app: App, one: Comparison, given: readonly ComparisonRow[]): HTMLElement | null {
-  const found = deltasOf(one, given);
+/** Its rows of these numbers. */
+function picked({ rows: all }: ComparisonSection, numbers: readonly number[]): ComparisonRow[] {
+  return numbers.map((number) => all[number] as ComparisonRow);
+}
+
+function chart(app: App, one: ComparisonSection): HTMLElement | null {
+  const found = deltasOf(one, picked(one, one.drawn));
   if (found.length === 0) return null;
   const title = `Difference from ${words(one.by)} ${shortened(String(one.baseline), 60)}`;
   return stage(new Deltas(app, title, found, () => rows(one)));
 }
 
-function remarks({ notes, caveats }: Comparison): HTMLElement | null {
+function remarks({ notes, caveats }: ComparisonSection): HTMLElement | null {
   const all = [...notes, ...caveats];
   if (all.length === 0) return null;
   return h(
@@ -97,7 +93,7 @@ function remarks({ notes, caveats }: Comparison): HTMLElement | null {
 }
 
 /** A table for each step. */
-function steps(one: Comparison, given: readonly ComparisonRow[]): HTMLElement[] {
+function steps(one: ComparisonSection, given: readonly ComparisonRow[]): HTMLElement[] {
   const groups = new Map<string, ComparisonRow[]>();
   for (const row of given) {
     const key = JSON.stringify([row.protocol, row.model, row.step]);
@@ -112,12 +108,7 @@ function steps(one: Comparison, given: readonly ComparisonRow[]): HTMLElement[] 
       "div",
       { class: "step" },
       h("h4", {}, title, " ", h("span", {}, detail.filter(Boolean).join(", "))),
-      deltas(
-        `${title}: differences by ${words(one.by)}`,
-        suited(group),
-        told,
-        one.groups.length > 2,
-      ),
+      deltas(`${title}: differences by ${words(one.by)}`, group, told, one.groups.length > 2),
     );
   });
 }
@@ -128,13 +119,6 @@ function differing(all: readonly ComparisonRow[]): string[] {
   return keys.filter(
     (key) =>
       new Set(all.map(({ other_conditions }) => JSON.stringify(other_conditions[key]))).size > 1,
-  );
-}
-
-function suited(given: readonly ComparisonRow[]): ComparisonRow[] {
-  const rates = RATES.flatMap((kind) => [`${kind}_mb_s`, `${kind}_iops`]);
-  return given.filter(
-    (row) => !rates.includes(row.metric) || RATES.some((kind) => isRate(row, kind, given)),
   );
 }
 
@@ -204,7 +188,7 @@ function interval(row: ComparisonRow): string {
   return `${signed(low, "")} to ${signed(high, isShare(row) ? "%" : row.delta_unit)}`;
 }
 
-function ranking(one: Comparison): HTMLElement | null {
+function ranking(one: ComparisonSection): HTMLElement | null {
   if (one.ranking.length === 0) return null;
   const header = [
     "Step",
@@ -235,7 +219,7 @@ function ranking(one: Comparison): HTMLElement | null {
   ]);
 }
 
-function rows(one: Comparison): string[] {
+function rows(one: ComparisonSection): string[] {
   const header = [
     "step",
     "metric",

@@ -1,14 +1,10 @@
-// Which differences are drawn, and on which axis.
+// How differences are named, and on which axis.
 
-import type { Comparison, ComparisonRow } from "../contract";
+import type { ComparisonRow, ComparisonSection } from "../contract";
 import { capital, words } from "../data/format";
 
 /** More would not be looked at; the tables below have all. */
 const MOST_ROWS = 120;
-/** Up to this many rows, a step's other rates are shown besides its mean. */
-const FEW = 6;
-const MORE_RATES = ["before", "low", "end", "consistency_mean"];
-
 export interface Delta {
   /** What it is of: step, drive model, metric and group, as far as they differ. */
   name: string[];
@@ -19,18 +15,11 @@ export interface Delta {
   verdict: string;
 }
 
-/** The rows of a comparison that are drawn: each step's rate, or the scores if there are no steps. */
-export function deltasOf(one: Comparison, rows: readonly ComparisonRow[]): Delta[] {
-  const steps = rows.filter((row) => (row.definition ?? null) === null);
-  const means = steps.filter((row) => isRate(row, "mean", steps));
-  const few = means.length <= FEW;
-  const chosen = steps.length
-    ? steps.filter(
-        (row) =>
-          isRate(row, "mean", steps) ||
-          (few && MORE_RATES.some((kind) => isRate(row, kind, steps))),
-      )
-    : rows.filter((row) => row.title === "score");
+/** The differences of a comparison's rows that are drawn. */
+export function deltasOf(
+  one: Pick<ComparisonSection, "groups">,
+  chosen: readonly ComparisonRow[],
+): Delta[] {
   const several = new Set(chosen.map((row) => row.step)).size > 1;
   const metrics = new Set(chosen.map((row) => row.title));
   return chosen
@@ -48,23 +37,6 @@ export function deltasOf(one: Comparison, rows: readonly ComparisonRow[]): Delta
       high: row.ci95_pct[1],
       verdict: row.verdict,
     }));
-}
-
-/** Whether it is a step's rate of a kind: IOPS for random loads, MB/s for others. */
-export function isRate(row: ComparisonRow, kind: string, all: readonly ComparisonRow[]): boolean {
-  const units = row.workload.startsWith("random") ? ["iops", "mb_s"] : ["mb_s", "iops"];
-  const [wanted, other] = units.map((unit) => `${kind}_${unit}`);
-  if (row.metric === wanted) return true;
-  return (
-    row.metric === other &&
-    !all.some(
-      (one) =>
-        one.metric === wanted &&
-        one.step === row.step &&
-        one.protocol === row.protocol &&
-        (one.model ?? "") === (row.model ?? ""),
-    )
-  );
 }
 
 /** The ends of the axis and its ticks, in percent; intervals far wider than all changes are cut. */

@@ -3,11 +3,12 @@
 import type { App } from "../app";
 import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { RackDriveLine, RackGroup, RackMetric, RackSection } from "../contract";
+import type { RackDriveLine, RackEffect, RackMeasure, RackSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, cut, marks, unitSign, value } from "../data/format";
+import { capital, marks, shortened, unitSign, value, words } from "../data/format";
 import { fold, h, svg, table, unbroken } from "../dom";
 import { shade } from "../style/theme";
+import type { Delta } from "./delta_axis";
 import { Deltas } from "./deltas";
 import { MARKS, Picture } from "./rack_picture";
 
@@ -18,7 +19,7 @@ export function rackLinks(given: RackSection | null): [string, string][] {
   if (!given) return [];
   return [
     ["rack", "The rack"],
-    ...(given.metrics.length ? [["rack-effects", "Place or drive"] as [string, string]] : []),
+    ...(given.measures.length ? [["rack-effects", "Place or drive"] as [string, string]] : []),
     ["rack-drives", "Who passes"],
   ];
 }
@@ -27,14 +28,14 @@ export function rackLinks(given: RackSection | null): [string, string][] {
 export function rack(app: App, given: RackSection): HTMLElement {
   const picture = new Picture(given, (drive) => go(drive));
   const effects = h("section", { id: "rack-effects", "aria-labelledby": "rack-effects-title" });
-  const show = (metric: number) => {
-    picture.chosen = metric;
+  const show = (chosen: number) => {
+    picture.chosen = chosen;
     picture.draw(shade());
-    effects.replaceChildren(...effectsOf(app, given.metrics[metric]));
+    effects.replaceChildren(...effectsOf(app, given.measures[chosen]));
   };
   const select = h("select", { "aria-label": "What is compared" });
-  given.metrics.forEach(({ label, unit }, i) => {
-    select.append(h("option", { value: i }, `${capital(label)}, ${unitSign(unit)}`));
+  given.measures.forEach(({ name, value_unit }, i) => {
+    select.append(h("option", { value: i }, `${capital(name)}, ${unitSign(value_unit)}`));
   });
   select.addEventListener("change", () => show(Number(select.value)));
   show(0);
@@ -44,12 +45,12 @@ export function rack(app: App, given: RackSection): HTMLElement {
     h(
       "div",
       { class: "tools heat" },
-      given.metrics.length ? select : null,
+      given.measures.length ? select : null,
       h("span", { class: "grow" }),
       csvButton("rack", () => rows(given)),
     ),
     stage(picture),
-    given.metrics.length ? effects : null,
+    given.measures.length ? effects : null,
     list(given),
   );
 }
@@ -61,42 +62,86 @@ function go(drive: number): void {
   row?.focus({ preventScroll: true });
 }
 
+/** The effects of the places of a label, or of the drives of a model. */
+interface Group {
+  title: string;
+  found: Delta[];
+  why_unknown: string | null;
+}
+
+function deltaOf({ worse }: RackMeasure, name: string, effect: RackEffect | number): Delta {
+  if (typeof effect === "number") {
+    return { name: [name], at: effect, low: null, high: null, verdict: "same" };
+  }
+  const { value: at, low, high } = effect;
+  const isShown = high < 0 || low > 0;
+  const isWorse = high < 0 === (worse === "low");
+  return {
+    name: [name],
+    at,
+    low,
+    high,
+    verdict: isShown ? (isWorse ? "worse" : "better") : "same",
+  };
+}
+
+function placesOf(measure: RackMeasure): Group[] {
+  return measure.places.map(({ label, places, why_unknown }) => ({
+    title: words(label),
+    found: places.map(({ place, effect }) => deltaOf(measure, place, effect)),
+    why_unknown,
+  }));
+}
+
+function modelsOf(measure: RackMeasure): Group[] {
+  const models = [...new Set(measure.drives.map(({ model }) => model))];
+  return models.map((title) => ({
+    title,
+    found: measure.drives
+      .filter(({ model }) => model === title)
+      .map(({ drive, own, measured }) => deltaOf(measure, drive, own ?? measured)),
+    why_unknown: null,
+  }));
+}
+
 /** What places and drives do, with intervals. */
-function effectsOf(app: App, metric: RackMetric | undefined): Node[] {
-  if (!metric) return [];
-  const groups = (given: readonly RackGroup[], title: (of: string) => string) =>
+function effectsOf(app: App, measure: RackMeasure | undefined): Node[] {
+  if (!measure) return [];
+  const { sentence, unit } = measure;
+  const groups = (given: readonly Group[], title: (of: string) => string) =>
     given.map((group) => {
-      const known = group.points.length > 0;
+      const known = group.found.length > 0;
       const chart = () =>
         stage(
           new Deltas(
             app,
             title(group.title),
-            group.points.map(({ name, ...point }) => ({ name: [name], ...point })),
+            group.found,
             () => points(group),
-            metric.effect_unit,
-            (v) => `${v > 0 ? "+" : ""}${marks([v, 0.1])[0] ?? ""}\u202f${metric.effect_unit}`,
+            unit,
+            (v) => `${v > 0 ? "+" : ""}${marks([tenths(v), 0.1])[0] ?? ""}\u202f${unit}`,
           ),
         );
       return [
-        group.why_unknown && !metric.sentence.includes(group.why_unknown)
+        group.why_unknown && !sentence.includes(group.why_unknown)
           ? h("p", { class: "held" }, `${capital(group.title)}: ${group.why_unknown}.`)
           : null,
-        known && group.points.length > MOST_OPEN
-          ? fold(`${title(group.title)}: ${group.points.length} drives`, () => [chart()])
+        known && group.found.length > MOST_OPEN
+          ? fold(`${title(group.title)}: ${group.found.length} drives`, () => [chart()])
           : known
             ? chart()
             : null,
       ];
     });
-  const hasIntervals = metric.drives.some(({ points: of }) => of.some(({ low }) => low !== null));
+  const models = modelsOf(measure);
+  const hasIntervals = models.some(({ found }) => found.some(({ low }) => low !== null));
   return [
     h("h2", { id: "rack-effects-title" }, "Place or drive"),
-    h("p", { class: "summary" }, unbroken(metric.sentence)),
+    h("p", { class: "summary" }, unbroken(sentence)),
     h(
       "div",
       {},
-      groups(metric.places, (label) => `${capital(label)}: against the mean`),
+      groups(placesOf(measure), (label) => `${capital(label)}: against the mean`),
       h(
         "p",
         { class: "detail" },
@@ -104,9 +149,19 @@ function effectsOf(app: App, metric: RackMetric | undefined): Node[] {
           ? "Of drives: what is their own, with the effect of their places taken out."
           : "Of drives: as measured, wherever they ran; their own part cannot be told.",
       ),
-      groups(metric.drives, (model) => `${model}: drives against others of the model`),
+      groups(models, (model) => `${model}: drives against others of the model`),
     ),
   ];
+}
+
+/** Rounded to tenths, and never -0. */
+function tenths(v: number): number {
+  return Math.round(v * 10) / 10 + 0;
+}
+
+/** Why a drive does not pass, and whether that is its place or itself. */
+function told({ why, explained }: RackDriveLine): string[] {
+  return explained ? [...why, explained] : why;
 }
 
 /** What is said of a drive, by its verdict. */
@@ -127,10 +182,10 @@ function list({ drives }: RackSection): HTMLElement {
     drives.map((one) => [
       one.drive,
       h("span", { class: one.verdict === "passes" ? "yes" : "no" }, PASSES[one.verdict]),
-      one.why.join("; "),
-      h("span", { class: "unbroken" }, cut(one.where, 60)),
-      h("span", { class: "unbroken" }, cut(one.model, 40)),
-      one.firmware,
+      told(one).join("; "),
+      h("span", { class: "unbroken" }, shortened(one.where, 60)),
+      h("span", { class: "unbroken" }, shortened(one.model ?? "", 40)),
+      one.firmware ?? "",
       one.line.length ? sparkline(one, highest) : "–",
     ]),
   );
@@ -170,21 +225,22 @@ function sparkline({ drive, line }: RackDriveLine, highest: number): Node {
   );
 }
 
-function rows({ rows: hosts, columns, metrics, drives, tiles }: RackSection): string[] {
+function rows({ rows: hosts, columns, measures, drives, tiles }: RackSection): string[] {
   const header = ["row", "column", "drive", "model", "verdict", "why"];
   return csv(
-    [...header, ...metrics.map(({ label, unit }) => `${label} (${unitSign(unit)})`)],
+    [...header, ...measures.map((one) => `${one.name} (${unitSign(one.value_unit)})`)],
     tiles.map(({ row, column, drive, values }) => {
-      const { drive: name, model, verdict, why } = drives[drive] as RackDriveLine;
-      const told = [hosts[row], columns[column], name, model, verdict];
-      return [...told, why.join("; "), ...values];
+      const one = drives[drive] as RackDriveLine;
+      const whose = [hosts[row], columns[column], one.drive, one.model, one.verdict];
+      return [...whose, told(one).join("; "), ...values];
     }),
   );
 }
 
-function points({ points: given }: RackGroup): string[] {
+function points({ found }: Group): string[] {
+  const ends = (v: number | null) => (v === null ? null : tenths(v));
   return csv(
     ["name", "effect", "low", "high"],
-    given.map(({ name, at, low, high }) => [name, at, low, high]),
+    found.map(({ name, at, low, high }) => [name[0], ends(at), ends(low), ends(high)]),
   );
 }

@@ -44,8 +44,10 @@ export class Picture implements Drawn {
   draw(of: Shade): void {
     const { given } = this;
     const { rows, columns, row_label, column_label } = given;
-    const metric = given.metrics[this.chosen];
-    const title = metric ? `${capital(metric.label)}, ${unitSign(metric.unit)}` : "The rack";
+    const measure = given.measures[this.chosen];
+    const title = measure
+      ? `${capital(measure.name)}, ${unitSign(measure.value_unit)}`
+      : "The rack";
     const shares = this.shares();
     const head = (text: string) =>
       h(
@@ -105,14 +107,14 @@ export class Picture implements Drawn {
   }
 
   private tile(tile: RackTile, share: number | undefined, of: Shade): HTMLElement {
-    const { drives, metrics } = this.given;
+    const { drives, measures } = this.given;
     const drive = drives[tile.drive] as RackDriveLine;
     const own = tile.values[this.chosen] ?? null;
     const { back, ink } =
       share === undefined ? { back: "", ink: "" } : ramp(colors(of).heat, share);
     const state = stateOf(drive);
     const figure = own === null ? "–" : value(own, "");
-    const text = `${drive.drive}, ${place(drive)}${value(own, metrics[this.chosen]?.unit ?? "")}: ${STATES[state]}${drive.why[0] ? `, ${drive.why[0]}` : ""}`;
+    const text = `${drive.drive}, ${place(drive)}${value(own, measures[this.chosen]?.value_unit ?? "")}: ${STATES[state]}${drive.why[0] ? `, ${drive.why[0]}` : ""}`;
     const made = button(
       [
         h("b", {}, figure, MARKS[state] ? h("i", { "aria-hidden": "true" }, MARKS[state]) : null),
@@ -142,7 +144,7 @@ export class Picture implements Drawn {
 
   /** How bad each tile's value is beside others of its model: from 0 to 1, over the whole rack. */
   private shares(): Map<RackTile, number> {
-    const { drives, tiles, metrics } = this.given;
+    const { drives, tiles, measures } = this.given;
     const known = tiles.flatMap((tile) => {
       const own = tile.values[this.chosen] ?? null;
       return own === null ? [] : [{ tile, own, model: drives[tile.drive]?.model ?? "" }];
@@ -155,7 +157,7 @@ export class Picture implements Drawn {
       return middle === 0 ? 0 : (own - middle) / Math.abs(middle);
     });
     const [low, high] = [Math.min(...offs), Math.max(...offs)];
-    const worse = metrics[this.chosen]?.worse;
+    const worse = measures[this.chosen]?.worse;
     const share = (off: number) =>
       high - low <= ALIKE
         ? PALE

@@ -8,7 +8,7 @@ import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { WorkloadSection } from "../contract";
 import { csv } from "../data/csv";
-import { clock, cut, number } from "../data/format";
+import { clock, cut, number, shortened } from "../data/format";
 import { fold, h } from "../dom";
 
 /** A fold with one or two scatter charts; nothing if the IOPS of seconds are unknown. */
@@ -40,7 +40,7 @@ export function scatter(
 function ratios(app: App, given: WorkloadSection): string {
   const found = given.lines.flatMap((line) => {
     const own = app.step(line)?.consistency;
-    return own?.ratio ? [{ label: cut(line.label, 80), own }] : [];
+    return own?.ratio ? [{ label: shortened(line.label, 80), own }] : [];
   });
   if (found.length === 0) return "Each dot is one second.";
   found.sort((a, b) => (b.own.ratio ?? 0) - (a.own.ratio ?? 0));

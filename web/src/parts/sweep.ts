@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { stage, unstage } from "../chart/stage";
 import type { SweepSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, cut, unitSign } from "../data/format";
+import { capital, shortened, unitSign } from "../data/format";
 import { fold, h, table } from "../dom";
 import type { Place } from "./cell_map";
 import { MapAxis } from "./map_axis";
@@ -194,7 +194,9 @@ function select(
   const made = h(
     "select",
     { "aria-label": name },
-    options.map((text, i) => h("option", { value: i, selected: i === chosen }, cut(text, 80))),
+    options.map((text, i) =>
+      h("option", { value: i, selected: i === chosen }, shortened(text, 80)),
+    ),
   );
   made.addEventListener("change", () => changed(Number(made.value)));
   return h("label", {}, h("span", {}, name), made);

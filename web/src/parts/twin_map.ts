@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { stage, unstage } from "../chart/stage";
 import type { CoolingMap } from "../contract";
 import { csv } from "../data/csv";
-import { cut, duration, number, value } from "../data/format";
+import { duration, number, shortened, value } from "../data/format";
 import { h } from "../dom";
 import type { Cell, Place } from "./cell_map";
 import { MapAxis } from "./map_axis";
@@ -21,7 +21,7 @@ export function coolingMaps(app: App, given: readonly CoolingMap[]): HTMLElement
   const holder = h("div", {}, stage(maps(app, first)));
   if (given.length === 1) return holder;
   const select = h("select", { "aria-label": "Place" });
-  given.forEach(({ place }, i) => select.append(h("option", { value: i }, cut(place, 80))));
+  given.forEach(({ place }, i) => select.append(h("option", { value: i }, shortened(place, 80))));
   select.addEventListener("change", () => {
     const chosen = given[Number(select.value)];
     if (!chosen) return;

@@ -8,15 +8,21 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.rack.results.effects import Effect, Fit, Observations, intervals
-from heatsoak.rack.results.findings import (
+from heatsoak.rack.results.reading import (
+    MEASURES,
+    OF_THROTTLING,
+    Measure,
+    Row,
+    Tested,
+    columns_of,
+)
+from heatsoak.report.rack import (
     DriveEffect,
     PlaceDifferences,
     PlaceEffect,
     RackEffect,
     RackMeasure,
 )
-from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING, Measure, Row
-from heatsoak.rack.results.reading import Tested, columns_of
 from heatsoak.words import listed, number_text, plain
 
 UNKNOWN_MODEL = "unknown model"
@@ -115,6 +121,7 @@ def told(one: Compared) -> RackMeasure:
         measure=measure.id,
         name=one.name,
         unit=measure.unit,
+        value_unit=measure.value_unit,
         worse=measure.worse,
         runs=len(seen.values),
         drive_sd=_shown(measure, fit.drive_sd),

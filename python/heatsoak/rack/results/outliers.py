@@ -30,7 +30,7 @@ from heatsoak.rack.results.compared import (
     shown,
 )
 from heatsoak.rack.results.effects import LEVEL, Effect, Fit
-from heatsoak.rack.results.findings import RackOutlier
+from heatsoak.report.rack import RackOutlier
 from heatsoak.words import listed, plain
 
 #: Of fewer drives, nobody can say which one is unlike the others.

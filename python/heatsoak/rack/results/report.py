@@ -6,15 +6,6 @@ from typing import Literal
 
 from heatsoak.analysis.limits import what_happened, why_failed
 from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
-from heatsoak.rack.results.findings import (
-    DriveVerdict,
-    RackDrive,
-    RackMeasure,
-    RackOutlier,
-    RackReport,
-    RackTestResult,
-)
-from heatsoak.rack.results.measures import MEASURES, OF_THROTTLING
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,
     SPEEDS,
@@ -23,8 +14,23 @@ from heatsoak.rack.results.outliers import (
     sentence,
     set_aside,
 )
-from heatsoak.rack.results.reading import Results, Tested, place_labels, where
-from heatsoak.words import listed, plain
+from heatsoak.rack.results.reading import (
+    MEASURES,
+    OF_THROTTLING,
+    Results,
+    Tested,
+    place_labels,
+    where,
+)
+from heatsoak.report.rack import (
+    DriveVerdict,
+    RackDrive,
+    RackMeasure,
+    RackOutlier,
+    RackReport,
+    RackTestResult,
+)
+from heatsoak.words import listed, plain, signed_text
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -172,10 +178,11 @@ def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
     for one in measures:
         for found in one.drives if one.measure in SPEEDS else []:
             if found.drive == drive and found.of_place is not None and found.own is not None:
+                own, place = found.own, signed_text(found.of_place)
+                value, low, high = map(signed_text, (own.value, own.low, own.high))
                 return (
-                    f"mean speed in {plain(one.step)}: {found.of_place:+.1f} % by its place, "
-                    f"{found.own.value:+.1f} % ({found.own.low:+.1f} to {found.own.high:+.1f}) by "
-                    "the drive itself"
+                    f"mean speed in {plain(one.step)}: {place} % by its place, {value} % ({low} "
+                    f"to {high}) by the drive itself"
                 )
     return None
 

@@ -1,6 +1,5 @@
 """A rack's results as people see them: in a terminal, on the page, as a table, or as JUnit XML."""
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,32 +7,25 @@ from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
-from rich.table import Table
 
-import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
-from heatsoak.output import Console, Text, lines
+from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.rack.results.compared import natural
-from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
-from heatsoak.rack.results.measures import MEASURES
-from heatsoak.rack.results.reading import HOST, Results
+from heatsoak.rack.results.reading import HOST, MEASURES, Results
 from heatsoak.recording.outputs import check_free, replacing
 from heatsoak.report.files import kind_of
-from heatsoak.report.junit import add_child
+from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page.contract import (
     Headline,
     Page,
     RackDriveLine,
-    RackGroup,
-    RackMetric,
-    RackPoint,
     RackSection,
     RackTile,
 )
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
-from heatsoak.report.steps import printable_lines
+from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
 from heatsoak.words import counted, listed, plain
 
 _KINDS = ("page", "csv", "junit")
@@ -122,7 +114,7 @@ def _write_junit(found: RackReport, path: Path) -> None:
     ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)
 
 
-_UNITS = {"mean_iops": "IOPS", "depth_pct": "%", "max_temp_c": "C", "onset_s": "s"}
+#: Digits of a mean.
 _DIGITS = 4
 
 
@@ -134,20 +126,10 @@ def rack_page(found: RackReport, rack: Results) -> Page:
     what = f": {listed([plain(one) for one in found.protocols])}" if found.protocols else ""
     return Page(
         title=f"Rack of {count}{where}{what}",
-        made_by=f"heatsoak {heatsoak.__version__}",
-        made_unix_s=time.time(),
         headline=Headline(
             text=found.sentence,
             tone="good" if found.passed == len(found.drives) else "bad",
-            more=[],
-            counts={},
         ),
-        recordings=[],
-        workloads=[],
-        matrix=None,
-        bars=[],
-        curves=[],
-        comparisons=[],
         rack=_section(found, rack),
         notes=[f"{one[:1].upper()}{one[1:]}." for one in found.not_compared],
         data=Packer().data(),
@@ -172,18 +154,9 @@ def _section(found: RackReport, rack: Results) -> RackSection:
         column_label=", ".join(map(plain, column_keys)),
         rows=rows,
         columns=columns,
-        metrics=[_metric(one) for one in found.measures],
+        measures=found.measures,
         drives=[
-            RackDriveLine(
-                drive=one.drive,
-                model=one.model or "",
-                firmware=one.firmware or "",
-                where=one.where,
-                verdict=one.verdict,
-                is_unlike=one.drive in unlike,
-                why=one.told,
-                line=lines[one.drive],
-            )
+            RackDriveLine(**dict(one), is_unlike=one.drive in unlike, line=lines[one.drive])
             for one in found.drives
         ],
         tiles=[
@@ -205,59 +178,7 @@ def _place(test: RackTestResult, keys: Sequence[str]) -> str:
 def _mean(tests: Sequence[RackTestResult], measure: RackMeasure) -> float | None:
     values = [one.values.get(measure.step, {}).get(measure.measure) for one in tests]
     known = [value for value in values if value is not None]
-    return _short(float(np.mean(known))) if known else None
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
-
-
-def _tenths(effect: float) -> float:
-    return round(effect, 1) + 0.0  # never -0.0
-
-
-def _metric(one: RackMeasure) -> RackMetric:
-    models = list(dict.fromkeys(drive.model for drive in one.drives))
-    return RackMetric(
-        label=one.name,
-        unit=_UNITS.get(one.measure, "MB/s"),
-        worse=one.worse,
-        effect_unit=one.unit,
-        sentence=one.sentence,
-        places=[
-            RackGroup(
-                title=plain(place.label),
-                points=[_point(each.place, each.effect, one) for each in place.places],
-                why_unknown=place.why_unknown,
-            )
-            for place in one.places
-        ],
-        drives=[
-            RackGroup(
-                title=model,
-                points=[
-                    _point(drive.drive, drive.own or drive.measured, one)
-                    for drive in one.drives
-                    if drive.model == model
-                ],
-            )
-            for model in models
-        ],
-    )
-
-
-def _point(name: str, effect: RackEffect | float, measure: RackMeasure) -> RackPoint:
-    if isinstance(effect, float):
-        return RackPoint(name=name, at=_tenths(effect), low=None, high=None, verdict="same")
-    is_low = effect.high < 0
-    verdict = "worse" if is_low == (measure.worse == "low") else "better"
-    return RackPoint(
-        name=name,
-        at=_tenths(effect.value),
-        low=_tenths(effect.low),
-        high=_tenths(effect.high),
-        verdict=verdict if is_low or effect.low > 0 else "same",
-    )
+    return float(f"{np.mean(known):.{_DIGITS}g}") if known else None
 
 
 #: By a drive's verdict: a word, and its style.
@@ -275,19 +196,11 @@ def print_rack(found: RackReport, console: Console) -> None:
     for sentence in found.told:
         console.print(Text(sentence), soft_wrap=True)
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("Drive", "Model", "Where", "Passes?"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("Why not", overflow="fold", ratio=1)
+    table = table_of("Drive", "Model", "Where", "Passes?", "Why not")
+    table.columns[-1].ratio = 1
     for one in found.drives:
-        passes = Text(*_PASSES[one.verdict])
-        table.add_row(
-            Text(one.drive),
-            Text(one.model or ""),
-            Text(one.where),
-            passes,
-            lines(one.told),
-        )
+        named = map(Text, (one.drive, one.model or "", one.where))
+        table.add_row(*named, Text(*_PASSES[one.verdict]), lines(one.told))
     console.print(table)
     better = [one for one in found.outliers if not one.is_worse]
     for outlier in better:

@@ -1,6 +1,9 @@
-"""Scores and means as bars with 95 % intervals."""
+"""Scores and means as bars with 95 % intervals, and steps that differ in one parameter as curves.
 
-from collections.abc import Mapping, Sequence
+The parameter is the share of reads, or the queue depth.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +15,10 @@ from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
-from heatsoak.protocol import Label
-from heatsoak.report.page.contract import Bar, BarChart, CurveChart
-from heatsoak.report.page.lines import StepChart
+from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
+from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
+from heatsoak.report.page.lines import Chart
+from heatsoak.words import block_text, title_of
 
 _SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
@@ -41,7 +45,7 @@ Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
 def bar_charts(
     names: Names,
     findings: Sequence[RecordingFindings],
-    charts: Sequence[StepChart],
+    charts: Sequence[Chart],
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
@@ -49,9 +53,9 @@ def bar_charts(
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
     measures = {
-        (one.recording, one.findings.step): _measures(one.view, one.findings, number)
+        (one.recording, found.step): _measures(one.view, found, number)
         for chart in charts
-        for number, one in enumerate(chart.drawn)
+        for number, (one, found) in enumerate(chart.runs)
     }
     found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
@@ -64,7 +68,8 @@ def bar_charts(
     means = [
         _of_step(names, chart, measures)
         for chart in charts
-        if chart.step not in in_curves and any(one.findings.round is None for one in chart.drawn)
+        if chart.section.step not in in_curves
+        if any(found.round is None for _, found in chart.runs)
     ]
     found += [chart for chart in means if chart and len(chart.bars) > 1]
     return [
@@ -101,17 +106,17 @@ def _of_score(
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(names: Names, chart: StepChart, measures: Measures) -> BarChart | None:
+def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
-            _Value(one.recording, found[metric], one.findings.power_mean_w)
-            for one in chart.drawn
-            if metric in (found := measures[one.recording, one.findings.step])
+            _Value(one.recording, found[metric], step.power_mean_w)
+            for one, step in chart.runs
+            if metric in (found := measures[one.recording, step.step])
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
-            made = _chart(names, chart.title, unit, "higher", definition, values)
+            made = _chart(names, chart.section.title, unit, "higher", definition, values)
             return made and made.model_copy(update={"is_score": False})
     return None
 
@@ -180,3 +185,139 @@ def _noise(series: Series, episodes: Sequence[Episode]) -> RateNoise:
     inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
     cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
     return RateNoise(series, inside, max(cycles, default=None))
+
+
+_MIN_POINTS = 3
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A parameter in which steps differ.
+
+    Attributes:
+        x: a step's value on the axis.
+        rest: what the steps of one curve have in common.
+        title: the title of a chart, from one of its steps.
+    """
+
+    label: str
+    is_log: bool
+    x: Callable[[WorkloadStep], float]
+    rest: Callable[[WorkloadStep], tuple[object, ...]]
+    title: Callable[[WorkloadStep], str]
+
+
+def _common(step: WorkloadStep) -> tuple[object, ...]:
+    return (step.is_random, step.bs, step.numjobs, str(step.span), str(step.offset), step.rate)
+
+
+def _kind(step: WorkloadStep) -> str:
+    return "random" if step.is_random else "sequential"
+
+
+_AXES = (
+    _Axis(
+        label="share of reads, %",
+        is_log=False,
+        x=lambda step: 100 * step.read_share,
+        rest=lambda step: (*_common(step), step.iodepth),
+        title=lambda step: (
+            f"Reads and writes mixed: {_kind(step)}, {block_text(step.bs)}, QD{step.iodepth}"
+        ),
+    ),
+    _Axis(
+        label="queue depth",
+        is_log=True,
+        x=lambda step: step.iodepth * step.numjobs,
+        rest=lambda step: (*_common(step)[:2], *_common(step)[3:], step.rw, step.rwmixread),
+        title=lambda step: f"Queue depth: {step.describe().rpartition(', QD')[0]}",
+    ),
+)
+
+
+def curve_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[CurveChart]:
+    """Return the charts of all protocols, and the course of rounds."""
+    found: dict[tuple[object, ...], CurveChart] = {}
+    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+        protocol = named.recording.meta.protocol
+        if isinstance(protocol, Observation):
+            continue
+        curves = [*_curves(protocol, judged), *_rounds(judged)]
+        for key, chart, points in curves:
+            chart = found.setdefault((protocol.name, *key), chart)
+            chart.curves.append(Curve(label=named.label, recording=number, points=points))
+    return [
+        chart.model_copy(update={"id": f"c{number}"})
+        for number, chart in enumerate(found.values(), 1)
+    ]
+
+
+_Found = tuple[tuple[object, ...], CurveChart, list[CurvePoint]]
+
+
+def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]:
+    values = _values(findings)
+    steps = [step for step in _once(protocol) if step.name in values]
+    for axis in _AXES:
+        groups: dict[tuple[object, ...], list[WorkloadStep]] = {}
+        for step in steps:
+            groups.setdefault(axis.rest(step), []).append(step)
+        for rest, members in groups.items():
+            if len({axis.x(step) for step in members}) < _MIN_POINTS:
+                continue
+            unit = "IOPS" if all(values[step.name].mb_s is None for step in members) else "MB/s"
+            points = [
+                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name].power_w)
+                for step in sorted(members, key=axis.x)
+                if (y := values[step.name].of(unit)) is not None
+            ]
+            if len(points) >= _MIN_POINTS:
+                chart = _curve_chart(axis.title(members[0]), axis.label, unit, is_log=axis.is_log)
+                yield (axis.label, unit, *rest), chart, points
+
+
+def _rounds(findings: RecordingFindings) -> Iterator[_Found]:
+    for rounds in findings.rounds:
+        points = [
+            CurvePoint(x=number, y=mean, step=f"{rounds.tracked}/{number}")
+            for number, mean in enumerate(rounds.iops, 1)
+            if mean is not None
+        ]
+        if len(points) >= 2:
+            title = f"{title_of(rounds.name)}: {rounds.tracked}, round by round"
+            yield (rounds.name,), _curve_chart(title, "round", "IOPS", is_log=False), points
+
+
+def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> CurveChart:
+    return CurveChart(id="", title=title, x_label=x_label, x_is_log=is_log, unit=unit, curves=[])
+
+
+@dataclass(frozen=True)
+class _StepValue:
+    mb_s: float | None
+    iops: float | None
+    power_w: float | None
+
+    def of(self, unit: str) -> float | None:
+        return self.mb_s if unit == "MB/s" else self.iops
+
+
+def _values(findings: RecordingFindings) -> dict[str, _StepValue]:
+    """Each step's result; for steps in rounds, the mean over the last rounds."""
+    found = {step.step: _value_of(step) for step in findings.steps if step.rounds is None}
+    for rounds in findings.rounds:
+        found |= {s.step: _StepValue(s.mean_mb_s, s.mean_iops, None) for s in rounds.steps}
+    return {name: v for name, v in found.items() if v.mb_s is not None or v.iops is not None}
+
+
+def _value_of(step: StepFindings) -> _StepValue:
+    iops = None if step.consistency is None else step.consistency.mean_iops
+    return _StepValue(step.mean_mb_s, iops, step.power_mean_w)
+
+
+def _once(protocol: Protocol) -> Iterator[WorkloadStep]:
+    """The judged workloads, each workload of rounds once."""
+    for step in protocol.steps:
+        for part in step.parts:
+            if part.kind == "workload" and not part.beside:
+                yield part

@@ -4,17 +4,22 @@
 they agree. Everything here is text or numbers, never markup.
 """
 
+import time
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.recording import Status
+from heatsoak.report.rack import RackDrive, RackMeasure
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_serialization_defaults_required=True
+    )
 
 
 class Packed(_Strict):
@@ -463,62 +468,15 @@ class SweepSection(_Strict):
     columns: dict[str, SweepColumn]
 
 
-class RackPoint(_Strict):
-    """An effect with its 95 % interval; low and high are None if it cannot be told."""
-
-    name: str
-    at: float
-    low: float | None
-    high: float | None
-    verdict: Literal["better", "worse", "same"]
-
-
-class RackGroup(_Strict):
-    """The effects of the places of one label, or of the drives of one model.
-
-    Attributes:
-        why_unknown: why there are none, or none with an interval.
-    """
-
-    title: str
-    points: list[RackPoint]
-    why_unknown: str | None = None
-
-
-class RackMetric(_Strict):
-    """A measure by which the drives of a rack are compared.
-
-    Attributes:
-        unit: of the values; `effect_unit` is that of effects: ``%``, ``pp`` or ``K``.
-        sentence: what places, drives and repeated runs do to it.
-    """
-
-    label: str
-    unit: str
-    worse: Literal["low", "high"]
-    effect_unit: str
-    sentence: str
-    places: list[RackGroup]
-    drives: list[RackGroup]
-
-
-class RackDriveLine(_Strict):
+class RackDriveLine(RackDrive):
     """A drive in the list of who passes.
 
     Attributes:
-        verdict: ``throttles`` where only heat keeps it from passing, ``open`` where only that
-            nobody can tell whether heat does.
         is_unlike: whether it is unlike others of its model, for better or worse.
         line: throughput over the first step that is compared, in MB/s at equal distances.
     """
 
-    drive: str
-    model: str
-    firmware: str
-    where: str
-    verdict: Literal["passes", "throttles", "open", "fails"]
     is_unlike: bool
-    why: list[str]
     line: list[float]
 
 
@@ -526,7 +484,7 @@ class RackTile(_Strict):
     """What a drive did in a place; `row`, `column` and `drive` are numbers in the section's lists.
 
     Attributes:
-        values: of each metric, the mean of all runs there; None if there is none.
+        values: of each measure, the mean of all runs there; None if there is none.
     """
 
     row: int
@@ -542,9 +500,23 @@ class RackSection(_Strict):
     column_label: str
     rows: list[str]
     columns: list[str]
-    metrics: list[RackMetric]
+    measures: list[RackMeasure]
     drives: list[RackDriveLine]
     tiles: list[RackTile]
+
+
+class ComparisonSection(Comparison):
+    """A comparison; numbers of its rows say where people see them.
+
+    Attributes:
+        shown: in the tables.
+        apart: in the tables of each set of other conditions; none if there is one set.
+        drawn: in the chart.
+    """
+
+    shown: list[int]
+    apart: list[int]
+    drawn: list[int]
 
 
 Tone = Literal["good", "bad", "unsure"]
@@ -562,8 +534,8 @@ class Headline(_Strict):
 
     text: str
     tone: Tone
-    more: list[str]
-    counts: dict[str, int]
+    more: list[str] = []
+    counts: dict[str, int] = {}
 
 
 class Page(_Strict):
@@ -577,17 +549,17 @@ class Page(_Strict):
 
     version: Literal[1] = 1
     title: str
-    made_by: str
-    made_unix_s: float
+    made_by: str = f"heatsoak {heatsoak.__version__}"
+    made_unix_s: float = Field(default_factory=time.time)
     is_live: bool = False
     headline: Headline
-    recordings: list[PageRecording]
+    recordings: list[PageRecording] = []
     sensor: str | None = None
-    workloads: list[WorkloadSection]
-    matrix: MatrixSection | None
-    bars: list[BarChart]
-    curves: list[CurveChart]
-    comparisons: list[Comparison]
+    workloads: list[WorkloadSection] = []
+    matrix: MatrixSection | None = None
+    bars: list[BarChart] = []
+    curves: list[CurveChart] = []
+    comparisons: list[ComparisonSection] = []
     twin: TwinSection | None = None
     sweep: SweepSection | None = None
     rack: RackSection | None = None

@@ -16,7 +16,7 @@ from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text
 from heatsoak.report.page.contract import EventLine, Fact, LineStyle, PageRecording
 from heatsoak.report.steps import sentence
-from heatsoak.words import duration_text, plain, size_text, title_of
+from heatsoak.words import duration_text, number_text, plain, size_text, title_of
 
 #: The file name in the command for a protocol that is not bundled.
 _FILE = "protocol.toml"
@@ -183,10 +183,10 @@ def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[Fact
 
 
 def _sensor(sensor: SensorMeta) -> str:
-    parts = [f"{sensor.source}, read every {sensor.interval_s:g} s"]
+    parts = [f"{sensor.source}, read every {number_text(sensor.interval_s)} s"]
     if sensor.idle_interval_s is not None:
-        parts.append(f"every {sensor.idle_interval_s:g} s in pauses")
-    parts += [f"{plain(name)} {value:g}" for name, value in sensor.thresholds.items()]
+        parts.append(f"every {number_text(sensor.idle_interval_s)} s in pauses")
+    parts += [f"{plain(name)} {number_text(value)}" for name, value in sensor.thresholds.items()]
     return "; ".join(parts)
 
 
@@ -211,4 +211,4 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(_text(one) for one in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return number_text(value, 6) if isinstance(value, float) else str(value)

@@ -1,13 +1,11 @@
 """Charts over time: a line for each recording's run of the same workload, or its time without."""
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
-from heatsoak.analysis.names import Named, Names
+from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page.contract import (
@@ -37,12 +35,19 @@ Pack = Callable[[QuantitySeries], ChartSeries]
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """A line of a chart before it is packed; its first series is what the chart is about."""
+    """A line of a chart before it is packed; its first series is what the chart is about.
+
+    Attributes:
+        step: the number of the step in the recording's findings, and `findings` what it shows; None
+            of a log that shows no load.
+    """
 
     recording: int
     label: str
     view: StepView
     courses: list[QuantitySeries]
+    step: int | None = None
+    findings: StepFindings | None = None
     seconds: QuantitySeries | None = None
     latency: list[LatencyHistogram] = field(default_factory=list)
 
@@ -51,146 +56,79 @@ class Drawn:
         """All of its series."""
         return [*self.courses, *([self.seconds] if self.seconds else [])]
 
+    @property
+    def level_mb_s(self) -> float | None:
+        """The level before the first episode, or the mean if there is none."""
+        if self.findings is None:
+            return None
+        episodes = self.findings.episodes
+        return episodes[0].before_mb_s if episodes else self.findings.mean_mb_s
+
     def line(self, packed: Pack) -> Line:
         """Return it with its packed series."""
         return Line(
             recording=self.recording,
-            step=None,
+            step=self.step,
             label=self.label,
             start_s=self.view.start_s,
             tracks=[packed(course) for course in self.courses],
             seconds=packed(self.seconds) if self.seconds else None,
             latency=self.latency,
-            level_mb_s=None,
+            level_mb_s=self.level_mb_s,
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrawnStep(Drawn):
-    """One recording's run of a workload."""
+@dataclass(frozen=True)
+class Chart:
+    """Lines over the same time before they are packed, and what is said of them."""
 
-    step: int
-    findings: StepFindings
-
-    @property
-    def level_mb_s(self) -> float | None:
-        """The level before the first episode, or the mean if there is none."""
-        if self.findings.episodes:
-            return self.findings.episodes[0].before_mb_s
-        return self.findings.mean_mb_s
-
-    def line(self, packed: Pack) -> Line:
-        """Return it with its packed series."""
-        own = {"step": self.step, "level_mb_s": self.level_mb_s}
-        return super().line(packed).model_copy(update=own)
-
-
-class Chart(ABC):
-    """Lines over the same time."""
-
-    #: What is drawn at once, besides what each line is about.
-    SHOWN: ClassVar[tuple[ChartQuantity, ...]]
-
-    @property
-    @abstractmethod
-    def lines(self) -> Sequence[Drawn]:
-        """Its lines before they are packed."""
-
-    @property
-    def shown(self) -> list[ChartQuantity]:
-        """The quantities that are drawn at once, from the top."""
-        about = [one.courses[0].quantity for one in self.lines if one.courses]
-        known = {course.quantity for one in self.lines for course in one.courses}
-        return list(dict.fromkeys([*about, *(one for one in self.SHOWN if one in known)]))
-
-    @abstractmethod
-    def workload(self, lines: list[Line]) -> WorkloadSection:
-        """Return it with its packed lines."""
-
-
-@dataclass
-class StepChart(Chart):
-    """All runs of one workload."""
-
-    SHOWN = ("temperature", "power")
-
-    id: str
-    step: str
-    protocol: str
-    title: str
-    drawn: list[DrawnStep] = field(default_factory=list)
-    #: The end that the protocol's score of consistency is of.
-    scored_s: float | None = None
-
-    @property
-    def lines(self) -> Sequence[DrawnStep]:
-        """Its runs."""
-        return self.drawn
-
-    @property
-    def steps(self) -> list[StepFindings]:
-        """What its runs show."""
-        return [one.findings for one in self.drawn]
-
-    def _last_s(self, longest_s: float) -> float | None:
-        """The length of the separate chart of its end, which reviews judge random loads by."""
-        if all(one.seconds is None for one in self.drawn):
-            return None
-        is_long = longest_s > 1.2 * LAST_S and self.steps[0].workload.startswith("random")
-        return self.scored_s or (LAST_S if is_long else None)
-
-    def workload(self, lines: list[Line]) -> WorkloadSection:
-        """Return it with its packed lines."""
-        steps = self.steps
-        longest_s = max(step.duration_s for step in steps)
-        description = steps[0].workload
-        return WorkloadSection(
-            id=self.id,
-            title=self.title,
-            detail=f"{description}, {duration_text(longest_s)}",
-            step=self.step,
-            protocol=self.protocol,
-            summary=all_in_short(steps),
-            verdicts=verdicts(steps),
-            rate=_rate(steps),
-            hottest=_hottest([step.max_temp_c for step in steps]),
-            last_s=self._last_s(longest_s),
-            shown=self.shown,
-            lines=lines,
-        )
-
-
-@dataclass
-class UnloadedChart(Chart):
-    """The logs of drives that were never loaded: how warm they were, and why."""
-
-    SHOWN = ("throughput", "iops", "busy", "power")
-
+    section: WorkloadSection
     drawn: list[Drawn]
-    protocol: str
-    unloaded: list[Unloaded]
 
     @property
-    def lines(self) -> Sequence[Drawn]:
-        """A line for each log."""
-        return self.drawn
+    def runs(self) -> list[tuple[Drawn, StepFindings]]:
+        """The lines of runs, with what each shows."""
+        return [(one, one.findings) for one in self.drawn if one.findings is not None]
 
-    def workload(self, lines: list[Line]) -> WorkloadSection:
+    def workload(self, packed: Pack) -> WorkloadSection:
         """Return it with its packed lines."""
-        longest_s = max(one.duration_s for one in self.unloaded)
-        return WorkloadSection(
-            id="unloaded",
-            title="Without a load",
-            detail=f"nothing to judge, {duration_text(longest_s)}",
-            step=self.drawn[0].view.step.name,
-            protocol=self.protocol,
-            summary=_summary_unloaded(self.unloaded),
-            verdicts={},
-            rate="",
-            hottest=_hottest([one.max_temp_c for one in self.unloaded]),
-            shown=self.shown,
-            lines=lines,
-        )
+        lines = [one.line(packed) for one in self.drawn]
+        return self.section.model_copy(update={"lines": lines})
+
+
+def _shown(drawn: Sequence[Drawn], *more: ChartQuantity) -> list[ChartQuantity]:
+    """The quantities that are drawn at once, from the top: what lines are about, and `more`."""
+    about = [one.courses[0].quantity for one in drawn if one.courses]
+    known = {course.quantity for one in drawn for course in one.courses}
+    return list(dict.fromkeys([*about, *(one for one in more if one in known)]))
+
+
+def _of_steps(
+    id_: str, protocol: str, step: str, title: str, scored_s: float | None, drawn: list[Drawn]
+) -> Chart:
+    """The chart of all runs of a workload; `scored_s` is the end that a score of evenness is of."""
+    steps = [one.findings for one in drawn if one.findings is not None]
+    longest_s, workload = max(one.duration_s for one in steps), steps[0].workload
+    last_s = None
+    if any(one.seconds is not None for one in drawn):
+        # reviews judge long random loads by their end
+        is_long = longest_s > 1.2 * LAST_S and workload.startswith("random")
+        last_s = scored_s or (LAST_S if is_long else None)
+    section = WorkloadSection(
+        id=id_,
+        title=title,
+        detail=f"{workload}, {duration_text(longest_s)}",
+        step=step,
+        protocol=protocol,
+        summary=all_in_short(steps),
+        verdicts=verdicts(steps),
+        rate=_rate(steps),
+        hottest=_hottest([one.max_temp_c for one in steps]),
+        last_s=last_s,
+        shown=_shown(drawn, "temperature", "power"),
+        lines=[],
+    )
+    return Chart(section, drawn)
 
 
 def _scored_s(findings: RecordingFindings, step: str) -> float | None:
@@ -208,11 +146,11 @@ def _rate(steps: Sequence[StepFindings]) -> str:
 def _hottest(temps_c: Sequence[float | None]) -> str:
     """The highest temperature of the runs, the lowest and the highest of several."""
     known = [temp_c for temp_c in temps_c if temp_c is not None]
-    return span_text(known, "°C", 2) if known else ""
+    return temps_text(known) if known else ""
 
 
-def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[UnloadedChart]:
-    """Return the chart of all logs that show no load, if there are any."""
+def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
+    """Return the chart of all logs that show no load, if there are any: how warm they were."""
     drawn, unloaded, protocols = [], [], []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         if judged.unloaded is None:
@@ -222,7 +160,22 @@ def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list
         drawn.append(Drawn(recording=number, label=named.label, view=view, courses=shown))
         unloaded.append(judged.unloaded)
         protocols.append(named.recording.meta.protocol.name)
-    return [UnloadedChart(drawn, protocols[0], unloaded)] if drawn else []
+    if not drawn:
+        return []
+    section = WorkloadSection(
+        id="unloaded",
+        title="Without a load",
+        detail=f"nothing to judge, {duration_text(max(one.duration_s for one in unloaded))}",
+        step=drawn[0].view.step.name,
+        protocol=protocols[0],
+        summary=_summary_unloaded(unloaded),
+        verdicts={},
+        rate="",
+        hottest=_hottest([one.max_temp_c for one in unloaded]),
+        shown=_shown(drawn, "throughput", "iops", "busy", "power"),
+        lines=[],
+    )
+    return [Chart(section, drawn)]
 
 
 def _summary_unloaded(found: Sequence[Unloaded]) -> str:
@@ -241,10 +194,14 @@ def _summary_unloaded(found: Sequence[Unloaded]) -> str:
     return " ".join(parts) or "No temperature was logged."
 
 
-def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChart]:
+#: A step, its title, the end that a score is of, and its runs.
+_Runs = tuple[str, str, float | None, list[Drawn]]
+
+
+def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
     """Return the charts of workloads in the order of their steps."""
     alone = _are_single_logs(names)
-    found: dict[tuple[str, str, str], StepChart] = {}
+    found: dict[tuple[str, str, str], _Runs] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         views = {view.step.name: view for view in judged_steps(named.recording)}
         protocol = named.recording.meta.protocol
@@ -254,31 +211,26 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[StepChar
             if view is None or (step.rounds is not None and step.step not in drawn_rounds):
                 continue
             name = step.step.rpartition("/")[0] if step.rounds is not None else step.step
-            key = (protocol.name, "" if alone else name, step.workload)
-            if key not in found:
-                title = step.workload if alone else name
-                found[key] = StepChart(f"w{len(found) + 1}", name, protocol.name, title_of(title))
-                found[key].scored_s = _scored_s(judged, step.step)
-            label = named.label
-            if step.round is not None:
-                label = f"{label}, round {step.round}"
-            found[key].drawn.append(_drawn(named, number, index, label, step, view))
-    return list(found.values())
-
-
-def _drawn(
-    named: Named, number: int, index: int, label: str, step: StepFindings, view: StepView
-) -> DrawnStep:
-    return DrawnStep(
-        recording=number,
-        step=index,
-        label=label,
-        findings=step,
-        view=view,
-        courses=courses(view),
-        seconds=seconds(view),
-        latency=histograms(named.recording, view),
-    )
+            title = title_of(step.workload if alone else name)
+            first: _Runs = (name, title, _scored_s(judged, step.step), [])
+            *_, lines = found.setdefault(
+                (protocol.name, "" if alone else name, step.workload), first
+            )
+            one = Drawn(
+                recording=number,
+                step=index,
+                label=named.label if step.round is None else f"{named.label}, round {step.round}",
+                findings=step,
+                view=view,
+                courses=courses(view),
+                seconds=seconds(view),
+                latency=histograms(named.recording, view),
+            )
+            lines.append(one)
+    return [
+        _of_steps(f"w{number}", protocol, *of)
+        for number, ((protocol, *_), of) in enumerate(found.items(), 1)
+    ]
 
 
 def _are_single_logs(names: Names) -> bool:

@@ -1,15 +1,13 @@
 """Makes everything on the page from recordings and findings."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-import heatsoak
 from heatsoak.analysis import Findings, RecordingFindings
-from heatsoak.analysis.comparison import Comparison, NotAlikeError, compare
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
@@ -18,18 +16,20 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.phrases import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report.page.bars import bar_charts
+from heatsoak.report.comparison import drawn as in_chart
+from heatsoak.report.comparison import suited, summaries
+from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
+    ComparisonSection,
     Headline,
     Page,
     Tone,
     TwinSection,
     WorkloadSection,
 )
-from heatsoak.report.page.curves import curve_charts
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.lines import Chart, StepChart, charts, unloaded_charts
+from heatsoak.report.page.lines import Chart, charts, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
 from heatsoak.report.page.palette import line_styles
@@ -50,7 +50,7 @@ def comparisons(
     *,
     anyway: bool = False,
     findings: Findings | None = None,
-) -> tuple[list[Comparison], list[str]]:
+) -> tuple[list[ComparisonSection], list[str]]:
     """Return the comparisons, and notes on what could not be compared.
 
     Without `by`, recordings that differ in exactly one condition are compared by it. Raises
@@ -58,16 +58,30 @@ def comparisons(
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
-        return [compare(recordings, by, baseline, anyway, findings=findings)], []
+        return [_section(compare(recordings, by, baseline, anyway, findings=findings))], []
     if len(names.keys) != 1:
         return [], []
     key = names.keys[0]
     try:
-        return [compare(recordings, key, findings=findings)], []
+        return [_section(compare(recordings, key, findings=findings))], []
     except NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
     except UsageError:  # only one value of it is known
         return [], []
+
+
+def _section(found: Comparison) -> ComparisonSection:
+    places = {id(row): number for number, row in enumerate(found.rows)}
+
+    def of(rows: Sequence[ComparisonRow]) -> list[int]:
+        return [places[id(row)] for row in rows]
+
+    over_all = summaries(found.rows)
+    kept = set(map(id, over_all))
+    apart = [row for row in suited(found.rows) if id(row) not in kept]
+    return ComparisonSection(
+        **dict(found), shown=of(suited(over_all)), apart=of(apart), drawn=of(in_chart(over_all))
+    )
 
 
 def _first(lines: Sequence[str]) -> list[str]:
@@ -111,7 +125,7 @@ def make_page(
     names = names_of(recordings)
     found = findings.recordings
     steps = charts(names, found)
-    drawn: list[Chart] = [*steps, *unloaded_charts(names, found)]
+    drawn = [*steps, *unloaded_charts(names, found)]
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
@@ -136,8 +150,6 @@ def make_page(
         )
     return Page(
         title=title or _title(names),
-        made_by=f"heatsoak {heatsoak.__version__}",
-        made_unix_s=time.time(),
         headline=_headline(names, findings, compared),
         recordings=page_recordings,
         sensor=_sensor(names, found),
@@ -153,13 +165,13 @@ def make_page(
 
 
 def _with_charts_open(
-    workloads: Sequence[WorkloadSection], steps: Sequence[StepChart]
+    workloads: Sequence[WorkloadSection], steps: Sequence[Chart]
 ) -> list[WorkloadSection]:
     """The workloads, with the charts open that a reader came for: few, or the worst."""
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
-        worst = sorted(steps, key=lambda chart: min(map(badness, chart.steps)))
-        shown = {chart.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
+        worst = sorted(steps, key=lambda chart: min(badness(found) for _, found in chart.runs))
+        shown = {chart.section.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
 
 
@@ -173,7 +185,7 @@ def _sensor(names: Names, findings: Sequence[RecordingFindings]) -> str | None:
     return found.pop().removeprefix(TEMPERATURES) if len(found) == 1 else None
 
 
-def _headline(names: Names, found: Findings, comparisons: Sequence[Comparison]) -> Headline:
+def _headline(names: Names, found: Findings, comparisons: Sequence[ComparisonSection]) -> Headline:
     """What the recordings show overall; if they were compared, what differs."""
     answer = found.answer
     # rounds are judged as a whole: they have hundreds of steps
@@ -241,7 +253,7 @@ def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
 
 def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart], beside: TwinChart | None) -> int:
     """About how many bytes a page takes besides its series."""
-    lines = [one for chart in drawn for one in chart.lines]
+    lines = [one for chart in drawn for one in chart.drawn]
     counted = [histogram for one in lines for histogram in one.latency]
     texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
     count = sum(len(one.series) for one in lines) + (len(beside.series) if beside else 0)
@@ -252,14 +264,14 @@ def _packed(
     drawn: Sequence[Chart], beside: TwinChart | None, budget: int
 ) -> tuple[list[WorkloadSection], TwinSection | None, str]:
     """The charts and the twin with their series packed, and the packed series."""
-    of_charts = [course for chart in drawn for one in chart.lines for course in one.series]
+    of_charts = [course for chart in drawn for one in chart.drawn for course in one.series]
     every = fit_to_size([*of_charts, *(beside.series if beside else [])], budget)
     packer = Packer()
 
     def packed(course: QuantitySeries) -> ChartSeries:
         return pack(course, every[course.importance], packer)
 
-    workloads = [chart.workload([one.line(packed) for one in chart.lines]) for chart in drawn]
+    workloads = [chart.workload(packed) for chart in drawn]
     section = None if beside is None else beside.section(packed)
     return workloads, section, packer.data()
 
@@ -280,7 +292,8 @@ def _title(names: Names) -> str:
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
     what = protocols[0] if len(protocols) == 1 else counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        return f"{title_of(what)}: {listed(_files(names))}"
+        files = dict.fromkeys(said(named.recording.path.name) for named in names.recordings)
+        return f"{title_of(what)}: {listed(list(files), 3)}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
     drive = drives[0] if len(drives) == 1 else counted(len(drives), "drive")
     return f"{drive}: {what}"
@@ -290,10 +303,3 @@ def _protocol(protocol: Protocol | Observation) -> str:
     if isinstance(protocol, Protocol):
         return protocol.title or protocol.name
     return protocol.name if protocol.name.endswith("log") else f"{protocol.name} log"
-
-
-def _files(names: Names) -> list[str]:
-    """The names of logs; if there are many, only the first."""
-    files = list(dict.fromkeys(said(named.recording.path.name) for named in names.recordings))
-    more = [f"{len(files) - 3} more"] if len(files) > 4 else []
-    return [*files[:3], *more] if more else files

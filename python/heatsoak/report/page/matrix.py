@@ -5,6 +5,7 @@ Published figures stand next to the findings where there are any.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ from heatsoak.report.page.contract import (
     WorkloadSection,
 )
 from heatsoak.report.steps import badness
-from heatsoak.words import listed, number_text
+from heatsoak.words import amount_text, known_text, listed, number_text, span_text
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
@@ -65,10 +66,9 @@ def _in_table(figure: MatrixFigure | None) -> tuple[str, str, Text]:
     """A figure, what was published, and whether it holds."""
     if figure is None:
         return "", "", Text("")
-    low, high = figure.published or (None, None)
-    published = "" if low is None else f"{low:g}" if low == high else f"{low:g}-{high:g}"
+    published = "-".join(dict.fromkeys(map(number_text, figure.published or ())))
     marks = {True: Text("ok", style="green"), False: Text("off", style="red")}
-    ours = figure.text if figure.value is None else f"{figure.value:.0f}"
+    ours = known_text(figure.value, partial(number_text, digits=1), figure.text)
     return ours, published, marks.get(figure.holds, Text(""))  # type: ignore[arg-type]
 
 
@@ -261,8 +261,7 @@ def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> Mat
         verdict = _verdict([step for steps in runs for step in steps])
         return MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
-    value_text = number_text(mean, 2 if kind == _MEAN else 1)
-    text = f"{value_text} {metric.unit}"
+    text = amount_text(mean, metric.unit, 2 if kind == _MEAN else 1)
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"
     return MatrixFigure(value=mean, text=text)
@@ -286,8 +285,7 @@ def _with_published(figure: MatrixFigure, metric: MatrixMetric, member: _Member)
         return figure
     bounds = cell.onset_s if metric.id == _ONSET else cell.depth_pct
     check = cell.onset_holds if metric.id == _ONSET else cell.depth_holds
-    low, high = bounds
-    text = f"{low:g} {metric.unit}" if low == high else f"{low:g} to {high:g} {metric.unit}"
+    text = span_text(bounds, metric.unit, 3)
     holds = figure.value is not None and check(figure.value)
     update = {"published": bounds, "published_text": text, "holds": holds}
     return figure.model_copy(update=update)

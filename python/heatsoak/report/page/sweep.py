@@ -1,6 +1,5 @@
 """A sweep on the page: what it comes to, and maps of its points."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -9,15 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.output import printable
 from heatsoak.report.page.contract import Headline, Page, SweepAxis, SweepColumn, SweepSection
 from heatsoak.report.page.packing import Packer
-from heatsoak.report.sweep import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.sweep import FinishedSweep
+from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
 from heatsoak.sweep.work import ENDS
-from heatsoak.words import duration_text
+from heatsoak.words import amount_text, duration_text
 
 #: So many draw in a second; each takes about ten bytes of the page.
 _MOST_POINTS = 50_000
@@ -62,20 +60,11 @@ def sweep_page(found: FinishedSweep, title: str | None = None) -> Page:
     section = _section(found, packer)
     return Page(
         title=title or f"Sweep: {printable(found.directory.resolve().name)}",
-        made_by=f"heatsoak {heatsoak.__version__}",
-        made_unix_s=time.time(),
         headline=Headline(
             text=summary.answer,
             tone="bad" if summary.throttling or summary.impossible else "good",
             more=[] if section.checked is None else [section.checked],
-            counts={},
         ),
-        recordings=[],
-        workloads=[],
-        matrix=None,
-        bars=[],
-        curves=[],
-        comparisons=[],
         sweep=section,
         notes=[
             "Predictions for drives as likely as what is known of them: the middle one, and the "
@@ -204,7 +193,7 @@ def _text(value: float | str, unit: str) -> str:
         return value
     if unit == "s":
         return duration_text(value)
-    return f"{value:,.5g}\u202f{'°C' if unit == 'C' else unit}"
+    return amount_text(value, "°C" if unit == "C" else unit, 5)  # as charts have it
 
 
 def _column(values: pl.Series, packer: Packer) -> SweepColumn:

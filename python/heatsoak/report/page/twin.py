@@ -23,7 +23,7 @@ from heatsoak.report.page.contract import (
     TwinSection,
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
-from heatsoak.words import counted, kelvin_text, listed, number_text
+from heatsoak.words import amount_text, counted, kelvin_text, listed
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -187,9 +187,8 @@ def _summary(measured: "Measured", rms_k: float) -> str:
     close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
-    times = [f"{number_text(onset.t_s + measured.first_s, 1)} s" for onset in measured.onsets]
-    more = [f"{len(times) - 3} more times"] if len(times) > 4 else []
-    shown = listed([*times[:3], *more] if more else times)
+    times = [amount_text(onset.t_s + measured.first_s, "s", 1) for onset in measured.onsets]
+    shown = listed(times, 3)
     return f"{close} Heat began to slow the drive after {shown} of the recording."
 
 

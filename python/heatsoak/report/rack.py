@@ -69,6 +69,7 @@ class RackMeasure(BaseModel):
             ``onset_s``; throttled levels and onsets only if every run throttles.
         name: the step and the measure in words.
         unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
+        value_unit: of what is measured.
         worse: which direction of an effect is worse.
         drive_sd: the standard deviation of drives of one model; together with that of runs if
             nothing was repeated. `run_sd` is that of repeated runs.
@@ -81,6 +82,7 @@ class RackMeasure(BaseModel):
     measure: str
     name: str
     unit: Literal["%", "pp", "K"]
+    value_unit: str
     worse: Literal["low", "high"]
     runs: int
     drive_sd: RackEffect | None

@@ -1,0 +1,321 @@
+"""What recordings come to for build and test servers: pass or fail.
+
+A step that throttles fails, that is, one with an episode caused by heat. So does one whose mean is
+below a given limit. A step that heat may have slowed is not judged. A run that failed or was
+interrupted is an error.
+
+As JUnit XML, a suite for each recording, a case for each step: a step that could not be judged is
+skipped, and episodes with another cause than heat are in the output of a case. As lines of the Open
+Compute Project's test and validation output, in JSON, one test run for all recordings, on one
+device under test: the machine, with a piece of hardware for each recording's drive. A test step for
+each judged step has its measurements and a diagnosis. Source: specification 2.0,
+https://github.com/opencomputeproject/ocp-diag-core/tree/main/json_spec
+"""
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from xml.etree import ElementTree
+
+import heatsoak
+from heatsoak.analysis import Findings, StepFindings
+from heatsoak.analysis.answer import leaves_heat_open
+from heatsoak.analysis.names import Named, Names
+from heatsoak.errors import ToolError
+from heatsoak.output import printable
+from heatsoak.recording import RecordingMeta
+from heatsoak.report.steps import sentence
+from heatsoak.words import rate_text
+
+if TYPE_CHECKING:
+    from ocptv import output as ocptv
+    from ocptv.output.dut import HardwareInfo
+    from ocptv.output.step import TestStep
+
+#: The name of what is no step.
+WHOLE_RUN = "the run as a whole"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step comes to.
+
+    Attributes:
+        kind: ``throttles`` or ``too-slow`` of one that fails, otherwise its verdict.
+        message: why it fails, or could not be judged; otherwise what was seen.
+        said: what was seen, in a sentence.
+        evidence: a line for each piece of it.
+    """
+
+    result: Literal["pass", "fail", "not-judged"]
+    kind: str
+    message: str
+    said: str
+    evidence: str
+
+
+def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> Outcome:
+    """Return what a step comes to; its text is without control characters."""
+    said = printable_lines(sentence(step) or step.verdict)
+    lines = (line for episode in step.episodes for line in episode.evidence)
+    evidence = printable_lines("\n".join([*step.why, *lines]))
+    mean_mb_s = step.mean_mb_s
+    if step.throttles:
+        return Outcome("fail", "throttles", said, said, evidence)
+    if fail_below_mb_s is not None and mean_mb_s is not None and mean_mb_s < fail_below_mb_s:
+        message = f"mean of {rate_text(mean_mb_s)} is below {rate_text(fail_below_mb_s)}"
+        return Outcome("fail", "too-slow", message, said, evidence)
+    if step.why_unknown is not None:
+        return Outcome("not-judged", step.verdict, said, said, evidence)
+    if leaves_heat_open(step):
+        message = f"{said}; heat is neither shown nor excluded"
+        return Outcome("not-judged", step.verdict, message, said, evidence)
+    return Outcome("pass", step.verdict, said, said, evidence)
+
+
+def unfinished(meta: RecordingMeta) -> tuple[str, str] | None:
+    """Return how a run ended badly, in a word and in a sentence; None if it did not."""
+    if meta.status == "finished":
+        return None
+    cut = meta.status == "running"
+    why = (
+        "the recording was cut short, or is still running" if cut else f"the run was {meta.status}"
+    )
+    message = printable_lines(f"{why}: {meta.reason}" if meta.reason else why)
+    return ("cut" if cut else meta.status), message
+
+
+def printable_lines(text: str) -> str:
+    """Return the text without control characters, but with line ends."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def write_junit(
+    findings: Findings, names: Names, path: Path, *, fail_below_mb_s: float | None = None
+) -> None:
+    """Write findings as JUnit XML; a step whose mean is below `fail_below_mb_s` fails too."""
+    root = ElementTree.Element("testsuites", name="heatsoak")
+    for named, recording in zip(names.recordings, findings.recordings, strict=True):
+        root.append(_suite(named, recording.steps, fail_below_mb_s))
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)
+
+
+def _suite(
+    named: Named, steps: Sequence[StepFindings], fail_below_mb_s: float | None
+) -> ElementTree.Element:
+    meta = named.recording.meta
+    group = printable_lines(f"{meta.protocol.name}.{named.label}")
+    cases = [_case(step, group, fail_below_mb_s) for step in steps]
+    wrong = unfinished(meta)
+    if wrong is not None:
+        cases.append(_unfinished(*wrong, group))
+    suite = ElementTree.Element(
+        "testsuite",
+        name=printable_lines(named.label),
+        tests=str(len(cases)),
+        failures=_count(cases, "failure"),
+        errors=_count(cases, "error"),
+        skipped=_count(cases, "skipped"),
+        time=f"{sum(step.duration_s for step in steps):.3f}",
+    )
+    if meta.started_unix_s is not None:
+        at = datetime.fromtimestamp(meta.started_unix_s, UTC)
+        suite.set("timestamp", at.strftime("%Y-%m-%dT%H:%M:%S"))
+    properties = ElementTree.SubElement(suite, "properties")
+    known = {"drive": meta.drive.get("model") or meta.drive.get("path"), **meta.conditions}
+    for name, value in known.items():
+        if value is None:
+            continue
+        ElementTree.SubElement(
+            properties, "property", name=printable_lines(name), value=printable_lines(str(value))
+        )
+    suite.extend(cases)
+    return suite
+
+
+def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase", classname=group, name=printable_lines(step.step), time=f"{step.duration_s:.3f}"
+    )
+    outcome = outcome_of(step, fail_below_mb_s)
+    if outcome.result == "fail":
+        add_child(case, "failure", outcome.kind, outcome.message, outcome.evidence)
+    elif outcome.result == "not-judged":
+        ElementTree.SubElement(case, "skipped", message=outcome.message)
+    ElementTree.SubElement(case, "system-out").text = f"{step.verdict}: {outcome.said}"
+    return case
+
+
+def _unfinished(kind: str, message: str, group: str) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=group, name=WHOLE_RUN, time="0.000")
+    add_child(case, "error", kind, message, message)
+    return case
+
+
+def add_child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
+    """Add a failure or an error to a case."""
+    added = ElementTree.SubElement(case, tag, type=kind, message=printable_lines(message))
+    added.text = printable_lines(text)
+
+
+def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
+    return str(sum(case.find(tag) is not None for case in cases))
+
+
+_MISSING = "OCP results need ocptv: pip install ocptv, or name a .xml file with -o"
+
+
+def require_ocptv() -> None:
+    """Raise ToolError if the library that writes the lines is not installed."""
+    try:
+        import ocptv.output  # noqa: F401
+    except ImportError as error:
+        raise ToolError(_MISSING) from error
+
+
+def write_ocp(
+    findings: Findings, names: Names, partial: Path, *, fail_below_mb_s: float | None = None
+) -> None:
+    """Write findings as OCP's lines; a step whose mean is below `fail_below_mb_s` fails too."""
+    require_ocptv()
+    from ocptv import output as ocptv
+    from ocptv.output.config import get_config
+
+    lines: list[str] = []
+    before = get_config().writer
+    limit = fail_below_mb_s
+    ocptv.config(writer=_writer_to(lines.append))
+    try:
+        run = ocptv.TestRun(
+            name="heatsoak",
+            version=heatsoak.__version__,
+            command_line=printable(shlex.join(sys.argv)),
+            parameters={} if limit is None else {"fail_below": rate_text(limit)},
+        )
+    finally:
+        ocptv.config(writer=before)
+    _write(run, findings, names, fail_below_mb_s)
+    partial.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+
+
+def _writer_to(take: Callable[[str], None]) -> Any:
+    from ocptv import output as ocptv
+
+    class Taker(ocptv.Writer):
+        def write(self, buffer: str) -> None:
+            take(buffer)
+
+    return Taker()
+
+
+def _write(
+    run: "ocptv.TestRun", findings: Findings, names: Names, fail_below_mb_s: float | None
+) -> None:
+    from ocptv.output import Dut, TestResult, TestStatus
+
+    dut = Dut(id="machine")
+    metas = [named.recording.meta for named in names.recordings]
+    for about in dict.fromkeys(_machine(meta.host) for meta in metas):
+        if about:
+            dut.add_platform_info(about)
+    drives = [_drive(dut, meta) for meta in metas]
+    run.start(dut=dut)
+    outcomes: list[Outcome] = []
+    ended_badly = False
+    for named, drive, recording in zip(names.recordings, drives, findings.recordings, strict=True):
+        label = f"{printable(named.label)}: " if len(metas) > 1 else ""
+        for one in recording.steps:
+            outcome = outcome_of(one, fail_below_mb_s)
+            outcomes.append(outcome)
+            step = run.add_step(f"{label}{printable(one.step)}")
+            step.start()
+            _measurements(step, one, drive, fail_below_mb_s)
+            _diagnosis(step, one, outcome, drive)
+            step.end(status=TestStatus.COMPLETE)
+        wrong = unfinished(named.recording.meta)
+        if wrong is not None:
+            ended_badly = True
+            step = run.add_step(f"{label}{WHOLE_RUN}")
+            step.start()
+            step.add_error(symptom=wrong[0], message=wrong[1], source_location=None)
+            step.end(status=TestStatus.ERROR)
+    results = {one.result for one in outcomes}
+    if ended_badly:
+        run.end(status=TestStatus.ERROR, result=TestResult.NOT_APPLICABLE)
+    elif "fail" in results:
+        run.end(status=TestStatus.COMPLETE, result=TestResult.FAIL)
+    elif "pass" in results:
+        run.end(status=TestStatus.COMPLETE, result=TestResult.PASS)
+    else:
+        run.end(status=TestStatus.SKIP, result=TestResult.NOT_APPLICABLE)
+
+
+def _machine(host: dict[str, Any]) -> str:
+    known = [str(host[key]) for key in ("system", "release", "machine") if host.get(key)]
+    if host.get("cpus"):
+        known.append(f"{host['cpus']} CPUs")
+    return printable(" ".join(known))
+
+
+def _drive(dut: "ocptv.Dut", meta: RecordingMeta) -> "HardwareInfo":
+    drive = meta.drive
+    serial, firmware = drive.get("serial"), (drive.get("details") or {}).get("firmware")
+    return dut.add_hardware_info(
+        name=printable(str(drive.get("model") or drive.get("path") or "a drive")),
+        serial_no=None if serial is None else printable(str(serial)),
+        revision=None if firmware is None else printable(str(firmware)),
+        location=printable(str(drive["path"])) if drive.get("path") else None,
+    )
+
+
+def _measurements(
+    step: "TestStep", one: StepFindings, drive: "HardwareInfo", fail_below_mb_s: float | None
+) -> None:
+    from ocptv.output import Metadata, Validator, ValidatorType
+
+    def add(name: str, value: float | None, unit: str, **more: Any) -> None:
+        if value is not None:
+            step.add_measurement(
+                name=name, value=round(value, 3), unit=unit, hardware_info=drive, **more
+            )
+
+    limits = []
+    if fail_below_mb_s is not None:
+        limits = [
+            Validator(
+                type=ValidatorType.GREATER_THAN_OR_EQUAL, value=fail_below_mb_s, name="fail_below"
+            )
+        ]
+    add("mean_mb_s", one.mean_mb_s, "MB/s", validators=limits)
+    add("max_temp_c", one.max_temp_c, "C")
+    for number, episode in enumerate(one.episodes, 1):
+        about = Metadata(episode=number, cause=episode.cause, confidence=episode.confidence)
+        add("onset_s", episode.onset_s, "s", metadata=about)
+        add("depth_pct", episode.depth_pct, "%", metadata=about)
+
+
+def _diagnosis(
+    step: "TestStep", one: StepFindings, outcome: Outcome, drive: "HardwareInfo"
+) -> None:
+    from ocptv.output import DiagnosisType, LogSeverity
+
+    kinds = {"pass": DiagnosisType.PASS, "fail": DiagnosisType.FAIL}
+    step.add_diagnosis(
+        # no failure for a build server, but nothing that was shown to be well
+        DiagnosisType.UNKNOWN
+        if outcome.result == "pass" and one.verdict == "unknown"
+        else kinds.get(outcome.result, DiagnosisType.UNKNOWN),
+        verdict=outcome.kind,
+        message=outcome.message,
+        hardware_info=drive,
+        source_location=None,
+    )
+    for line in filter(None, outcome.evidence.split("\n")):
+        step.add_log(LogSeverity.INFO, line, source_location=None)
