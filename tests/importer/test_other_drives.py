@@ -119,7 +119,7 @@ def test_what_other_drives_did_explains_a_fall(
     found = _judged(tmp_path, layout(course))
     (fall,) = found[slow].steps[0].episodes
     assert fall.cause == "interference"
-    assert "the machine's drives moved" in " ".join(fall.evidence)
+    assert "the machine's other drives moved" in " ".join(fall.evidence)
 
 
 @pytest.mark.parametrize("layout", _LAYOUTS)
