@@ -14,8 +14,7 @@ from command import complaint, heatsoak, heatsoak_here
 from heatsoak.protocol import ROLES, Copy, Role, load, of_side
 from heatsoak.recording import Recording, find_recordings
 from heatsoak.target import Outcome
-from heatsoak.target.pair import SimulatedPair
-from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import until

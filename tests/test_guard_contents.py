@@ -64,7 +64,7 @@ def test_who_looks_at_drives_keeps_nobody_from_one(make_drive: MakeDrive) -> Non
     drive = filled(make_drive, UNNAMED["TIFF"])
     looking = """
 from threading import Thread
-from heatsoak.target.inventory import inventory
+from heatsoak.target.place import inventory
 def look():
     while True: inventory()
 for _ in range(3): Thread(target=look, daemon=True).start()

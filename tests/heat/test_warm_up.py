@@ -8,13 +8,12 @@ import polars as pl
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench.conductor import conduct
-from heatsoak.bench.heating import Heating, HeatSource, warm_up_s
+from heatsoak.bench.heating import Heating, HeatSource, Steadiness, warm_up_s
 from heatsoak.bench.plan import Plan, typical_plan
 from heatsoak.bench.progress import Observer, View
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.heat import Steadiness, heater
-from heatsoak.heat.process import ProcessHeater
+from heatsoak.heat import ProcessHeater, heater
 from heatsoak.protocol import Heat, Protocol, Step, scaled
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording

@@ -12,7 +12,7 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.own_count import by_own_count, counted_before
-from heatsoak.protocol.phrases import phrase
+from heatsoak.protocol.conditions import phrase
 from heatsoak.words import duration_text, number_text
 
 #: So many reasons are told.

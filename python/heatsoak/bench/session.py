@@ -48,8 +48,7 @@ from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target
 from heatsoak.target.hctm import SETTINGS, Thresholds
 from heatsoak.target.lock import drives_held
-from heatsoak.target.pair import drives_of
-from heatsoak.target.place import drive_at, found_again
+from heatsoak.target.place import drive_at, drives_of, found_again
 
 #: What became of several runs: recordings, an error, or nothing where none was started.
 Results = Sequence[list[Recording] | HeatsoakError | None]

@@ -23,7 +23,7 @@ from heatsoak.cli.common import (
     show,
 )
 from heatsoak.errors import UsageError
-from heatsoak.recording.outputs import check_free, write_output
+from heatsoak.recording.files import check_free, write_output
 from heatsoak.report.page.facts import protocol_toml
 from heatsoak.report.prediction import print_twin
 from heatsoak.twin import Twin, fit, protocol_of

@@ -65,7 +65,7 @@ def drives_command(
     # places and protocols need none of it
     from heatsoak.bench.drive_settings import leftovers
     from heatsoak.bench.rows import likeness_row
-    from heatsoak.target.inventory import inventory, simulated
+    from heatsoak.target.place import inventory, simulated
 
     if restore + known + (like is not None) > 1:
         raise UsageError(

@@ -35,7 +35,7 @@ from heatsoak.errors import NotEmptyError, ToolError, UsageError
 from heatsoak.output import announce, print_json
 from heatsoak.protocol import apply_settings, load, scaled
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import write_output
+from heatsoak.recording.files import write_output
 from heatsoak.report.lists import print_preview
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place

@@ -24,7 +24,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.report.trace import print_statistics, print_trace_check
 from heatsoak.units import parse_seconds, parse_size
 from heatsoak.words import number_text

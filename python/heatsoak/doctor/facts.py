@@ -252,13 +252,13 @@ def _graphics(machine: Machine) -> Seen:
 
 
 def _stress_ng(_machine: Machine) -> Seen:
-    from heatsoak.heat.sources import find_stress_ng
+    from heatsoak.heat import find_stress_ng
 
     return _found(find_stress_ng, "stress-ng")
 
 
 def _gpu_burn(machine: Machine) -> Seen:
-    from heatsoak.heat.sources import find_gpu_burn
+    from heatsoak.heat import find_gpu_burn
 
     seen = _found(find_gpu_burn, "gpu-burn")
     if seen.state == "missing" and not machine.has_nvidia_card:
@@ -267,13 +267,13 @@ def _gpu_burn(machine: Machine) -> Seen:
 
 
 def _nbdkit(_machine: Machine) -> Seen:
-    from heatsoak.nbd.server import find_nbdkit
+    from heatsoak.nbd import find_nbdkit
 
     return _found(find_nbdkit, "nbdkit")
 
 
 def _nbd_plugin(_machine: Machine) -> Seen:
-    from heatsoak.nbd.server import find_plugin
+    from heatsoak.nbd import find_plugin
 
     seen = _found(find_plugin, "")
     return Seen("missing", "not built") if seen.state == "missing" else Seen("ok", "installed")

@@ -57,8 +57,7 @@ class Machine:
     def spare(self) -> list[DeviceInfo]:
         """Those without partitions that nothing is seen to use: what a container may be given."""
         from heatsoak.target.guard.doubt import Doubt
-        from heatsoak.target.guard.structure import structure
-        from heatsoak.target.guard.users import mounts, swaps
+        from heatsoak.target.guard.users import mounts, structure, swaps
 
         def is_spare(info: DeviceInfo) -> bool:
             try:

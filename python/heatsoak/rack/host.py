@@ -46,7 +46,7 @@ from heatsoak.recording.columns import Owner, column_of
 from heatsoak.recording.meta import JOURNAL
 from heatsoak.target import parse_place
 from heatsoak.target.device import DriveRow
-from heatsoak.target.inventory import inventory
+from heatsoak.target.place import inventory
 from heatsoak.tools import find_tool
 
 #: States of a test whose drive need not be tested again: it is, or was to the end.

@@ -11,7 +11,7 @@ from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.report.junit import write_junit
 from heatsoak.report.ocp import require_ocptv, write_ocp
 from heatsoak.report.table import findings_table

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 import heatsoak
 from heatsoak._core import Drive as Core
+from heatsoak._core import Transfer
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.catalog.specs import Band, Figure, GovernorLevel, GovernorSteps
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
+from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target.base import (
     Batch,
+    Drives,
     Identity,
     Note,
+    NumberedBatch,
     Outcome,
     RecordingClock,
     latency_bins,
@@ -374,3 +377,72 @@ def _plain(workload: Workload, user_bytes: int) -> dict[str, Any]:
         "rate": workload.rate,
         "rate_iops": workload.rate_iops,
     }
+
+
+#: Times nearer than this are the same; the simulator takes no shorter sample.
+_SAME_S = 1e-6
+
+
+class SimulatedPair(Drives):
+    """A copy's two simulated drives, in one virtual time; they may be of one kind."""
+
+    def __init__(self, source: SimulatedTarget, destination: SimulatedTarget) -> None:
+        """Couple two drives whose clocks show the same."""
+        super().__init__(source, destination)
+        self._both = (source, destination)
+
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+        """Let one drive do something; the other rests until it is done."""
+        for batch in batches:
+            yield number, batch
+            yield from self._catch_up(1 - number)
+
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+        """Copy once; raises ShutDownError for a drive that shut itself down."""
+        try:
+            transfer = Transfer(
+                self._both[0].core,
+                self._both[1].core,
+                step.amount_bytes,
+                step.bs,
+                step.iodepth,
+                step.buffer_bytes,
+            )
+        except ValueError as error:
+            raise UsageError(f"{step.name}: {error}") from error
+        try:
+            while not transfer.done:
+                for number, columns in enumerate(transfer.advance(RUN_CHUNK_S, SAMPLE_S)):
+                    yield number, frame_of(columns)
+            for number, target in enumerate(self._both):
+                target.refuse_stopped()
+                yield number, target.outcome()
+                # one ends up to half a sample before the other: that is not part of the copy
+                for _ in self._catch_up(number):
+                    pass
+        finally:
+            for target in self._both:
+                target.core.end()
+
+    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+        """Let time pass for both."""
+        until_s = max(target.clock.now_s() for target in self._both) + duration_s
+        rests = {
+            number: target.idle(until_s - target.clock.now_s())
+            for number, target in enumerate(self._both)
+        }
+        while rests:
+            for number, rest in list(rests.items()):
+                batch = next(rest, None)
+                if batch is None:
+                    del rests[number]
+                else:
+                    yield number, batch
+
+    def _catch_up(self, number: int) -> Iterator[NumberedBatch]:
+        """Let one drive rest until its clock shows what the other's does."""
+        target = self._both[number]
+        behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()
+        if behind_s > _SAME_S:
+            for batch in target.idle(behind_s):
+                yield number, batch

@@ -18,7 +18,7 @@ from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.findings import RackEffect, RackMeasure, RackReport, RackTestResult
 from heatsoak.rack.results.measures import MEASURES
 from heatsoak.rack.results.reading import HOST, Results
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.report.files import kind_of
 from heatsoak.report.junit import add_child
 from heatsoak.report.page.contract import (

@@ -12,8 +12,15 @@ from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Settings
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.data import look_for_data, of_others
-from heatsoak.target.guard.look import SAMPLE_BYTES, View, contents, is_filled, places
+from heatsoak.target.guard.look import (
+    SAMPLE_BYTES,
+    View,
+    contents,
+    is_filled,
+    look_for_data,
+    of_others,
+    places,
+)
 from heatsoak.target.guard.named import Naming
 from heatsoak.words import size_text
 

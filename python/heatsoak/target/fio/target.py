@@ -45,8 +45,7 @@ from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.data import look_for_data, remember
-from heatsoak.target.guard.look import Seen, View, changes, look
+from heatsoak.target.guard.look import Seen, View, changes, look, look_for_data, remember
 from heatsoak.units import Size
 from heatsoak.words import size_text
 

@@ -15,12 +15,10 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.data import Data, look_for_data, of_others
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.look import View
+from heatsoak.target.guard.look import Data, View, look_for_data, of_others
 from heatsoak.target.guard.named import Naming, refusal
-from heatsoak.target.guard.structure import exports, loops, structure
-from heatsoak.target.guard.users import mounts, swaps, writers
+from heatsoak.target.guard.users import exports, loops, mounts, structure, swaps, writers
 from heatsoak.words import size_text
 
 _BLKGETSIZE64 = 0x80081272

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.output import printable
-from heatsoak.target.guard.data import Data
+from heatsoak.target.guard.look import Data
 
 #: What follows the name in ``--erase`` where data may be lost.
 NOT_EMPTY = ":NOT-EMPTY"
