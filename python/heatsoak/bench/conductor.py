@@ -34,6 +34,7 @@ from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
 from heatsoak.target import Drives, Note, NumberedBatch, Outcome, Target
+from heatsoak.words import duration_text, temp_text
 
 
 def conduct(
@@ -307,7 +308,12 @@ class Conductor:
                 down_s = step.end_after_drop_s
                 until = None if down_s is None else partial(self.prober.was_down_for, down_s)
                 end = self._consume(self.drives.alone(number, target.run(step)), until)
-                return True, f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
+                return (
+                    True,
+                    f"ended early: it was slowed for {duration_text(down_s)}"
+                    if end.is_early
+                    else "",
+                )
         return True, ""
 
     def _use(self, step: Purge) -> None:
@@ -458,8 +464,8 @@ def _not_cool(step: Pause, latest: Latest) -> str | None:
     if step.until_temp_c is None or _is_cool(step, latest):
         return None
     temp_c = latest.drive_temp_c()
-    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
+    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
     return (
-        f"the pause was meant to reach {step.until_temp_c:.0f} C, but did not within "
-        f"{step.duration_s:.0f} s: {seen}"
+        f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
+        f"{duration_text(step.duration_s)}: {seen}"
     )

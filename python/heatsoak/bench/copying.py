@@ -15,7 +15,7 @@ from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import GB
-from heatsoak.words import duration_text, size_text
+from heatsoak.words import amount_text, duration_text, size_text
 
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
@@ -77,7 +77,7 @@ def plan_copy(
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
             f"'{copy.name}' copies {size_text(wanted)}, which may take no more than "
-            f"{copy_s:.1f} s after a rest of {duration_text(rest_s)}: too short to be judged; "
+            f"{amount_text(copy_s, 's', 2)} after a rest of {duration_text(rest_s)}: too short to be judged; "
             f"--set {copy.name}.size=100GB copies more"
         )
     return protocol, run

@@ -10,6 +10,7 @@ from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target import Note, Place, hctm
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.simulated import thresholds_note, with_thresholds
+from heatsoak.words import percent_text
 
 _LOOK_S = 2.0
 _TELL_S = 60.0
@@ -101,5 +102,5 @@ def wait_for_sanitize(
     while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
         if told_s is None or time.monotonic() - told_s >= _TELL_S:
             told_s = time.monotonic()
-            tell(f"{place.text}: is being sanitized, {done_pct:.0f} % done: waiting for it")
+            tell(f"{place.text}: is being sanitized, {percent_text(done_pct)} done: waiting for it")
         time.sleep(look_s)

@@ -16,7 +16,7 @@ from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.heat import Ask, Heater, heater
 from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording.meta import RAW
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, kelvin_text, listed, percent_text
 
 #: The shortest window, and the window's share of the time since the start of the warm-up.
 WINDOW_S = 600.0
@@ -136,7 +136,7 @@ class Heaters:
             try:
                 made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
             except UsageError as error:
-                how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
+                how_hard = "" if heat.command else f" at {percent_text(heat.load_pct, 3)}"
                 raise UsageError(
                     f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
@@ -217,7 +217,7 @@ class Heating:
             data = self._stop(source)
             self._recorder.note(
                 "warning",
-                f"the {source.name} heat ended early, after {data['duration_s']:.0f} s: {why}; "
+                f"the {source.name} heat ended early, after {duration_text(data['duration_s'])}: {why}; "
                 "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
@@ -271,12 +271,13 @@ class Heating:
         recorder.event(kind, None, f"after {duration_text(waited_s)}", data)
         if is_steady:
             return
-        rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]
-        seen = ", ".join(rising) or (
+        rising = [f"{name} rose by {kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5]
+        seen = listed(rising) or (
             "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
         recorder.note(
-            "warning", f"the warm-up was not steady within {waited_s:.0f} s: {seen} at its end"
+            "warning",
+            f"the warm-up was not steady within {duration_text(waited_s)}: {seen} at its end",
         )
 
     def _ended(self) -> Iterator[tuple[_Source, str]]:

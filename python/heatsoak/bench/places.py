@@ -25,6 +25,7 @@ from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place
 from heatsoak.target.hctm import SETTINGS
 from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.words import rate_text
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
@@ -179,7 +180,7 @@ def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
         UNKNOWN_DRIVE,
         read_mb_s=float(ceiling_mb_s),
         write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
-        source=f"at most what the drive's link carries, {ceiling_mb_s:,.0f} MB/s",
+        source=f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}",
     )
 
 

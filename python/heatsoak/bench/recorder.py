@@ -29,6 +29,7 @@ from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
 from heatsoak.target import Note, Target
 from heatsoak.units import is_possible_temp
+from heatsoak.words import temp_text
 
 #: So few rows, as fio's reports are, cost less one by one than as a frame.
 _FEW_ROWS = 4
@@ -273,8 +274,8 @@ class Recorder:
             temp_c = self.latest.value(column)
             if temp_c is not None and temp_c >= limit_c and is_possible_temp(temp_c):
                 raise ToolError(
-                    f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
-                    f"critical limit is {limit_c:.0f} C: stopped"
+                    f"{column.removeprefix('temp_c.')} reads {temp_text(temp_c)}, and the drive's "
+                    f"critical limit is {temp_text(limit_c)}: stopped"
                 )
 
     def finish(self, status: Status, reason: str | None) -> None:
@@ -310,7 +311,7 @@ class Recorder:
                 self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which is impossible for a "
+                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible for a "
                     "drive: limits and pauses ignore it",
                 )
 

@@ -20,7 +20,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
 from heatsoak.recording import Event, Recording, Reopened, reopen
 from heatsoak.target import Identity
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, said
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Past:
         how = {"running": "was cut short", "failed": "failed"}.get(status, f"was {status}")
         where = "between two steps"
         if self._cut is not None:
-            where = f"in '{self._cut.name}' after {self._last_s - self._cut.start_s:.1f} s"
+            where = f"in '{self._cut.name}' after {duration_text(self._last_s - self._cut.start_s)}"
         because = f" ({reason})" if reason and status == "failed" else ""
         names = list(dict.fromkeys(f"'{taken.name}'" for taken in self._again))
         names = [
@@ -301,10 +301,5 @@ def _difference(then: Any, now: Any, path: str = "protocol") -> str:
         pairs = [(str(number), *pair) for number, pair in enumerate(zip(then, now, strict=True), 1)]
     else:
         where = path.removeprefix("protocol.")
-        return f"protocol: {where} was {_short(then)} and is {_short(now)}"
+        return f"protocol: {where} was {said(then)} and is {said(now)}"
     return next(_difference(a, b, f"{path}.{key}") for key, a, b in pairs if a != b)
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

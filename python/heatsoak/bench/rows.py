@@ -20,7 +20,7 @@ from heatsoak.catalog import (
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
 from heatsoak.target import Note
-from heatsoak.words import size_text
+from heatsoak.words import listed, size_text
 
 
 class _Row(BaseModel):
@@ -357,5 +357,5 @@ def _likeness_in_words(found: Likeness) -> str:
         case "family":
             return f"the catalog has its {size} sibling, {drive_id}{unmeasured}"
         case "class":
-            guess = f" ({' and '.join(found.guessed)} by guess)" if found.guessed else ""
+            guess = f" ({listed(found.guessed)} by guess)" if found.guessed else ""
             return f"the catalog has only its class, {drive_id}{guess}: figures of no one drive"

@@ -17,7 +17,9 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak.doctor.machine import Machine, can_open
 from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.tools import which
+from heatsoak.words import listed
 
+#: More names than these are counted.
 _NAMED = 4
 #: ``unneeded``: missing, and of no use on this machine.
 State = Literal["ok", "limited", "missing", "unneeded"]
@@ -133,7 +135,7 @@ def _util_linux(_machine: Machine) -> Seen:
 
 
 def _rights(machine: Machine) -> Seen:
-    names = _some([info.name for info in machine.openable])
+    names = listed([info.name for info in machine.openable], _NAMED)
     if machine.is_root:
         given = {
             "--pid=host --cap-add=SYS_PTRACE": machine.sees_all_processes,
@@ -163,13 +165,13 @@ def _drives(machine: Machine) -> Seen:
         return Seen("missing", f"there is no {machine.roots.sys / 'block'}: is it mounted here?")
     if not machine.drives:
         return Seen("missing", "the kernel shows none")
-    found = _some([info.name for info in machine.drives])
+    found = listed([info.name for info in machine.drives], _NAMED)
     nodeless = [info.name for info in machine.drives if not info.path.exists()]
     if nodeless:
         given = f"docker run --device {machine.spare[0].path} IMAGE" if machine.spare else None
         return Seen(
             "limited",
-            f"{found}, but no device node for {_some(nodeless)}",
+            f"{found}, but no device node for {listed(nodeless, _NAMED)}",
             given if machine.container else None,
         )
     return Seen("ok", found)
@@ -194,7 +196,7 @@ def _health_log(machine: Machine) -> Seen:
     controllers = [one for disk in disks if disk for one in sysfs.nvme_controllers(disk)]
     if not controllers:
         return Seen("unneeded", "no NVMe drive is here")
-    names = _some([one.name for one in controllers])
+    names = listed([one.name for one in controllers], _NAMED)
     can_read = all(can_open(machine.roots.dev / one.name) for one in controllers)
     if machine.has_admin_rights and can_read:
         return Seen("ok", names)
@@ -203,7 +205,7 @@ def _health_log(machine: Machine) -> Seen:
 
 def _hwmon(machine: Machine) -> Seen:
     if machine.hwmon_names:
-        return Seen("ok", _some(list(dict.fromkeys(machine.hwmon_names))))
+        return Seen("ok", listed(list(dict.fromkeys(machine.hwmon_names)), _NAMED))
     if machine.container is not None:
         return Seen("missing", "the kernel shows none in here")
     return Seen("missing", "the kernel has none", "apt-get install lm-sensors && sensors-detect")
@@ -243,7 +245,7 @@ def _graphics(machine: Machine) -> Seen:
 
     sensor = GpuSensor.find()
     if sensor is not None:
-        found = _some(list(sensor.info.details["cards"]))
+        found = listed(list(sensor.info.details["cards"]), _NAMED)
         sensor.close()
         return Seen("ok", found)
     if not machine.has_nvidia_card:
@@ -320,11 +322,6 @@ def _program(path: str | None, drives: object, why_unneeded: str) -> Seen:
     if path is not None:
         return Seen("ok", path)
     return Seen("missing", "not installed") if drives else Seen("unneeded", why_unneeded)
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 AS_ROOT = "sudo heatsoak ..."

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import keeper
 from heatsoak.tools import environment, which
+from heatsoak.words import percent_text
 
 #: Shows a line to the user at the terminal, and returns once Enter was pressed.
 Ask = Callable[[str], None]
@@ -301,7 +302,7 @@ class PersonHeater:
 
     def start(self) -> None:
         """Ask the user to switch it on."""
-        self._ask(f"Switch on the heat, at {self._load_pct:g} %")
+        self._ask(f"Switch on the heat, at {percent_text(self._load_pct, 3)}")
 
     def why_ended(self) -> str | None:
         """Return None: nobody can know."""

@@ -20,7 +20,7 @@ from heatsoak.recording.files import made, reporting_write_errors
 from heatsoak.target.simulated import stated_limits_c
 from heatsoak.tools import environment, find_tool
 from heatsoak.units import MB
-from heatsoak.words import size_text
+from heatsoak.words import duration_text, size_text
 
 #: A slower drive would be scaled down to a few blocks of flash, or none.
 MIN_SPEED_MB_S = 1.0
@@ -261,7 +261,7 @@ class _Server:
         deadline = time.monotonic() + _START_S
         while not all(file.exists() for file in files) and self._process.poll() is None:
             if time.monotonic() > deadline:
-                raise ToolError(f"nbdkit did not start to serve within {_START_S:g} s")
+                raise ToolError(f"nbdkit did not start to serve within {duration_text(_START_S)}")
             time.sleep(0.02)
         if self._process.poll() is not None:
             self._listener.join(_END_S)

@@ -27,6 +27,7 @@ from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size, parse_seconds
+from heatsoak.words import duration_text, listed
 
 
 def _names(text: str) -> frozenset[str]:
@@ -205,7 +206,7 @@ class _Reader:
         if self._ignored:
             self._note(
                 "left out, since heatsoak chooses where it loads and what it logs: "
-                + ", ".join(sorted(self._ignored))
+                + listed(sorted(self._ignored))
             )
         notes = list(self._notes)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self._path.stem).strip("-._") or "job"
@@ -354,7 +355,7 @@ class _Reader:
             if ramp_s:
                 self._note(
                     f"[{section.name}]: ramp_time is recorded too: the step takes "
-                    f"{runtime_s + ramp_s:g} s"
+                    f"{duration_text(runtime_s + ramp_s)}"
                 )
             extent["runtime_s"] = runtime_s + ramp_s
             if is_time_based:

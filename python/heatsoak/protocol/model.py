@@ -24,7 +24,7 @@ from heatsoak.protocol.steps import (
 )
 from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare
 from heatsoak.units import Size
-from heatsoak.words import block_text
+from heatsoak.words import block_text, percent_text
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
 #: took longer than 10 or 100 ms; the length of a step; energy.
@@ -318,7 +318,7 @@ class Observed(Model):
 
     def describe(self) -> str:
         """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""
-        share = f", {self.rwmixread} % reads" if self.rwmixread is not None else ""
+        share = f", {percent_text(self.rwmixread)} reads" if self.rwmixread is not None else ""
         if self.rw is not None:
             kind = "random" if self.rw.startswith("rand") else "sequential"
             what = {"read": "read", "write": "write"}.get(

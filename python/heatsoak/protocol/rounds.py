@@ -18,6 +18,7 @@ from heatsoak.protocol.steps import (
     WorkloadStep,
     with_kind,
 )
+from heatsoak.words import counted
 
 #: Rounds that have to agree before they are steady (SNIA SSS PTS 2.0.1, "Steady State").
 MIN_STEADY_ROUNDS = 5
@@ -137,7 +138,7 @@ class Rounds(BaseStep):
 
     def describe(self) -> str:
         """Return it in a few words: ``"at most 25 rounds of 49 steps, until steady"``."""
-        count = f"{len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
+        count = counted(len(self.steps), "step")
         if self.until is None:
             return f"{self.at_most} rounds of {count}"
         return f"at most {self.at_most} rounds of {count}, until steady"

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
 from heatsoak.units import Size, parse_size
-from heatsoak.words import block_text, duration_text, size_text
+from heatsoak.words import block_text, duration_text, size_text, temp_text
 
 #: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
@@ -349,7 +349,7 @@ class Pause(BaseStep):
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
-        until = "" if self.until_temp_c is None else f", until {self.until_temp_c:g} C"
+        until = "" if self.until_temp_c is None else f", until {temp_text(self.until_temp_c, 3)}"
         return f"a pause of {duration_text(self.duration_s)}{until}"
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 
 from heatsoak.protocol.fio_options import wrong_option
 from heatsoak.units import Size, parse_seconds, parse_size
-from heatsoak.words import block_text
+from heatsoak.words import block_text, percent_text
 
 #: The context in which a protocol is validated that is to be run. Without it one that was recorded
 #: is read, whatever fio's options were then; none gets past :mod:`heatsoak.target.fio.command`.
@@ -140,6 +140,8 @@ class Workload(Model):
     def describe(self) -> str:
         """Return it in a few words: ``"sequential read, 128k, QD32"``."""
         kind = "random" if self.is_random else "sequential"
-        what = {1.0: "read", 0.0: "write"}.get(self.read_share, f"mix, {self.read_share:.0%} reads")
+        what = {1.0: "read", 0.0: "write"}.get(
+            self.read_share, f"mix, {percent_text(100 * self.read_share)} reads"
+        )
         jobs = f" x {self.numjobs} jobs" if self.numjobs > 1 else ""
         return f"{kind} {what}, {block_text(self.bs)}, QD{self.iodepth}{jobs}"

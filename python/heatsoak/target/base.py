@@ -15,7 +15,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.recording import SensorMeta
 from heatsoak.units import Size
-from heatsoak.words import number_text, size_text
+from heatsoak.words import percent_text, size_text
 
 #: Upper bounds of latency bins in us, ascending, and the I/Os in each; a bin starts where the
 #: previous one ends, the first at 0.
@@ -241,6 +241,6 @@ def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> N
     return Note(
         "info",
         f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
-        f"({number_text(share)} %), {how}, as more spare area",
+        f"({percent_text(share, 3)}), {how}, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

@@ -23,12 +23,8 @@ from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.undo import (
-    COMMAND,
-    still_left,
-    uninterrupted,
-    write,
-)
+from heatsoak.target.undo import COMMAND, still_left, uninterrupted, write
+from heatsoak.words import temp_text
 
 _SET_FEATURES = 0x09
 #: Conditions of a run that are set on the drive for it.
@@ -76,7 +72,7 @@ Kelvins = tuple[int, int]
 
 def shown(kelvin: int) -> str:
     """Return a threshold as text: ``"70 C"`` or ``"off"``."""
-    return f"{kelvin + ABSOLUTE_ZERO_C:.0f} C" if kelvin else "off"
+    return temp_text(kelvin + ABSOLUTE_ZERO_C) if kelvin else "off"
 
 
 def identity_of(directory: Path) -> tuple[str, str]:
@@ -121,8 +117,8 @@ class NvmeController:
         )
         if (now := self.thresholds()) != wanted:
             raise ToolError(
-                f"{self.name}: TMT1 and TMT2 were set to {wanted[0]} and {wanted[1]} K, but read "
-                f"{now[0]} and {now[1]} K"
+                f"{self.name}: TMT1 and TMT2 were set to {shown(wanted[0])} and "
+                f"{shown(wanted[1])}, but read {shown(now[0])} and {shown(now[1])}"
             )
 
     def close(self) -> None:

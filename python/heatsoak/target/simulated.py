@@ -35,6 +35,7 @@ from heatsoak.target.base import (
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
+from heatsoak.words import listed, temp_text
 
 #: How often throughput is sampled, and how often the simulator reports temperatures.
 SAMPLE_S, SENSOR_S = 0.1, 1.0
@@ -77,7 +78,7 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
     if not begins_c:
         raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
     if begins_c != sorted(set(begins_c)):
-        shown = " and ".join(f"{value:g} C" for value in begins_c)
+        shown = listed([temp_text(value, 3) for value in begins_c])
         raise UsageError(
             f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
             "off)"
@@ -133,11 +134,9 @@ def _thresholds_c(drive: Drive) -> dict[str, float]:
 def thresholds_note(drive: Drive) -> Note:
     """Return what a recording has to say of thresholds that were set."""
     begins_c = _thresholds_c(drive)
-    words = ", ".join(
-        f"{name.removesuffix('_c').upper()} {value:g} C" for name, value in begins_c.items()
-    )
+    words = [f"{name[:-2].upper()} {temp_text(value, 3)}" for name, value in begins_c.items()]
     kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c.values()]
-    return Note("info", f"{drive.id}: set for this run: {words}", {"tmt_k": kelvins})
+    return Note("info", f"{drive.id}: set for this run: {listed(words)}", {"tmt_k": kelvins})
 
 
 class SimulatedClock:
@@ -328,7 +327,7 @@ class SimulatedTarget:
         if self._core.stopped:
             raise ShutDownError(
                 f"{self.identity.path}: shut itself down at "
-                f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
+                f"{temp_text(self._core.truth()['controller_c'])}: give it more cooling, such as "
                 "another enclosure"
             )
 

@@ -9,7 +9,7 @@ from heatsoak.catalog import load_trace, trace_ids
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Note
-from heatsoak.words import size_text
+from heatsoak.words import counted, size_text
 
 #: A file up to this size is counted before the run, in a second or two.
 QUICKLY_COUNTED_BYTES = 64 << 20
@@ -53,21 +53,17 @@ def replay_notes(step: Replay, trace: Trace) -> Iterator[Note]:
     """Yield notes on what was left out or changed of a trace that was read to its end."""
     count, line, why = trace.skipped
     if count:
-        yield _note(step, f"{count:,} damaged lines were left out, the first is line {line}: {why}")
+        lines = counted(count, "damaged line")
+        yield _note(step, f"left out {lines}, the first is line {line}: {why}")
     done = trace.fitted or {}
-    if done.get("dropped_beyond"):
-        yield _note(step, f"{done['dropped_beyond']:,} I/Os past the target's end were left out")
-    if done.get("dropped_trims"):
-        yield _note(
-            step, f"{done['dropped_trims']:,} trims were left out: the target does not support them"
-        )
-    if done.get("dropped_empty"):
-        yield _note(step, f"{done['dropped_empty']:,} I/Os of no bytes were left out")
-    if done.get("widened"):
-        yield _note(
-            step,
-            f"{done['widened']:,} I/Os were widened to whole blocks, as direct I/O requires",
-        )
+    for key, did, what, why in (
+        ("dropped_beyond", "left out", "I/O", " past the target's end"),
+        ("dropped_trims", "left out", "trim", ", which the target does not support"),
+        ("dropped_empty", "left out", "I/O", " of no bytes"),
+        ("widened", "widened", "I/O", " to whole blocks, as direct I/O requires"),
+    ):
+        if number := done.get(key):
+            yield _note(step, f"{did} {counted(number, what)}{why}")
 
 
 def _note(step: Replay, text: str) -> Note:

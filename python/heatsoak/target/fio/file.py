@@ -25,7 +25,7 @@ from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
 from heatsoak.tools import environment, which
 from heatsoak.units import Size
-from heatsoak.words import size_text
+from heatsoak.words import percent_text, size_text
 
 #: A smaller file says nothing about a drive, and a file system that full is better left alone.
 MIN_SPACE = 64 << 20
@@ -132,8 +132,8 @@ class DirectoryTarget(FioTarget):
         if size > _Space.of(self._directory, self._kept_free).usable:
             raise RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
-                f"{size_text(size)}: {100 * self._kept_free:.0f} % of the file system is kept "
-                "free"
+                f"{size_text(size)}: {percent_text(100 * self._kept_free)} of the file system is "
+                "kept free"
             )
 
     def _make(self) -> Iterator[Note]:

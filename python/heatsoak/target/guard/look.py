@@ -20,6 +20,7 @@ from pathlib import Path
 from heatsoak.errors import ToolError
 from heatsoak.target.guard.content import content
 from heatsoak.target.undo import state_directory
+from heatsoak.words import percent_text
 
 #: How much of each end is looked at; no signature that blkid knows is further inside.
 END_BYTES = 4 << 20
@@ -146,7 +147,7 @@ class Data:
     share: float
 
     def __str__(self) -> str:
-        percent = f"{self.share:.0%}" if self.share >= 0.01 else "less than 1%"
+        percent = percent_text(100 * self.share) if self.share >= 0.01 else "less than 1 %"
         return f"it is not empty: {percent} of it holds data, first at byte {self.first}"
 
 
