@@ -123,7 +123,7 @@ def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     heat = SLEEP + 'warm_up = "steady"\nat_most = "5m"\n'
     recording, watcher = run(heat, small_drive, tmp_path)
     assert "heat-not-steady" in kinds(recording)
-    said = ("the warm-up was not steady within 300 s: it takes ten minutes to tell at its end",)
+    said = ("the warm-up was not steady within 5 min: it takes ten minutes to tell at its end",)
     assert analyze([recording]).recordings[0].notes == list(said)
     assert ("warning", *said) in watcher.told
 
@@ -157,7 +157,7 @@ def test_what_still_rises_is_named(
     recorder.finish("finished", None)
     assert watcher.told[-1] == (
         "warning",
-        f"the warm-up was not steady within 2700 s: {said} at its end",
+        f"the warm-up was not steady within 45 min: {said} at its end",
     )
 
 

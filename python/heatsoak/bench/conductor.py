@@ -308,12 +308,8 @@ class Conductor:
                 down_s = step.end_after_drop_s
                 until = None if down_s is None else partial(self.prober.was_down_for, down_s)
                 end = self._consume(self.drives.alone(number, target.run(step)), until)
-                return (
-                    True,
-                    f"ended early: it was slowed for {duration_text(down_s)}"
-                    if end.is_early
-                    else "",
-                )
+                if down_s is not None and end.is_early:
+                    return True, f"ended early: it was slowed for {duration_text(down_s)}"
         return True, ""
 
     def _use(self, step: Purge) -> None:

@@ -77,8 +77,8 @@ def plan_copy(
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
             f"'{copy.name}' copies {size_text(wanted)}, which may take no more than "
-            f"{amount_text(copy_s, 's', 2)} after a rest of {duration_text(rest_s)}: too short to be judged; "
-            f"--set {copy.name}.size=100GB copies more"
+            f"{amount_text(copy_s, 's', 2)} after a rest of {duration_text(rest_s)}: too short to "
+            f"be judged; --set {copy.name}.size=100GB copies more"
         )
     return protocol, run
 

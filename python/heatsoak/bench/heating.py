@@ -217,7 +217,8 @@ class Heating:
             data = self._stop(source)
             self._recorder.note(
                 "warning",
-                f"the {source.name} heat ended early, after {duration_text(data['duration_s'])}: {why}; "
+                f"the {source.name} heat ended early, after "
+                f"{duration_text(data['duration_s'])}: {why}; "
                 "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )

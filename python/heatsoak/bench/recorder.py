@@ -311,8 +311,8 @@ class Recorder:
                 self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible for a "
-                    "drive: limits and pauses ignore it",
+                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible "
+                    "for a drive: limits and pauses ignore it",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:
