@@ -12,6 +12,7 @@ import polars as pl
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating, HeatSource
+from heatsoak.bench.plan import Turn, turns_of
 from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest, Recorder, Side
@@ -26,9 +27,7 @@ from heatsoak.protocol import (
     Replay,
     Rounds,
     SingleStep,
-    Turn,
     WorkloadStep,
-    turns_of,
 )
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
@@ -137,7 +136,7 @@ class Conductor:
         return self.observer.stop is not None and self.observer.stop.wait(_STOPS_WITHIN_S)
 
     def _start(self, warnings: Sequence[str]) -> None:
-        resumes = None if self.past is None else self.past.reopen().recording
+        resumes = None if self.past is None else self.past.reopen()
         for side, target in zip(self.sides, self.drives.targets, strict=True):
             self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
         if len(self.recorders) == 1:

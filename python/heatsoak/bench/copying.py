@@ -1,20 +1,32 @@
 """Plans a copy: what it needs of its two places, and what it would take of them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.places import Preview, preview, speeds_of
-from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
+from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, Turn, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
-from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, turns_of_copy
+from heatsoak.protocol import (
+    FILL,
+    ROLES,
+    Copy,
+    Pause,
+    Precondition,
+    Protocol,
+    Purge,
+    Role,
+    SingleStep,
+    Step,
+    scaled,
+)
 from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import GB
+from heatsoak.units import GB, Size
 from heatsoak.words import amount_text, duration_text, size_text
 
 #: Nobody should wait longer than this for a copy that says nothing.
@@ -197,3 +209,51 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
         f"free), and '{largest.name}' copies {size_text(largest.amount_bytes)}: "
         f"--set {largest.name}.size={fits} would fit"
     )
+
+
+def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
+    """Return the steps of a protocol that copies, for the source and the destination, in order.
+
+    With `fills` the source is first written as far as it is read later. Whatever else is neither a
+    copy nor a pause belongs to the destination: the source of a copy is only read.
+    """
+    return [
+        Turn(index, step, parts) for index, (step, parts) in enumerate(_of_both(protocol, fills))
+    ]
+
+
+def _of_both(
+    protocol: Protocol, fills: bool
+) -> Iterator[tuple[Step, tuple[SingleStep | None, SingleStep | None]]]:
+    if fills:
+        fill = {"kind": "precondition", "name": FILL, "rw": "write", "bs": 1 << 20, "iodepth": 8}
+        size = largest_copy(protocol).amount_bytes
+        first = Precondition.model_validate({**fill, "size": size})
+        yield first, (first, None)
+    for step in protocol.steps:
+        match step:
+            case Copy():
+                yield step, step.halves()
+            case Pause():
+                yield step, (step, step)
+            case Purge() | Precondition():
+                yield step, (None, step)
+
+
+def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:
+    """Return the protocol that one of a copy's drives runs, and that its recording has."""
+    number = ROLES.index(role)
+    parts = [turn.parts[number] for turn in turns_of_copy(protocol, fills=fills)]
+    largest_bytes = largest_copy(protocol).amount_bytes
+    return protocol.model_copy(
+        update={
+            "steps": [step for step in parts if step is not None],
+            "conditions": {**protocol.conditions, "role": role},
+            "file_size": Size(bytes=-(-largest_bytes // (1 << 20)) * (1 << 20)),
+        }
+    )
+
+
+def largest_copy(protocol: Protocol) -> Copy:
+    """Return the step that copies the most."""
+    return max(protocol.copies, key=lambda step: step.amount_bytes)

@@ -16,10 +16,11 @@ from heatsoak.bench.plan import (
     plan,
     rated_speeds,
     traffic_on,
+    turns_of,
 )
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep, turns_of
+from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place

@@ -16,9 +16,9 @@ from heatsoak.protocol import (
     Purge,
     Replay,
     Role,
+    Rounds,
     SingleStep,
     Step,
-    Turn,
     Workload,
     WorkloadStep,
 )
@@ -28,6 +28,30 @@ from heatsoak.target.traces import count_quickly, is_shape
 MB = 1_000_000
 #: The drive that most published figures are of.
 TYPICAL_DRIVE = "samsung-950-pro-512"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step of a run, and what each of its drives does meanwhile.
+
+    Attributes:
+        index: its number among the turns, from 0.
+        step: as the protocol has it.
+        parts: what each drive takes, None for one that rests; empty for rounds, whose steps have
+            turns of their own.
+    """
+
+    index: int
+    step: Step
+    parts: tuple[SingleStep | None, ...] = ()
+
+
+def turns_of(protocol: Protocol) -> list[Turn]:
+    """Return the steps of a protocol that runs on one drive, in order."""
+    return [
+        Turn(index, step, () if isinstance(step, Copy | Rounds) else (step,))
+        for index, step in enumerate(protocol.steps)
+    ]
 
 
 @dataclass(frozen=True)

@@ -468,6 +468,15 @@ class Copy(BaseStep):
     def _asked_bytes(self) -> int:
         return (self.at_most_bytes or 0) if self.size_bytes is None else self.size_bytes
 
+    def halves(self) -> tuple[WorkloadStep, WorkloadStep]:
+        """Return what it asks of its source, and what of its destination."""
+        fields = {"name": self.name, "bs": self.bs, "iodepth": self.iodepth}
+        read, write = (
+            WorkloadStep.model_validate({**fields, "rw": rw, "size": self.amount_bytes})
+            for rw in ("read", "write")
+        )
+        return read, write
+
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
         amount = size_text(self.amount_bytes)

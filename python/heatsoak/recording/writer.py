@@ -159,7 +159,7 @@ SYNC_INTERVAL_S = 1.0
 class RecordingWriter:
     """Writes one recording to `directory`, which must be new or empty.
 
-    With `resumed` it continues one that :func:`heatsoak.recording.reopen` has prepared.
+    With `resumed` it continues one that :func:`heatsoak.bench.resume.reopen` has prepared.
     Samples and events may come from several threads.
     Raises UsageError if the directory is not empty, ToolError if it cannot be written (for example
     because the disk is full).

@@ -20,7 +20,6 @@ from heatsoak.protocol import (
     Replay,
     Spare,
     WorkloadStep,
-    halves_of,
 )
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
@@ -424,7 +423,7 @@ class FioPair(Drives):
             yield number, Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
             target.lane(Load.of(half, target.place()), job=role)
-            for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
+            for target, half, role in zip(self._both, step.halves(), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
         yield from FioWatch(*lanes).numbered_batches(line, kept)
@@ -434,7 +433,7 @@ class FioPair(Drives):
         settings = destination.settings
         line = measured(source.fio.path, settings.status_interval_s)
         looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
-        for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True):
+        for target, half, role in zip(self._both, step.halves(), ROLES, strict=True):
             seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
             line += job(role, half, target.place(), seed, grouped=False)
             line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
