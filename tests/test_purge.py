@@ -12,7 +12,7 @@ import loop_drive
 import nvme_controller
 import pytest
 from command import heatsoak_here
-from heatsoak.bench.drive_settings import wait_for_sanitize
+from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.target import Batch, Note, Place, hidden_sectors

@@ -27,15 +27,19 @@ from heatsoak.bench.directories import (
     set_aside,
     started_in,
 )
-from heatsoak.bench.drive_settings import (
+from heatsoak.bench.fleet import WORKERS, Fleet
+from heatsoak.bench.heating import Heaters, HeatSource
+from heatsoak.bench.places import (
+    Preview,
     check_thresholds,
+    preview,
     require_thresholds,
+    runs_of,
+    sensors_at,
+    sensors_of_tree,
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.heating import Heaters, HeatSource
-from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
 from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side

@@ -11,7 +11,7 @@ import typer
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
-from heatsoak.bench.drive_settings import leftovers
+from heatsoak.bench.places import leftovers
 from heatsoak.bench.rows import planned_row
 from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion

@@ -477,7 +477,7 @@ def of_target(text: str) -> list[Row]:
 def _block(path: Path, machine: Machine) -> Seen:
     from heatsoak.target.device import describe_device
     from heatsoak.target.guard import examine
-    from heatsoak.target.guard.named import word_for
+    from heatsoak.target.guard.hold import word_for
 
     if not can_open(path):
         return Seen("missing", "not allowed to open it", None if machine.is_root else AS_ROOT)

@@ -305,7 +305,7 @@ def _real(roots: Roots) -> Iterator[DriveRow]:
 
 def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
     from heatsoak.target.guard import examine  # Linux only
-    from heatsoak.target.guard.named import word_for
+    from heatsoak.target.guard.hold import word_for
 
     reasons, data = examine(info.path, roots)
     name = info.erase_id or str(info.path)

@@ -12,6 +12,7 @@ from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Settings
 from heatsoak.target.guard import refusal
+from heatsoak.target.guard.hold import Naming
 from heatsoak.target.guard.look import (
     SAMPLE_BYTES,
     View,
@@ -21,7 +22,6 @@ from heatsoak.target.guard.look import (
     of_others,
     places,
 )
-from heatsoak.target.guard.named import Naming
 from heatsoak.words import size_text
 
 _TRIMMED_AT_ONCE = 1 << 30

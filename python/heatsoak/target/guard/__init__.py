@@ -21,9 +21,9 @@ A device is claimed if all of this is true:
 - nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
   run has left (`look`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
-  neither (`named`).
+  neither (`hold`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `look` and `named`.
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `look` and `hold`.
 Before each step and each purge, whatever the target, :class:`heatsoak.target.fio.target.FioTarget`
 compares what is on it with what heatsoak's last step left (`look`).
 
@@ -33,7 +33,6 @@ the places that are looked at. Only the need to name the drive protects these.
 """
 
 from heatsoak.target.guard.doubt import run_on
-from heatsoak.target.guard.hold import Claim, check, claim, examine
-from heatsoak.target.guard.named import refusal
+from heatsoak.target.guard.hold import Claim, check, claim, examine, refusal
 
 __all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]
