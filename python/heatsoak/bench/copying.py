@@ -1,7 +1,7 @@
 """Plans a copy: what it needs of its two places, and what it would take of them."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -217,27 +217,21 @@ def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
     With `fills` the source is first written as far as it is read later. Whatever else is neither a
     copy nor a pause belongs to the destination: the source of a copy is only read.
     """
-    return [
-        Turn(index, step, parts) for index, (step, parts) in enumerate(_of_both(protocol, fills))
-    ]
-
-
-def _of_both(
-    protocol: Protocol, fills: bool
-) -> Iterator[tuple[Step, tuple[SingleStep | None, SingleStep | None]]]:
+    both: list[tuple[Step, tuple[SingleStep | None, SingleStep | None]]] = []
     if fills:
         fill = {"kind": "precondition", "name": FILL, "rw": "write", "bs": 1 << 20, "iodepth": 8}
         size = largest_copy(protocol).amount_bytes
         first = Precondition.model_validate({**fill, "size": size})
-        yield first, (first, None)
+        both.append((first, (first, None)))
     for step in protocol.steps:
         match step:
             case Copy():
-                yield step, step.halves()
+                both.append((step, step.halves()))
             case Pause():
-                yield step, (step, step)
+                both.append((step, (step, step)))
             case Purge() | Precondition():
-                yield step, (None, step)
+                both.append((step, (None, step)))
+    return [Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
 
 
 def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:

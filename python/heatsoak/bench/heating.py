@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from heatsoak.bench.by_hand import BY_HAND, is_attended
 from heatsoak.bench.progress import Observer
@@ -108,11 +109,10 @@ def warm_up_s(heats: Sequence[Heat]) -> float:
     return max((heat.longest_warm_up_s for heat in heats), default=0.0)
 
 
-@dataclass(frozen=True)
-class HeatPreview:
+class PlannedHeat(BaseModel):
     """What warms the case during a run; `why_not` says why that cannot be commanded here."""
 
-    text: str
+    heat: str
     why_not: str | None
 
 
@@ -143,12 +143,12 @@ class Heaters:
             found.append((heat, made))
         return found
 
-    def preview(self, conditions: Conditions) -> tuple[HeatPreview, ...]:
+    def preview(self, conditions: Conditions) -> list[PlannedHeat]:
         """Return what would heat a run, and why not where it cannot be commanded here."""
-        return tuple(
-            HeatPreview(heat.describe(), self._why_not(heat))
+        return [
+            PlannedHeat(heat=heat.describe(), why_not=self._why_not(heat))
             for heat in heats_on(self._protocol, conditions)
-        )
+        ]
 
     def _heater(self, heat: Heat, log: Path) -> Heater:
         ask = self._ask if is_attended() else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heatsoak.bench.by_hand import walked
-from heatsoak.bench.heating import HeatPreview, heats_on, warm_up_s
+from heatsoak.bench.heating import PlannedHeat, heats_on, warm_up_s
 from heatsoak.bench.plan import (
     DrivePart,
     Plan,
@@ -52,7 +52,7 @@ class Preview:
     endurance_bytes: float
     endurance_is_rated: bool
     set_up: Conditions = field(default_factory=dict)
-    heat: tuple[HeatPreview, ...] = ()
+    heat: list[PlannedHeat] = field(default_factory=list)
     simulation_s: float | None = None
 
 

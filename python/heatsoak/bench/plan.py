@@ -23,9 +23,9 @@ from heatsoak.protocol import (
     WorkloadStep,
 )
 from heatsoak.target import Note, Place
-from heatsoak.target.traces import count_quickly, is_shape
+from heatsoak.target.traces import Traffic, count_quickly, is_shape
+from heatsoak.units import MB
 
-MB = 1_000_000
 #: The drive that most published figures are of.
 TYPICAL_DRIVE = "samsung-950-pro-512"
 
@@ -142,16 +142,6 @@ class Speeds:
         return mixed
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """What a trace moves, and how long it has nothing to do once its pauses are cut."""
-
-    ios: int
-    read_bytes: int
-    written_bytes: int
-    idle_s: float
-
-
 def rated_speeds(drive: catalog.Drive) -> Speeds:
     """Return what a drive of the catalog is rated for."""
     return Speeds(
@@ -232,13 +222,7 @@ def plan(
 
 def traffic_on(size_bytes: int) -> TrafficOf:
     """Return what replays move on a target of `size_bytes`, where that can be known quickly."""
-
-    @cache
-    def traffic_of(step: Replay) -> Traffic | None:
-        counted = count_quickly(step, size_bytes)
-        return None if counted is None else Traffic(*counted)
-
-    return traffic_of
+    return cache(lambda step: count_quickly(step, size_bytes))
 
 
 def typical_plan(protocol: Protocol) -> Plan:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.bench.heating import PlannedHeat
 from heatsoak.bench.places import Preview
 from heatsoak.bench.plan import StepPlan, typical_plan
 from heatsoak.catalog import (
@@ -123,13 +124,6 @@ def place_rows() -> Iterator[PlaceRow]:
         )
 
 
-class PlannedHeat(BaseModel):
-    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
-
-    heat: str
-    why_not: str | None
-
-
 class PlannedStep(BaseModel):
     """A step's length and writing, at most.
 
@@ -194,7 +188,7 @@ def planned_row(protocol: Protocol, preview: Preview) -> PlannedRow:
         target=preview.part.place.text,
         conditions=preview.part.conditions,
         set_up=preview.set_up,
-        heat=[PlannedHeat(heat=heat.text, why_not=heat.why_not) for heat in preview.heat],
+        heat=preview.heat,
         warm_up_s=plan.warm_up_s,
         size_bytes=preview.size_bytes,
         duration_s=plan.duration_s,

@@ -230,7 +230,7 @@ class Session:
             if run.is_copy:
                 previews += previews_of_copy(run, self.roots)
                 continue
-            heat = () if self.is_simulated else self.heaters.preview(run.conditions)
+            heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
             set_up = changed(run.conditions, before, self.axes_by_hand)
             found = preview(run.parts[0], self.roots)
             previews.append(replace(found, set_up=set_up, heat=heat))

@@ -219,12 +219,17 @@ def _drivetemp(machine: Machine) -> Seen:
     return Seen("missing", "not loaded")
 
 
-def _nvme_cli(machine: Machine) -> Seen:
-    return _program(which("nvme"), machine.drives_on("nvme"), "no NVMe drive is here")
+def _for_drives(program: str, transport: str, kind: str) -> Callable[[Machine], Seen]:
+    """A program that is of use with drives that are attached in one way."""
 
+    def look(machine: Machine) -> Seen:
+        if (path := which(program)) is not None:
+            return Seen("ok", path)
+        if machine.drives_on(transport):
+            return Seen("missing", "not installed")
+        return Seen("unneeded", f"no {kind} drive is here")
 
-def _hdparm(machine: Machine) -> Seen:
-    return _program(which("hdparm"), machine.drives_on("sata"), "no SATA drive is here")
+    return look
 
 
 def _processor(machine: Machine) -> Seen:
@@ -318,12 +323,6 @@ def _without(error: HeatsoakError, package: str) -> Seen:
     return Seen("missing", str(error))
 
 
-def _program(path: str | None, drives: object, why_unneeded: str) -> Seen:
-    if path is not None:
-        return Seen("ok", path)
-    return Seen("missing", "not installed") if drives else Seen("unneeded", why_unneeded)
-
-
 AS_ROOT = "sudo heatsoak ..."
 
 #: Which rows a test of a directory needs, and which a test of a whole drive.
@@ -355,7 +354,7 @@ ROWS = (
         "nvme-cli",
         "sensors",
         "throttling counters of data-centre drives",
-        _nvme_cli,
+        _for_drives("nvme", "nvme", "NVMe"),
         "apt-get install nvme-cli",
     ),
     Row("processor", "sensors", "tells drives that wait for the processor", _processor),
@@ -384,7 +383,7 @@ ROWS = (
         "hdparm",
         "purge",
         "secure erase and hidden sectors of SATA drives",
-        _hdparm,
+        _for_drives("hdparm", "sata", "SATA"),
         "apt-get install hdparm",
     ),
     Row(

@@ -265,6 +265,15 @@ class Replay(Loading):
     """
 
     is_replay: ClassVar[bool] = True
+    # what is in a trace is known only once it was read: in doubt it does both
+    reads: ClassVar[bool] = True
+    writes: ClassVar[bool] = True
+    ends_with_its_data: ClassVar[bool] = True
+    rw: ClassVar[None] = None
+    bs: ClassVar[None] = None
+    runtime_s: ClassVar[None] = None
+    rwmixread: ClassVar[None] = None
+    numjobs: ClassVar[int] = 1
     settable: ClassVar[Mapping[str, str]] = {
         **_same("trace", "scale", "seed", "iodepth", "damaged", "beyond"),
         "idle_limit": "idle_limit_s",
@@ -281,46 +290,6 @@ class Replay(Loading):
     iodepth: int = Field(32, ge=1, le=65536)
     damaged: Literal["error", "skip"] = "error"
     beyond: Literal["error", "skip", "wrap"] = "error"
-
-    @property
-    def reads(self) -> bool:
-        """Whether it ever reads; what is in a trace is known only once it was read."""
-        return True
-
-    @property
-    def writes(self) -> bool:
-        """Whether it ever writes, which is known as late; in doubt it does."""
-        return True
-
-    @property
-    def rw(self) -> None:
-        """No one access pattern."""
-        return None
-
-    @property
-    def bs(self) -> None:
-        """No one size."""
-        return None
-
-    @property
-    def runtime_s(self) -> None:
-        """No stated length."""
-        return None
-
-    @property
-    def ends_with_its_data(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def rwmixread(self) -> None:
-        """No stated mix."""
-        return None
-
-    @property
-    def numjobs(self) -> int:
-        """One host replays."""
-        return 1
 
     def describe(self) -> str:
         """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""

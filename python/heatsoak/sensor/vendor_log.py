@@ -17,7 +17,7 @@ from typing import Any
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
-from heatsoak.tools import environment, which
+from heatsoak.tools import ran, which
 
 INTERVAL_S = 10.0
 
@@ -93,16 +93,7 @@ class VendorLogSensor(Sensor):
 
     def _take(self) -> float:
         try:
-            done = subprocess.run(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TIMEOUT_S,
-                env=environment(),
-                check=False,
-            )
+            done = ran(self._command, timeout_s=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
         if done.returncode != 0:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak._core import Trace
@@ -70,8 +71,18 @@ def _note(step: Replay, text: str) -> Note:
     return Note("warning", f"step '{step.name}': of {step.trace}, {text}", {"step": step.name})
 
 
-def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] | None:
-    """Return a replay's number of I/Os, bytes read, bytes written, and idle time in s.
+@dataclass(frozen=True)
+class Traffic:
+    """What a trace moves, and how long it has nothing to do once its pauses are cut."""
+
+    ios: int
+    read_bytes: int
+    written_bytes: int
+    idle_s: float
+
+
+def count_quickly(step: Replay, size_bytes: int) -> Traffic | None:
+    """Return what a replay moves.
 
     None for a large file, which would take long to read. Raises UsageError if it cannot be replayed
     on a target of `size_bytes`, as far as that is known by then.
@@ -81,7 +92,7 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] 
         parts = (shape.ios, shape.read_bytes, shape.write_bytes)
         ios, read_bytes, write_bytes = (round(part * step.scale) for part in parts)
         idle_s = step.scale * shape.idle_s(step.idle_limit_s)
-        return ios, read_bytes, write_bytes, idle_s
+        return Traffic(ios, read_bytes, write_bytes, idle_s)
     trace = open_trace(step, size_bytes)
     if Path(step.trace).stat().st_size > QUICKLY_COUNTED_BYTES:
         return None
@@ -91,7 +102,8 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] 
         raise trace_error(step, error) from error
     done = trace.fitted or {}
     ios = done["reads"] + done["writes"] + done["trims"]
-    return ios, done["read_bytes"], done["write_bytes"], counted["time"]["idle_left_s"]
+    idle_s = counted["time"]["idle_left_s"]
+    return Traffic(ios, done["read_bytes"], done["write_bytes"], idle_s)
 
 
 def _made(step: Replay, size_bytes: int) -> Trace:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
-from heatsoak.tools import environment, which
+from heatsoak.tools import ran, which
 from heatsoak.units import Size
 from heatsoak.words import percent_text, size_text
 
@@ -164,16 +163,8 @@ class DirectoryTarget(FioTarget):
                 "info", "fallocate is not installed: the test file's blocks are not reserved"
             )
             return
-        reserved = subprocess.run(
-            [tool, "-l", str(self.identity.size_bytes), self._fio_path()],
-            pass_fds=[self._fd],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=environment(),
-            check=False,
-        )
+        words = [tool, "-l", str(self.identity.size_bytes), self._fio_path()]
+        reserved = ran(words, keep_fds=[self._fd])
         if reserved.returncode != 0:
             os.ftruncate(self._fd, 0)
             os.ftruncate(self._fd, self.identity.size_bytes)

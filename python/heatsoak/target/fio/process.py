@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from heatsoak.errors import ToolError
-from heatsoak.tools import environment, find_tool
+from heatsoak.tools import environment, find_tool, ran
 
 #: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
 #: with ``json+``), and it has the nbd engine.
@@ -81,16 +81,7 @@ def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- part of the cac
 
 def _output(path: str, option: str) -> str:
     try:
-        asked = subprocess.run(
-            [path, option],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            env=environment(),
-            check=False,
-        )
+        asked = ran([path, option], timeout_s=30)
     except OSError as error:
         raise ToolError(f"{path} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
