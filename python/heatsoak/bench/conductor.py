@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,14 +54,6 @@ def conduct(
     conductor = Conductor(turns_of(protocol), Drives(target), [side], observer)
     (recording,) = conductor.run(protocol.notes, heat)
     return recording
-
-
-@dataclass(frozen=True)
-class _End:
-    """How a step's iterator ended: early, and after warnings or without any."""
-
-    is_early: bool
-    has_warned: bool
 
 
 #: When the user stops several runs, all have been told after this time.
@@ -299,15 +290,17 @@ class Conductor:
             case Pause() as step:
                 self._pause(step)
             case Purge() as step:
-                purged = self._consume(self.drives.alone(number, target.purge(step.method)))
+                purging = self.drives.alone(number, target.purge(step.method))
+                _, has_warned = self._consume(purging)
                 if not step.takes_all:
                     self._use(step)
-                return not purged.has_warned, ""
+                return not has_warned, ""
             case WorkloadStep() | Replay() as step:
                 down_s = step.end_after_drop_s
                 until = None if down_s is None else partial(self.prober.was_down_for, down_s)
-                end = self._consume(self.drives.alone(number, target.run(step)), until)
-                if down_s is not None and end.is_early:
+                loading = self.drives.alone(number, target.run(step))
+                is_early, _ = self._consume(loading, until)
+                if down_s is not None and is_early:
                     return True, f"ended early: it was slowed for {duration_text(down_s)}"
         return True, ""
 
@@ -333,8 +326,11 @@ class Conductor:
 
     def _consume(
         self, batches: Iterator[NumberedBatch], until: Callable[[], bool] | None = None
-    ) -> _End:
-        """Record what comes, until it ends or `until` is true; watch limits meanwhile."""
+    ) -> tuple[bool, bool]:
+        """Record what comes, until it ends or `until` is true; watch limits meanwhile.
+
+        Return whether it ended early, and whether there was a warning.
+        """
         has_warned, is_early = False, False
         try:
             for number, batch in batches:
@@ -362,7 +358,7 @@ class Conductor:
             close = getattr(batches, "close", None)
             if close is not None:
                 close()  # ends the load at once, not when the iterator is collected
-        return _End(is_early, has_warned)
+        return is_early, has_warned
 
     def _show(self) -> None:
         if len(self.recorders) > 1:

@@ -14,6 +14,7 @@ from heatsoak.bench.by_hand import BY_HAND, is_attended
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Recorder
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak.files import free_path
 from heatsoak.heat import Ask, Heater, heater
 from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording.meta import RAW
@@ -129,8 +130,6 @@ class Heaters:
 
         Raises UsageError where it cannot be commanded here.
         """
-        from heatsoak.target.fio.process import free_path  # Linux's, as all heat of ours is
-
         found = []
         for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
             try:

@@ -23,7 +23,7 @@ from heatsoak.recording import (
     RecordingWriter,
     SensorMeta,
 )
-from heatsoak.recording.columns import COMPOSITE, drive_temperatures, schema_of
+from heatsoak.recording.columns import COMPOSITE, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
@@ -321,11 +321,6 @@ class Recorder:
             self.note(level, text)
         except ToolError as error:
             self._unwritten = error
-
-
-def types_of(columns: Sequence[str]) -> dict[str, str]:
-    """Return the type of each column by its name, as a recording says it."""
-    return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
 
 
 def _resumed(

@@ -5,14 +5,14 @@
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from heatsoak.bench.by_hand import (
-    Prompt,
+    ask,
     axes_by_hand,
     changed,
     described,
@@ -214,8 +214,13 @@ class Session:
         self.options = options
         self.roots = roots
         self.axes_by_hand = axes_by_hand
-        self.heaters = Heaters(protocol, lambda wanted: self._prompt.ask(wanted))
-        self._prompt = Prompt(nullcontext)
+        self.heaters = Heaters(protocol, self._ask)
+        self._held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def _ask(self, wanted: str) -> None:
+        """Ask whoever is at the terminal, with what is shown of a run held back meanwhile."""
+        with self._held_back():
+            ask(wanted)
 
     @property
     def is_simulated(self) -> bool:
@@ -275,7 +280,7 @@ class Session:
             when_held()
             plans = {run.name: self._plan_of(run) for run in todo}
             with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
-                self._prompt = Prompt(view.held_back)
+                self._held_back = view.held_back
                 if len(self.runs) > 1:
                     results = self._record_several(todo, directory, view, plans, workers)
                 else:
@@ -416,7 +421,7 @@ class Session:
 
         def set_up(wanted: Conditions) -> None:
             nonlocal here
-            self._prompt.ask(f"Set up: {described(wanted)}")
+            self._ask(f"Set up: {described(wanted)}")
             here = found_again(self.place, before, self.roots)
 
         return walk(runs, self.axes_by_hand, set_up, lambda run: make(run.at(here)))

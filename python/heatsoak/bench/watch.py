@@ -27,8 +27,8 @@ from heatsoak.recording import (
     Recording,
     RecordingMeta,
     RecordingWriter,
-    schema_of,
 )
+from heatsoak.recording.columns import types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
@@ -218,7 +218,7 @@ class DriveWatch:
             tools={"heatsoak": heatsoak.__version__},
             load={"tool": "none of ours: the drive was watched"},
             sensors=[sensor_meta(sensor) for sensor in sensors],
-            columns={name: str(dtype()) for name, dtype in schema_of(columns).items()},
+            columns=types_of(columns),
             started_unix_s=time.time() - clock.now_s(),
         )
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.doctor.machine import Machine, can_open
 from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak.system import is_root
 from heatsoak.tools import which
 from heatsoak.words import listed
 
@@ -136,7 +137,7 @@ def _util_linux(_machine: Machine) -> Seen:
 
 def _rights(machine: Machine) -> Seen:
     names = listed([info.name for info in machine.openable], _NAMED)
-    if machine.is_root:
+    if is_root():
         given = {
             "--pid=host --cap-add=SYS_PTRACE": machine.sees_all_processes,
             "--cap-add=SYS_ADMIN --cap-add=SYS_RAWIO": machine.has_admin_rights,
@@ -479,7 +480,7 @@ def _block(path: Path, machine: Machine) -> Seen:
     from heatsoak.target.guard.hold import word_for
 
     if not can_open(path):
-        return Seen("missing", "not allowed to open it", None if machine.is_root else AS_ROOT)
+        return Seen("missing", "not allowed to open it", None if is_root() else AS_ROOT)
     reasons, data = examine(path, machine.roots)
     if reasons:
         return Seen("limited", f"can only be read: {'; '.join(reasons)}")

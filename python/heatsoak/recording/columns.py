@@ -371,6 +371,11 @@ def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
     return {name: dtype_of(name) for name in ordered}
 
 
+def types_of(columns: Iterable[str]) -> dict[str, str]:
+    """Return the type of each column by its name, in that order, as `recording.json` says it."""
+    return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
+
+
 def judged(columns: Iterable[str]) -> list[str]:
     """Return those columns that the judge may read, in a recording's order."""
     return [name for name in schema_of(columns) if column_of(name).is_judged]

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ class DirectoryTarget(FioTarget):
         self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
-        space = _Space.of(directory, self._kept_free)
+        space = _Space(directory, self._kept_free)
         if again:
             self._require_space(file_size.of(space.usable))
         elif space.usable < MIN_SPACE:
@@ -128,7 +129,7 @@ class DirectoryTarget(FioTarget):
             )
 
     def _require_space(self, size: int) -> None:
-        if size > _Space.of(self._directory, self._kept_free).usable:
+        if size > _Space(self._directory, self._kept_free).usable:
             raise RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
                 f"{size_text(size)}: {percent_text(100 * self._kept_free)} of the file system is "
@@ -353,20 +354,15 @@ class FileTarget(DirectoryTarget):
 
 
 class _Space:
-    """The free space of a file system."""
+    """The free space of a file system, of which a share is kept."""
 
-    def __init__(self, free: int, total: int, kept_share: float) -> None:
-        self.free = free
-        self.kept = int(total * kept_share)
-        self.usable = max(free - self.kept, 0)
-
-    @classmethod
-    def of(cls, directory: Path, kept_share: float) -> "_Space":
+    def __init__(self, directory: Path, kept_share: float) -> None:
         try:
-            state = os.statvfs(directory)
+            total, _, self.free = shutil.disk_usage(directory)
         except OSError as error:
             raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
-        return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize, kept_share)
+        self.kept = int(total * kept_share)
+        self.usable = max(self.free - self.kept, 0)
 
 
 def _written(fd: int, offset: int, length: int) -> bytes:

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from heatsoak.errors import ToolError
+from heatsoak.files import free_path
 from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
 from heatsoak.target.base import BEAT_S, Note, Outcome, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
-from heatsoak.target.fio.process import free_path
 from heatsoak.words import amount_text, duration_text, percent_text, size_text
 
 #: A longer stall is reported when it is over.

@@ -229,13 +229,3 @@ def _lines(stream: IO[bytes]) -> list[str]:
     # fio writes through the same open file: reading must not move its position
     text = os.pread(stream.fileno(), 1_000_000, 0).decode("utf-8", "replace")
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-
-
-def free_path(path: Path) -> Path:
-    """Return `path`, or if that exists, the first one with a number appended to its stem."""
-    number = 2
-    free = path
-    while free.exists():
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
-        number += 1
-    return free
