@@ -82,7 +82,7 @@ def test_what_would_erase_another_namespace_is_never_sent(
     drive = Controller(image, formats_all=True, others=(2, 7))
     held = claimed("nvme")
     for ask in (lambda: require(held, method, drive.ioctl), lambda: purged(held, method, drive)):
-        with pytest.raises(UsageError, match=r"namespaces 2, 7 as well.*it supports discard"):
+        with pytest.raises(UsageError, match=r"namespaces 2 and 7 as well.*it supports discard"):
             ask()
     (told,) = purged(held, "auto", drive)
     assert told.data["method"] == "discard"

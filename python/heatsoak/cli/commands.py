@@ -179,7 +179,7 @@ class _Loaded(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(rich_markup_mode=None)
         if name in DEVELOPERS_COMMANDS:
-            sys.path.append(str(_BENCHES))
+            sys.path.insert(0, str(_BENCHES))
             module = _load(f"heatsoak_dev.commands.{name}")
             app.command(name, hidden=True)(getattr(module, f"{name}_command"))
         else:
