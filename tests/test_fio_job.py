@@ -131,7 +131,7 @@ def test_a_synchronous_engine_keeps_one_io_in_flight_and_says_so(job: Read) -> N
 def test_places_and_logs_are_left_out_and_named(job: Read) -> None:
     read = job("[a]\nfilename=/dev/sda\nwrite_bw_log=x\ndirect=1\nthinktime=5ms\n")
     [note] = read.notes
-    assert "direct, filename, write_bw_log" in note
+    assert "direct, filename and write_bw_log" in note
     assert steps_of(read)[0].fio == {"thinktime": "5ms"}
     assert note in read.protocol.notes
 
