@@ -1,6 +1,7 @@
 """The case is warmed before the first step: for a time, or until no temperature rises any more."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.heating import Heating, HeatSource, Steadiness, warm_up_s
-from heatsoak.bench.plan import Plan, typical_plan
+from heatsoak.bench.plan import typical_plan
 from heatsoak.bench.progress import Observer, View
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
@@ -190,7 +191,7 @@ def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_p
 
 def test_a_warm_up_counts_in_what_is_left_to_do(tmp_path: Path) -> None:  # noqa: ARG001
     planned = typical_plan(protocol_of(SLEEP))
-    plan = Plan(planned.steps, planned.speeds, warm_up_s=600)
+    plan = replace(planned, warm_up_s=600)
     assert plan.duration_s == 603
     view = View([plan], "heated")
     seen = view.begin_run(plan, "")

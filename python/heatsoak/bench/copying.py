@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from heatsoak.bench.places import Preview, preview, speeds_of
+from heatsoak.bench.places import plan_of, speeds_of
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, Turn, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
@@ -95,7 +95,7 @@ def plan_copy(
     return protocol, run
 
 
-def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
+def plans_of_copy(run: PlannedRun, roots: Roots) -> list[Plan]:
     """Return what a copy would take of the source and of the destination."""
     source, destination = (speeds_of(part.place, roots) for part in run.parts)
     copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
@@ -109,12 +109,12 @@ def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
             source=f"the slower of: {slower}" if "; " in slower else slower,
         )
 
-    return [preview(part, roots, slowed) for part in run.parts]
+    return [plan_of(part, roots, slowed) for part in run.parts]
 
 
 def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> Plan:
     """Return the plan of both drives' steps, for a view of the run."""
-    speeds = previews_of_copy(run, roots)[0].plan.speeds
+    speeds = plans_of_copy(run, roots)[0].speeds
     both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})
     return plan(both, largest_copy(protocol).amount_bytes, speeds)
 

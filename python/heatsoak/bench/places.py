@@ -7,11 +7,11 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.by_hand import walked
-from heatsoak.bench.heating import PlannedHeat, heats_on, warm_up_s
+from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import (
     DrivePart,
     Plan,
@@ -34,26 +34,6 @@ from heatsoak.words import percent_text, rate_text
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
-#: Common for consumer drives: bytes that may be written for each byte of capacity.
-TYPICAL_ENDURANCE_FULL_WRITES = 600
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What ``--dry-run`` says of one drive of a run.
-
-    `endurance_bytes` is what the drive is rated for, or typical of its size where
-    `endurance_is_rated` is false. `set_up` is what hands have to change before it.
-    """
-
-    part: DrivePart
-    plan: Plan
-    size_bytes: int
-    endurance_bytes: float
-    endurance_is_rated: bool
-    set_up: Conditions = field(default_factory=dict)
-    heat: list[PlannedHeat] = field(default_factory=list)
-    simulation_s: float | None = None
 
 
 def runs_of(
@@ -102,34 +82,20 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
-def preview(
+def plan_of(
     part: DrivePart, roots: Roots, slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds
-) -> Preview:
+) -> Plan:
     """Return what a run would take and write of one drive; nothing is touched.
 
     `slowed` says what is left of the drive's speeds where something else limits them.
     """
     place, protocol = part.place, part.protocol
     size_bytes = place.size_bytes(protocol, roots)
-    rated = place.rated
-    if rated is not None:
-        endurance_bytes = rated.endurance_bytes
-    else:
-        behind = place.device_info(roots)
-        whole_bytes = size_bytes if behind is None else behind.size_bytes
-        endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     speeds = slowed(speeds_of(place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
-    takes_s = None
     if place.is_simulated:
-        target = place.target(protocol)
-        assert isinstance(target, SimulatedTarget)
-        takes_s = simulation_s(steps, target)
-    if not place.is_simulated:
-        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
-    return Preview(
-        part, steps, size_bytes, endurance_bytes, rated is not None, simulation_s=takes_s
-    )
+        return steps
+    return replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
 
 
 def speeds_of(place: Place, roots: Roots) -> Speeds:
@@ -202,11 +168,16 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     ]
 
 
-def simulation_s(plan: Plan, target: SimulatedTarget) -> float | None:
-    """Return how long simulating a plan takes, at most; None where its loads cannot be tried.
+def simulation_s(part: DrivePart, plan: Plan) -> float | None:
+    """Return how long simulating a plan takes, at most.
 
-    A new and cool drive does the most I/Os in a second, and each takes its time to simulate.
+    None for a real drive, and where its loads cannot be tried. A new and cool drive does the most
+    I/Os in a second, and each takes its time to simulate.
     """
+    if not part.place.is_simulated:
+        return None
+    target = part.place.target(part.protocol)
+    assert isinstance(target, SimulatedTarget)
     total_s = 0.0
     for planned in plan.steps:
         if not planned.step.loads or planned.step.is_probe:

@@ -177,11 +177,13 @@ class StepPlan:
 class Plan:
     """All steps of one recording; probes count as if every one were taken, rounds as all.
 
-    `warm_up_s` is how long the case is warmed before them, at most.
+    `size_bytes` is that of the target, `warm_up_s` how long the case is warmed before the steps, at
+    most.
     """
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
+    size_bytes: int
     warm_up_s: float = 0.0
 
     @property
@@ -217,7 +219,7 @@ def plan(
         steps.append(_step(step, used_bytes, speeds, traffic_of))
         if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
-    return Plan(tuple(steps), speeds)
+    return Plan(tuple(steps), speeds, target_bytes)
 
 
 def traffic_on(size_bytes: int) -> TrafficOf:

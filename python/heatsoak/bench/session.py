@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -20,7 +20,7 @@ from heatsoak.bench.by_hand import (
     walk,
 )
 from heatsoak.bench.conductor import Conductor
-from heatsoak.bench.copying import plan_copy, plan_of_both, previews_of_copy
+from heatsoak.bench.copying import plan_copy, plan_of_both, plans_of_copy
 from heatsoak.bench.directories import (
     clear,
     require_copy,
@@ -30,9 +30,8 @@ from heatsoak.bench.directories import (
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
-    Preview,
     check_thresholds,
-    preview,
+    plan_of,
     require_thresholds,
     runs_of,
     sensors_at,
@@ -44,6 +43,7 @@ from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
 from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
+from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, CopyPart, Recording, require_new
@@ -227,20 +227,22 @@ class Session:
         """Whether no real drive is loaded."""
         return self.place.is_simulated
 
-    def preview(self) -> list[Preview]:
+    def preview(self) -> list[PlannedRow]:
         """Return what each run would take and write, of a copy each side; nothing is touched."""
-        previews: list[Preview] = []
+        rows: list[PlannedRow] = []
         before: Conditions | None = None
         for run in self.runs:
             if run.is_copy:
-                previews += previews_of_copy(run, self.roots)
+                both = zip(run.parts, plans_of_copy(run, self.roots), strict=True)
+                rows += [planned_row(part, plan, self.roots) for part, plan in both]
                 continue
+            (part,) = run.parts
+            plan = plan_of(part, self.roots)
             heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
             set_up = changed(run.conditions, before, self.axes_by_hand)
-            found = preview(run.parts[0], self.roots)
-            previews.append(replace(found, set_up=set_up, heat=heat))
+            rows.append(planned_row(part, plan, self.roots, set_up, heat))
             before = run.conditions
-        return previews
+        return rows
 
     def record(
         self,
@@ -377,7 +379,7 @@ class Session:
     def _plan_of(self, run: PlannedRun) -> Plan:
         if run.is_copy:
             return plan_of_both(self.protocol, run, self.roots)
-        return preview(run.parts[0], self.roots).plan
+        return plan_of(run.parts[0], self.roots)
 
     def _record_several(
         self,

@@ -12,7 +12,6 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.places import leftovers
-from heatsoak.bench.rows import planned_row
 from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
@@ -133,10 +132,7 @@ def run_command(
         for note in leftovers():
             announce(note.text)
     if dry_run:
-        rows = [
-            planned_row(session.protocol, preview).model_dump(mode="json")
-            for preview in session.preview()
-        ]
+        rows = [row.model_dump(mode="json") for row in session.preview()]
         show(rows, output_format, print_preview)
         return 0
     if resume and output is None:
