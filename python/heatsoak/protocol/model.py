@@ -22,7 +22,7 @@ from heatsoak.protocol.steps import (
     as_list,
     with_kind,
 )
-from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare
+from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare, with_values
 from heatsoak.units import Size
 from heatsoak.words import block_text, percent_text
 
@@ -62,13 +62,7 @@ class Matrix(Model):
             for name in names:
                 if name not in self.axes:
                     raise ValueError(f"{place} names '{name}', which is not an axis of the matrix")
-        try:
-            self.enclosure_of({name: values[0] for name, values in self.axes.items()})
-        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            raise ValueError(
-                f"enclosure is '{self.enclosure}': only axes may appear in braces, "
-                f"{{{'}, {'.join(self.axes)}}}"
-            ) from error
+        self.enclosure_of({name: values[0] for name, values in self.axes.items()})
         if not self.cells():
             raise ValueError("exclude leaves no cell of the matrix")
         return self
@@ -86,7 +80,9 @@ class Matrix(Model):
 
     def enclosure_of(self, cell: Conditions) -> str | None:
         """Return the id of the simulated place for a cell, if the protocol names one."""
-        return None if self.enclosure is None else self.enclosure.format_map(cell)
+        if self.enclosure is None:
+            return None
+        return with_values("enclosure", self.enclosure, cell, "axes")
 
 
 class ScoreRule(Model):

@@ -18,6 +18,7 @@ from heatsoak.protocol.steps import (
     WorkloadStep,
     with_kind,
 )
+from heatsoak.protocol.workload import with_values
 from heatsoak.words import counted
 
 #: Rounds that have to agree before they are steady (SNIA SSS PTS 2.0.1, "Steady State").
@@ -39,13 +40,7 @@ def _each(step: Any) -> Iterator[Any]:
     name = str(fixed.get("name", ""))
     for values in product(*vary.values()):
         chosen = dict(zip(vary, values, strict=True))
-        try:
-            text = name.format_map(chosen)
-        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            raise ValueError(
-                f"name is '{name}': only what is varied may appear in braces, "
-                f"{{{'}, {'.join(vary)}}}"
-            ) from error
+        text = with_values("name", name, chosen, "what is varied")
         yield with_kind({**fixed, **chosen, "name": text})
 
 

@@ -1,5 +1,6 @@
 """What a step asks of the drive, in fio's words, and the kinds of values that a protocol has."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -40,6 +41,19 @@ class Model(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,
     )
+
+
+def with_values(key: str, text: str, values: Mapping[str, object], which: str) -> str:
+    """Return the value of `key` with `values` in place of their names in braces.
+
+    Raises ValueError for other names; `which` says what these are.
+    """
+    try:
+        return text.format_map(values)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"{key} is '{text}': only {which} may appear in braces, {{{'}, {'.join(values)}}}"
+        ) from error
 
 
 class Workload(Model):
