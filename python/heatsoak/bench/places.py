@@ -241,8 +241,8 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
 def _drive(place: Place, roots: Roots) -> DeviceInfo:
     if (info := place.device_info(roots)) is None:
         raise UsageError(
-            f"{place.text}: no drive is known to be underneath, so --tmt1 and --tmt2 have nothing "
-            "to act on"
+            f"{place.text}: no drive is known to be underneath, so {hctm.OPTIONS} have "
+            "nothing to act on"
         )
     return info
 

@@ -50,7 +50,7 @@ from heatsoak.recording import META, CopyPart, Recording, require_new
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target
-from heatsoak.target.hctm import SETTINGS, Thresholds
+from heatsoak.target.hctm import OPTIONS, SETTINGS, Thresholds
 from heatsoak.target.lock import drives_held
 from heatsoak.target.place import drive_at, drives_of, found_again
 
@@ -78,7 +78,7 @@ class DriveOptions:
         options = {
             "--power-sensor": self.power_sensor is not None,
             "--sensors": self.sensors is not None,
-            "--tmt1 and --tmt2": self.thresholds.is_asked,
+            OPTIONS: self.thresholds.is_asked,
         }
         return [name for name, is_given in options.items() if is_given]
 

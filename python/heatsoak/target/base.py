@@ -82,6 +82,8 @@ Batch = pl.DataFrame | Note | Outcome
 #: A batch without samples, yielded while there is nothing new, and how often.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
+#: How often throughput is sampled, and how often fio reports it, which costs it time.
+SAMPLE_S, REPORT_S = 0.1, 0.25
 
 T = TypeVar("T")
 

@@ -29,6 +29,8 @@ from heatsoak.words import temp_text
 _SET_FEATURES = 0x09
 #: Conditions of a run that are set on the drive for it.
 SETTINGS = ("tmt1_c", "tmt2_c")
+#: The options that set the same.
+OPTIONS = "--tmt1 and --tmt2"
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
     found = [] if disk is None else sysfs.nvme_controllers(disk)
     if not found:
         raise UsageError(
-            f"--tmt1 and --tmt2 only work on NVMe drives, but {info.name} is on {info.transport}"
+            f"{OPTIONS} only work on NVMe drives, but {info.name} is on {info.transport}"
         )
     return found
 
@@ -165,8 +167,8 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     limits = controller.limits()
     if limits is None:
         raise UsageError(
-            f"{controller.name}: has no host controlled thermal management (HCTM), so --tmt1 and "
-            "--tmt2 cannot be set on it"
+            f"{controller.name}: has no host controlled thermal management (HCTM), so {OPTIONS} "
+            "cannot be set on it"
         )
     now = controller.thresholds()
     tmt1 = _kelvin("--tmt1", wanted.tmt1_c, now[0], limits)

@@ -21,6 +21,7 @@ from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target.base import (
+    SAMPLE_S,
     Batch,
     Drives,
     Identity,
@@ -37,8 +38,8 @@ from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
 from heatsoak.words import listed, temp_text
 
-#: How often throughput is sampled, and how often the simulator reports temperatures.
-SAMPLE_S, SENSOR_S = 0.1, 1.0
+#: How often the simulator reports temperatures.
+SENSOR_S = 1.0
 #: Simulated time per frame under load, and in a pause, which a temperature may end early.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0

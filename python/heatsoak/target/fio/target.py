@@ -26,6 +26,7 @@ from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
     BEAT_S,
     HEARTBEAT,
+    REPORT_S,
     Batch,
     Drives,
     Identity,
@@ -67,7 +68,7 @@ class Settings:
         seed: the same seed gives the same offsets in every run.
     """
 
-    status_interval_s: float = 0.25
+    status_interval_s: float = REPORT_S
     raw_dir: Path | None = None
     seed: int = 1
 
