@@ -211,13 +211,6 @@ class ThresholdsRecord(undo.UndoRecord):
 _CHANGE = undo.Change("hctm", "TMT1 and TMT2", ThresholdsRecord)
 
 
-def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> ThresholdsRecord:
-    """Return what to save for a controller."""
-    return ThresholdsRecord(
-        serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
-    )
-
-
 def file_of(controller: NvmeController, state: Path | None) -> Path:
     """Return the file of a controller."""
     return _CHANGE.file_of(controller.serial, controller.number, state=state)
@@ -263,10 +256,13 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
     with locked(path, controller) as file:
         with _as_tool_error(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
+        kept = ThresholdsRecord(
+            serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
+        )
         mine: Kelvins | None = None  # until it is verified
         try:
             with uninterrupted(), _as_tool_error(controller):
-                write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
+                write(file, kept.model_dump_json(by_alias=True))
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
