@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
 from heatsoak.units import Size, parse_size
-from heatsoak.words import block_text, duration_text, size_text, temp_text
+from heatsoak.words import amount_text, block_text, duration_text, size_text, temp_text
 
 #: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
@@ -294,7 +294,8 @@ class Replay(Loading):
     def describe(self) -> str:
         """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""
         scale = f" at {self.scale:g}" if self.scale != 1 else ""
-        return f"replay of {self.trace}{scale}, idle cut to {1e3 * self.idle_limit_s:g} ms"
+        idle = amount_text(1e3 * self.idle_limit_s, "ms")
+        return f"replay of {self.trace}{scale}, idle cut to {idle}"
 
 
 class Pause(BaseStep):
