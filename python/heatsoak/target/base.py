@@ -88,16 +88,29 @@ SAMPLE_S, REPORT_S = 0.1, 0.25
 T = TypeVar("T")
 
 
-def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:
+def waiting_for(
+    work: Callable[[], T], stop: Callable[[], None] = lambda: None
+) -> Generator[Batch, None, T]:
     """Return the result of `work`, yielding heartbeats meanwhile.
 
-    Closing the generator waits for the end of `work`, which cannot be stopped.
+    Closing the generator calls `stop` and waits for the end of `work`.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
-        while not wait([future], timeout=BEAT_S).done:
-            yield HEARTBEAT
+        try:
+            while not wait([future], timeout=BEAT_S).done:
+                yield HEARTBEAT
+        finally:
+            stop()
     return future.result()
+
+
+def resting(duration_s: float) -> Iterator[Batch]:
+    """Let time pass, yielding heartbeats."""
+    until = time.monotonic() + duration_s
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, BEAT_S))
+        yield HEARTBEAT
 
 
 class RecordingClock(Protocol):

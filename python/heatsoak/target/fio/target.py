@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,6 @@ from heatsoak.protocol import (
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
-    BEAT_S,
-    HEARTBEAT,
     REPORT_S,
     Batch,
     Drives,
@@ -35,6 +32,7 @@ from heatsoak.target.base import (
     NumberedBatch,
     RecordingClock,
     numbered,
+    resting,
     spare_note,
     used_bytes,
     waiting_for,
@@ -368,10 +366,7 @@ class FioTarget(ABC):
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let time pass without load, yielding heartbeats."""
-        until = time.monotonic() + duration_s
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, BEAT_S))
-            yield HEARTBEAT
+        return resting(duration_s)
 
     def close(self) -> None:
         """Release the target and remove what was created; may be called twice."""

@@ -24,7 +24,7 @@ from heatsoak.sensor.nvme_admin import (
     log_page,
     submit,
 )
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note, waiting_for
+from heatsoak.target.base import Batch, Note, resting, waiting_for
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way
@@ -304,10 +304,7 @@ def _sanitize(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Ba
 def _wait(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, State]:
     reported_s = time.monotonic()
     while (state := _state(claim, ioctl)).is_running:
-        until_s = time.monotonic() + _POLL_S
-        while time.monotonic() < until_s:
-            yield HEARTBEAT
-            time.sleep(BEAT_S)
+        yield from resting(_POLL_S)
         if time.monotonic() - reported_s >= _REPORT_S:
             reported_s = time.monotonic()
             yield Note("info", f"{claim.path}: {percent_text(state.done_pct)} sanitized")
