@@ -161,18 +161,17 @@ def served(collector: Collector, address: Address) -> Iterator[str]:
         thread.join()
 
 
+@dataclass(frozen=True)
 class Metrics:
-    """What is known of drives, collected when somebody asks."""
+    """What is known of drives, collected when somebody asks; `drives` tells them."""
 
-    def __init__(self, drives: Callable[[], Iterable[Seen]]) -> None:
-        """Take what tells the drives."""
-        self._drives = drives
+    drives: Callable[[], Iterable[Seen]]
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
         # nothing that was not measured is shown as 0
         families: dict[str, tuple[OpenMetricsFamily, list[Sample]]] = {}
-        for drive in self._drives():
+        for drive in self.drives():
             known = {name: value for name, value in drive.labels.items() if value}
             for family, labels, value in _of_drive(drive):
                 # drives, and several columns, are one family, apart by labels

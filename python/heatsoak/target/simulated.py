@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -140,16 +141,15 @@ def thresholds_note(drive: Drive) -> Note:
     return Note("info", f"{drive.id}: set for this run: {listed(words)}", {"tmt_k": kelvins})
 
 
+@dataclass(frozen=True)
 class SimulatedClock:
-    """The drive's simulated time."""
+    """The simulated time of a drive."""
 
-    def __init__(self, core: Core) -> None:
-        """Follow `core`."""
-        self._core = core
+    core: Core
 
     def now_s(self) -> float:
         """Return the simulated time now."""
-        return self._core.t_s
+        return self.core.t_s
 
 
 class SimulatedTarget:
