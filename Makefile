@@ -64,7 +64,7 @@ lint: build $(VENV)/.tested ## Check format, style, types, unused names, and whi
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/stubtest heatsoak._core
-	$(BIN)/lint-imports
+	PYTHONPATH=benches $(BIN)/lint-imports
 	$(BIN)/python scripts/unused.py
 	$(BIN)/python build_backend/page_bundle.py lint
 

@@ -10,7 +10,6 @@ samples, for slides 10 % of the slide and 10 s. What need not be found is no mis
 """
 
 import argparse
-import io
 import json
 import signal
 import sys
@@ -18,19 +17,20 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-from heatsoak.cli import main as heatsoak_main
 from heatsoak_dev.elsewhere import Fall, Truth, make
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from command import heatsoak_here
 
 LIMIT_S = 60
 IDLE_MB_S = 10.0  # a log whose means are below this, without an episode: "not loaded"
@@ -74,27 +74,10 @@ def late(*_: object) -> None:
 
 def heatsoak(*words: str) -> str:
     """Run heatsoak's command line in this process; what it printed."""
-    output, errors = (
-        io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="\n") for _ in range(2)
-    )
-    code: str | int | None = 0
-    try:
-        with (
-            patch.object(sys, "argv", ["heatsoak", *words]),
-            redirect_stdout(output),
-            redirect_stderr(errors),
-        ):
-            heatsoak_main()
-    except SystemExit as end:
-        code = end.code
-    said = []
-    for stream in (output, errors):
-        stream.flush()
-        stream.seek(0)
-        said.append(stream.read())
-    if code:
-        raise RuntimeError(said[1].strip() or f"exit code {code}")
-    return said[0]
+    done = heatsoak_here(*words, cwd=Path.cwd())
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
+    return done.stdout
 
 
 def shift_of(recording: Path, truth: Truth) -> float:

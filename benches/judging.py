@@ -25,9 +25,8 @@ from heatsoak.recording import InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak_dev.corpus import DEVELOPMENT, HELD_OUT, LabelledCase, make
 from heatsoak_dev.corpus.recordings import averaged, factors
-from oracle import print_limits
+from oracle import print_limits, print_visible
 from scoring import Match, Score, score
-from visibility import print_visible
 
 COUNT = 600
 STEADY_HOURS = 300

@@ -1,4 +1,4 @@
-"""How near to the true onset anything could come, from the noise-free rates of the corpus.
+"""How near to the true onset anything could come, by the corpus's noise-free rates; what none sees.
 
 Two limits, for each true episode:
 
@@ -24,6 +24,7 @@ from heatsoak_dev.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
 from heatsoak_dev.corpus.truth import LEVEL_S
 from scipy.optimize import least_squares
 from scipy.special import ndtri
+from scipy.stats import norm
 from scoring import score
 
 #: An onset farther off than this, or than half of the fall, is not that episode's.
@@ -69,13 +70,7 @@ def limits_of(seed: int) -> list[Limit]:
         if match.onset_error_s is None:
             continue
         free = labelled.noise_free[true.recording, true.step]
-        before = [
-            other.onset_s
-            for other in (*labelled.truth, *labelled.grey)
-            if (other.recording, other.step) == (true.recording, true.step)
-            and other.onset_s < true.onset_s
-        ]
-        start_s = max(before, default=0.0)
+        start_s = max(_earlier_s(labelled, true), default=0.0)
         series = _series(labelled, true)
         oracle_s = abs(shift_error_s(series, free, labelled.choices, true, start_s))
         likely_s = np.full(len(QUANTILES), oracle_s)
@@ -126,14 +121,31 @@ def _series(labelled: LabelledCase, true: TrueEpisode) -> Series:
     return tidied(throughput(samples.filter(samples["step"] == true.step), start_s))
 
 
+def _earlier_s(labelled: LabelledCase, true: TrueEpisode) -> list[float]:
+    """The onsets before it in its step."""
+    return [
+        other.onset_s
+        for other in (*labelled.truth, *labelled.grey)
+        if (other.recording, other.step) == (true.recording, true.step)
+        and other.onset_s < true.onset_s
+    ]
+
+
+def _of_means(choices: Choices) -> tuple[float, float]:
+    """Variance of means over the sampling interval, and their covariance with their neighbours'.
+
+    In units of the variance of fine samples.
+    """
+    size = round(choices.sampling_s / FINE_S)
+    apart = np.subtract.outer(np.arange(size), np.arange(size))
+    variance = float(np.mean(choices.correlation ** np.abs(apart)))
+    return variance, float(np.mean(choices.correlation ** (size + apart).astype(float)))
+
+
 def _noise_of(choices: Choices) -> _Noise:
     """The noise of means over the sampling interval."""
     size = round(choices.sampling_s / FINE_S)
-    index = np.arange(size)
-    apart = np.subtract.outer(index, index)
-    fine = choices.noise_sigma**2
-    variance = fine * float(np.mean(choices.correlation ** np.abs(apart)))
-    between = fine * float(np.mean(choices.correlation ** (size + apart).astype(float)))
+    variance, between = (choices.noise_sigma**2 * one for one in _of_means(choices))
     if choices.has_dips and size > 1:
         low, high = DIP_SHARE
         lost = (low**2 + low * high + high**2) / 3 - (low + high) + 1
@@ -221,3 +233,61 @@ def _onset_s(parameters: Array) -> float:
     return float(
         bend_s + np.exp(log_constant) * (-np.log1p(-min(ONSET_LOSS / lost, 0.999))) ** (1 / power)
     )
+
+
+# --- which episodes nobody could see: a likelihood ratio test that knows all but one --------------
+# The oracle knows the noise-free rate with the episode, the same without it, and the noise; it only
+# asks whether the episode is there. It calls falsely once in a hundred hours where its threshold is
+# `THRESHOLD` standard deviations, and finds half of the episodes that lie as far above the noise.
+
+#: Tests an hour that are as good as independent: one a second, in which nothing falls faster.
+TESTS_AN_HOUR = 3600
+FALSE_AN_HOUR = 0.01
+THRESHOLD = float(-ndtri(FALSE_AN_HOUR / TESTS_AN_HOUR))
+#: What is before an episode is taken over this long.
+BEFORE_S = 60.0
+
+
+def clearness(labelled: LabelledCase, true: TrueEpisode) -> float:
+    """Return how many standard deviations of the noise an episode lies off its absence.
+
+    Without it the rate would have stayed what it was in the minute before, since the last onset.
+    """
+    free = labelled.noise_free[true.recording, true.step]
+    choices = labelled.choices
+    since_s = max([true.onset_s - BEFORE_S, 0.0, *_earlier_s(labelled, true)])
+    size = round(choices.sampling_s / free.grid_s)
+    points = len(free.mb_s) // size * size
+    rate = free.mb_s[:points].reshape(-1, size).mean(axis=1)
+    at_s = choices.sampling_s * (np.arange(len(rate)) + 0.5)
+    held = (at_s > since_s) & (at_s < true.onset_s)
+    within = (at_s >= true.onset_s) & (at_s < true.end_s)
+    if not held.any() or not within.any():
+        return 0.0
+    lost = (rate[held].mean() - rate[within]) / np.maximum(rate[within], 0.02 * rate.max())
+    variance, between = _of_means(choices)
+    correlation = between / variance
+    white = lost[1:] - correlation * lost[:-1]
+    information = lost[0] ** 2 + float(white @ white) / (1 - correlation**2)
+    return float(np.sqrt(information / variance)) / choices.noise_sigma
+
+
+def chance_to_see(labelled: LabelledCase, true: TrueEpisode) -> float:
+    """Return how likely the oracle finds an episode."""
+    return float(norm.cdf(clearness(labelled, true) - THRESHOLD))
+
+
+def print_visible(seeds: Sequence[int], jobs: int) -> None:
+    """Print how many episodes the oracle would miss."""
+    with ProcessPoolExecutor(jobs) as pool:
+        chances = np.concatenate(list(pool.map(_chances, seeds, chunksize=2)))
+    print(
+        f"of {len(chances)} true episodes {np.sum(chances < 0.5)} are nearer to their absence than "
+        f"{THRESHOLD:.1f} standard deviations of the noise; an oracle that calls falsely "
+        f"{FALSE_AN_HOUR:g} times an hour misses {np.sum(1 - chances):.1f}"
+    )
+
+
+def _chances(seed: int) -> Array:
+    labelled = make(seed)
+    return np.array([chance_to_see(labelled, true) for true in labelled.truth])

@@ -9,7 +9,6 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,13 @@ from heatsoak.reproduce import (
 )
 from heatsoak.reproduce.rows import SPEEDS, STATED, TEMPERATURES, kind_of
 from heatsoak_dev import calibration
+from heatsoak_dev.commands.calibrate import (
+    fit_table,
+    leave_one_out_table,
+    loose_table,
+    parameter_table,
+    summary_table,
+)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -64,16 +70,16 @@ def main() -> None:
     draw_fit(found)
     draw_leave_one_out(predicted)
     parts = {
-        "fit": fit_table(found),
+        "fit": table(*fit_table(found["rows"])),
         "counts": counts(found),
-        "leave-one-out": leave_one_out_table(predicted),
-        "summary": summary_table(predicted),
-        "parameters": parameter_table(found),
-        "loose": loose_list(found),
-        "second-fit": fit_table(second),
+        "leave-one-out": table(*leave_one_out_table(predicted)),
+        "summary": table(*summary_table(predicted)),
+        "parameters": table(*parameter_table(found)),
+        "loose": table(*loose_table(found)),
+        "second-fit": table(*fit_table(second["rows"])),
         "second-counts": counts(second),
-        "second-parameters": parameter_table(second),
-        "second-loose": loose_list(second),
+        "second-parameters": table(*parameter_table(second)),
+        "second-loose": table(*loose_table(second)),
         "modern": modern_table(modern),
         "modern-counts": modern_counts(modern),
         "modern-near": near_table(modern),
@@ -106,101 +112,11 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, marks, *rows))
 
 
-def ends(both: list[float]) -> str:
-    low, high = both
-    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
-
-
-def fit_table(found: dict[str, Any]) -> str:
-    rows = [
-        [
-            row["id"].removeprefix("puget."),
-            ends(row["published"]),
-            f"{row['simulated']:.1f}",
-            f"{row['error']:+.1f}",
-            "yes" if row["ok"] else "no",
-        ]
-        for row in found["rows"]
-    ]
-    return table(["figure", "published", "simulated", "off by", "within tolerance"], rows)
-
-
 def counts(found: dict[str, Any]) -> str:
     held = sum(row["ok"] for row in found["rows"])
     return (
         f"{len(found['parameters'])} parameters, {found['figures_fitted']} figures, "
         f"{held} of them within tolerance."
-    )
-
-
-def leave_one_out_table(predicted: dict[str, Any]) -> str:
-    rows = []
-    for cell in predicted["cells"]:
-        row = [cell["id"].removeprefix("puget.")]
-        for metric in ("onset_s", "depth_pct"):
-            row.append(ends(cell[metric]))
-            row += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
-        rows.append(row)
-    header = ["left out", "onset, s", "model", "effects", "depth, %", "model", "effects"]
-    return table(header, rows)
-
-
-def summary_table(predicted: dict[str, Any]) -> str:
-    model, effects = predicted["summary"]["model"], predicted["summary"]["baseline"]
-    of = f"of {model['cells']}"
-    shown: list[tuple[str, Callable[[dict[str, float]], str]]] = [
-        ("onset, mean absolute error, s", lambda by: f"{by['onset_error_s']:.1f}"),
-        ("onset, mean relative error", lambda by: f"{by['onset_error_share']:.0%}"),
-        ("depth, mean absolute error, points", lambda by: f"{by['depth_error_pct']:.1f}"),
-        ("onset within 25 %", lambda by: f"{by['near_onset']} {of}"),
-        ("depth within 8 points", lambda by: f"{by['near_depth']} {of}"),
-        ("both", lambda by: f"{by['near_both']} {of}"),
-        ("onset within the published tolerance", lambda by: f"{by['held_onset']} {of}"),
-        ("depth within the published tolerance", lambda by: f"{by['held_depth']} {of}"),
-    ]
-    rows = [[title, text(model), text(effects)] for title, text in shown]
-    return table(["off by", "model", "effects"], rows)
-
-
-def parameter_table(found: dict[str, Any]) -> str:
-    rows = []
-    for parameter in found["parameters"]:
-        (middle, spread), (low, high) = parameter["expect"], parameter["bounds"]
-        learned = 1 - (parameter["stderr"] / spread) ** 2
-        rows.append(
-            [
-                named(parameter),
-                f"{parameter['value']:g}",
-                f"{parameter['stderr']:.2g}",
-                f"{middle:g} ± {spread:g}",
-                f"{low:g} to {high:g}",
-                f"{learned:.0%}",
-            ]
-        )
-    header = ["parameter", "value", "±", "expected", "bounds", "learned"]
-    return table(header, rows)
-
-
-def named(parameter: dict[str, Any]) -> str:
-    """The key, and the file where it is not one of the 950 PRO or of its slots."""
-    file = Path(parameter["file"]).stem
-    own = file in ("samsung-950-pro-512", "puget")
-    return parameter["key"] if own else f"{file}: {parameter['key']}"
-
-
-def loose_list(found: dict[str, Any]) -> str:
-    return table(
-        [
-            "parameters that move together, in units of the expected spread",
-            "figures / expectations",
-        ],
-        [
-            [
-                ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items()),
-                f"{direction['information']:.2f}",
-            ]
-            for direction in found["loose"]
-        ],
     )
 
 

@@ -178,7 +178,7 @@ def test_what_a_run_has_left_is_known_to_the_next_and_what_others_wrote_is_not(
     write(name)
     write(name)
     write(name, between=change)  # after the last step
-    with pytest.raises(NotEmptyError, match="% of it holds data, first at byte 0"):
+    with pytest.raises(NotEmptyError, match=" % of it holds data, first at byte 0"):
         write(name)
     write(f"{name}:NOT-EMPTY")
     write(name)

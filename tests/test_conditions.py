@@ -2,7 +2,7 @@
 
 import pytest
 from heatsoak.protocol import Conditions, Label, cools_better, differing, kind_of_condition
-from heatsoak.protocol.phrases import label_of, phrase
+from heatsoak.protocol.conditions import label_of, phrase
 
 
 @pytest.mark.parametrize(

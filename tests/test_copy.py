@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
-from heatsoak.protocol import ROLES, Copy, Role, load, of_side
+from heatsoak.bench.copying import of_side
+from heatsoak.protocol import ROLES, Copy, Role, load
 from heatsoak.recording import Recording, find_recordings
 from heatsoak.target import Outcome
-from heatsoak.target.pair import SimulatedPair
-from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import until

@@ -7,8 +7,7 @@ import pytest
 from heatsoak.errors import UsageError
 from heatsoak.sensor import Roots, device_behind, drive_sensors
 from heatsoak.target.device import describe_device, list_devices
-from heatsoak.target.inventory import inventory
-from heatsoak.target.place import parse_place
+from heatsoak.target.place import inventory, parse_place
 from machine import Machine
 
 

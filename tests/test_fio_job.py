@@ -10,13 +10,13 @@ import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol, WorkloadStep
-from heatsoak.protocol.fio_job import JobFile, parse_job_file, read_job_file
+from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st
 
-Read = Callable[[str], JobFile]
+Read = Callable[[str], Protocol]
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 #: Values of each option that fio is handed, as its manual has them.
@@ -45,16 +45,16 @@ HANDED_ON = """
 
 @pytest.fixture
 def job(tmp_path: Path) -> Read:
-    def read(text: str) -> JobFile:
+    def read(text: str) -> Protocol:
         path = tmp_path / "some job.fio"
         path.write_text(text)
-        return read_job_file(path)
+        return parse_job_file(path)
 
     return read
 
 
-def steps_of(read: JobFile) -> list[WorkloadStep]:
-    return [step for step in read.protocol.workload_steps if isinstance(step, WorkloadStep)]
+def steps_of(read: Protocol) -> list[WorkloadStep]:
+    return [step for step in read.workload_steps if isinstance(step, WorkloadStep)]
 
 
 def test_sections_run_side_by_side_until_a_stonewall(job: Read) -> None:
@@ -131,14 +131,13 @@ def test_a_synchronous_engine_keeps_one_io_in_flight_and_says_so(job: Read) -> N
 def test_places_and_logs_are_left_out_and_named(job: Read) -> None:
     read = job("[a]\nfilename=/dev/sda\nwrite_bw_log=x\ndirect=1\nthinktime=5ms\n")
     [note] = read.notes
-    assert "direct, filename, write_bw_log" in note
+    assert "direct, filename and write_bw_log" in note
     assert steps_of(read)[0].fio == {"thinktime": "5ms"}
-    assert note in read.protocol.notes
 
 
 def test_the_test_file_is_as_large_as_the_jobs_need(job: Read) -> None:
-    assert job("[a]\nsize=1m\n[b]\noffset=4m\nsize=2m\n").protocol.file_size == Size(bytes=6 << 20)
-    assert job("[a]\nsize=1m\n[b]\n").protocol.file_size == Size(percent=100.0)
+    assert job("[a]\nsize=1m\n[b]\noffset=4m\nsize=2m\n").file_size == Size(bytes=6 << 20)
+    assert job("[a]\nsize=1m\n[b]\n").file_size == Size(percent=100.0)
 
 
 def test_a_mix_is_given_by_its_reads_or_its_writes(job: Read) -> None:
@@ -147,7 +146,7 @@ def test_a_mix_is_given_by_its_reads_or_its_writes(job: Read) -> None:
 
 
 def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read) -> None:
-    protocol = job("[a]\nsize=50%\nnumjobs=4\nruntime=9\n[b]\nstonewall\nrw=randrw\n").protocol
+    protocol = job("[a]\nsize=50%\nnumjobs=4\nruntime=9\n[b]\nstonewall\nrw=randrw\n")
     assert Protocol.model_validate_json(protocol.model_dump_json()) == protocol
 
 

@@ -51,7 +51,7 @@ def test_what_has_none_is_written_only_by_who_says_that_it_is_not_empty(
 ) -> None:
     drive = filled(make_drive, UNNAMED[name])
     for attempt in (check, claim):
-        with pytest.raises(NotEmptyError, match="% of it holds data, first at byte") as refused:
+        with pytest.raises(NotEmptyError, match=" % of it holds data, first at byte") as refused:
             attempt(drive.node, drive.id)
         assert refused.value.exit_code == 4
         assert str(refused.value).endswith(f"give --erase {drive.id}:NOT-EMPTY")
@@ -64,7 +64,7 @@ def test_who_looks_at_drives_keeps_nobody_from_one(make_drive: MakeDrive) -> Non
     drive = filled(make_drive, UNNAMED["TIFF"])
     looking = """
 from threading import Thread
-from heatsoak.target.inventory import inventory
+from heatsoak.target.place import inventory
 def look():
     while True: inventory()
 for _ in range(3): Thread(target=look, daemon=True).start()
@@ -122,7 +122,7 @@ def test_a_run_says_first_what_it_overwrites_and_another_follows_without_asking(
     text = '[[steps]]\nname = "w"\nrw = "write"\nbs = "1m"\nio_size = "8m"\n'
     (tmp_path / "two.toml").write_text(f'name = "two"\n{text}')
     words = ("run", "two.toml", "--on", str(drive.node), "--erase")
-    said = f"{drive.node}: it is not empty: 50% of it holds data, first at byte 0"
+    said = f"{drive.node}: it is not empty: 50 % of it holds data, first at byte 0"
     for more in (("--dry-run",), ("-o", "r")):
         refused = heatsoak_here(*words, drive.id, *more, cwd=tmp_path)
         assert refused.returncode == 4
@@ -145,7 +145,7 @@ def test_at_a_terminal_only_the_drives_model_or_id_means_yes(
     words = ("run", "purge.toml", "--on", str(drive.node), "--erase", drive.id, "-o", "r")
     with at_terminal(*words, cwd=tmp_path) as terminal:
         asked = terminal.read_until(f"If it may, type {drive.id}: ")
-        assert "25% of it holds data, first at byte 0; all of it will be overwritten." in asked
+        assert "25 % of it holds data, first at byte 0; all of it will be overwritten." in asked
         terminal.type(drive.id if answer == "the id" else answer)
         code, _ = terminal.end()
     if answer == "the id":

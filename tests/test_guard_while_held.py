@@ -18,7 +18,7 @@ from heatsoak.protocol import Protocol
 from heatsoak.target import Place
 from heatsoak.target.fio import BlockTarget
 from heatsoak.target.guard.content import marks
-from heatsoak.target.inventory import inventory
+from heatsoak.target.place import inventory
 from hypothesis import given
 from hypothesis import strategies as st
 from loop_drive import detached_behind

@@ -11,7 +11,8 @@ import heatsoak
 import polars as pl
 import pytest
 from command import heatsoak_here
-from heatsoak.recording import Recording, RecordingWriter, reopen
+from heatsoak.bench.resume import reopen
+from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from heatsoak.serve.library import Library, Shelf
@@ -328,7 +329,7 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     assert stopped.changes is None
     assert stopped.meta.meta_sha256 is not None
     # killed before it goes on, it is one that was cut
-    assert reopen(stopped, None).recording.changes is None
+    assert reopen(stopped, None)[0].changes is None
     assert Recording.open(copied / "stopped").meta.meta_sha256 is None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
+from heatsoak.bench.resume import reopen
 from heatsoak.exporter import export
 from heatsoak.output import printable
 from heatsoak.protocol import Protocol
@@ -22,7 +23,6 @@ from heatsoak.recording import (
     RecordingMeta,
     RecordingWriter,
     find_recordings,
-    reopen,
 )
 from heatsoak.recording.meta import JOURNAL, PARQUET
 from heatsoak.serve.library import Library
@@ -95,7 +95,7 @@ def test_a_recording_is_read_where_it_was_written_whatever_it_is_called(
         finished = Recording.open(path)
         assert finished.samples().equals(running)
         assert running.equals(frame(0, 2.0))
-        again = reopen(finished, 0).recording
+        again = reopen(finished, 0)[0]
         assert (base / given_as / JOURNAL).is_file()
         assert again.samples()["read_bw_mb_s"].to_list() == [2.0] * 3
         with RecordingWriter(path, again.meta, resumed=True) as writer:

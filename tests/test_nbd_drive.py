@@ -13,10 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
+from heatsoak import nbd
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.nbd import Export, server
-from heatsoak.nbd.export import write_tree
+from heatsoak.nbd import Export, write_tree
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import find_recordings
 from heatsoak.sensor import drive_sensors
@@ -82,7 +82,7 @@ def test_a_socket_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_PLUGIN", tmp_path / "heatsoak_nbd.so")
+    monkeypatch.setattr(nbd, "_PLUGIN", tmp_path / "heatsoak_nbd.so")
     monkeypatch.setattr(shutil, "which", lambda _, **__: "/usr/bin/nbdkit")
     done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
     assert "nbdkit's plugin is missing" in complaint(done, 3)

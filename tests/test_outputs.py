@@ -409,4 +409,4 @@ def test_there_is_no_other_way_to_write() -> None:
             written |= call.func.attr == "open" and any(str(mode)[:1] in "wxa" for mode in modes)
             if written and ast.unparse(call.func.value) != "partial":
                 found.append(f"{path.relative_to(root)}:{call.lineno}")
-    assert found == [], "these write without heatsoak.recording.outputs"
+    assert found == [], "these write without heatsoak.recording.files"

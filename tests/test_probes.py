@@ -362,8 +362,8 @@ def test_why_stops_loading_when_it_has_seen_enough_and_takes_every_probe(
         e.step: e.data["duration_s"] for e in recording.events if e.kind == "step-end"
     }
     assert lengths["write"] < 300
-    [preview] = session.preview()
-    assert length_s(recording) < preview.plan.duration_s
+    [planned] = session.preview()
+    assert length_s(recording) < planned.duration_s
 
 
 # ---- plans, and what a person sees

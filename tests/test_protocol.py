@@ -222,4 +222,4 @@ def test_heat_is_on_where_its_conditions_ask_for_it() -> None:
 
 def test_a_step_says_what_it_does_in_a_few_words() -> None:
     step = WorkloadStep(name="m", rw="randrw", rwmixread=70, bs=4096, iodepth=3, numjobs=2)
-    assert step.describe() == "random mix, 70% reads, 4k, QD3 x 2 jobs"
+    assert step.describe() == "random mix, 70 % reads, 4k, QD3 x 2 jobs"

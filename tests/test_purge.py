@@ -12,7 +12,7 @@ import loop_drive
 import nvme_controller
 import pytest
 from command import heatsoak_here
-from heatsoak.bench.drive_settings import wait_for_sanitize
+from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.target import Batch, Note, Place, hidden_sectors
@@ -82,7 +82,7 @@ def test_what_would_erase_another_namespace_is_never_sent(
     drive = Controller(image, formats_all=True, others=(2, 7))
     held = claimed("nvme")
     for ask in (lambda: require(held, method, drive.ioctl), lambda: purged(held, method, drive)):
-        with pytest.raises(UsageError, match=r"namespaces 2, 7 as well.*it supports discard"):
+        with pytest.raises(UsageError, match=r"namespaces 2 and 7 as well.*it supports discard"):
             ask()
     (told,) = purged(held, "auto", drive)
     assert told.data["method"] == "discard"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from heatsoak.bench.resume import reopen
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import (
@@ -19,7 +20,6 @@ from heatsoak.recording import (
     RecordingMeta,
     RecordingWriter,
     find_recordings,
-    reopen,
 )
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 from hypothesis import given, settings
@@ -238,7 +238,7 @@ def test_a_reading_from_just_before_a_step_goes_with_the_attempt_that_it_was_kep
     writer.event(Event(t_s=1.0, kind="step-begin", step="a"))
     writer.append_row({"t_s": 1.1, "step": "a", "temp_c.nand": 40.0})
     writer.close()
-    reopened = reopen(Recording.open(tmp_path / "r"), 0).recording
+    reopened = reopen(Recording.open(tmp_path / "r"), 0)[0]
     assert reopened.samples(["step"])["step"].to_list() == ["a~1", "a~1"]
 
 

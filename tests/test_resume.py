@@ -22,7 +22,8 @@ from cut_run import (
     resume_here,
     wait_for_step,
 )
-from heatsoak.recording import Recording, RecordingWriter, reopen
+from heatsoak.bench.resume import reopen
+from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 from made_recording import remake
@@ -282,7 +283,7 @@ def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
     events = Recording.open(cut / "r").events
     since = max(at for at, event in enumerate(events) if event.kind == "step-begin")
     whole = shutil.copytree(cut / "r", tmp_path / "whole")
-    assert reopen(Recording.open(whole), since).attempt == 1
+    assert reopen(Recording.open(whole), since)[1] == 1
     # only the samples were put in place; then the power went
     half = shutil.copytree(cut / "r", tmp_path / "half")
     shutil.copy(whole / JOURNAL, half / JOURNAL)

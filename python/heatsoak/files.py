@@ -1,4 +1,7 @@
-"""Opening files that somebody named: regular files only, since a pipe or device may never end."""
+"""Opening files that somebody named: regular files only, since a pipe or device may never end.
+
+And finding a name that is free.
+"""
 
 import errno
 import os
@@ -73,3 +76,13 @@ def wrong_kind(mode: int) -> str:
     else:
         kind = "device"
     return f"is a {kind}, not a regular file"
+
+
+def free_path(path: Path) -> Path:
+    """Return `path`, or if that exists, the first one with a number appended to its stem."""
+    number = 2
+    free = path
+    while free.exists():
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        number += 1
+    return free

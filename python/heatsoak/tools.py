@@ -19,7 +19,8 @@ Commands that a protocol gives as a heat source are the user's own, and found on
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from heatsoak.errors import ToolError
@@ -71,6 +72,26 @@ def search_path() -> str:
 def environment() -> dict[str, str]:
     """Return the environment for child processes: ours, with that ``PATH`` and in English."""
     return {**os.environ, "PATH": search_path(), "LC_ALL": "C"}
+
+
+def ran(
+    words: Sequence[str], *, timeout_s: float | None = None, keep_fds: Sequence[int] = ()
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end, with nothing to read, and return what it said.
+
+    Raises OSError and subprocess.TimeoutExpired.
+    """
+    return subprocess.run(
+        words,
+        pass_fds=keep_fds,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        env=environment(),
+        check=False,
+    )
 
 
 def _directories() -> Iterator[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
+from heatsoak.bench.resume import reopen
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Observation, Observed
-from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, reopen
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter
 from heatsoak.sensor import device_behind
 from started import fill, protocol, small_disk, started
 from waiting import is_alive
@@ -231,7 +232,7 @@ def test_parquet_that_finds_no_room_leaves_the_journal_and_says_how_it_ended(lar
         *("recording.json", "events.jsonl", "samples.jsonl")
     }
     taken.unlink()
-    assert reopen(recording, None).recording.samples().height == 20_000
+    assert reopen(recording, None)[0].samples().height == 20_000
 
 
 def test_a_recording_that_cannot_be_reopened_for_lack_of_space_stays_as_it_was(
@@ -248,5 +249,5 @@ def test_a_recording_that_cannot_be_reopened_for_lack_of_space_stays_as_it_was(
         reopen(Recording.open(larger / "r"), 0)
     assert {path.name: path.read_bytes() for path in (larger / "r").iterdir()} == before
     taken.unlink()
-    reopened = reopen(Recording.open(larger / "r"), 0).recording
+    reopened = reopen(Recording.open(larger / "r"), 0)[0]
     assert reopened.samples().height == 20_000

@@ -100,7 +100,7 @@ def test_a_link_that_retrains_and_an_impossible_reading_are_reported_and_end_not
     stopped_at(run, 41.0)
     impossible = [text for text in warnings(run) if "which is impossible for a drive" in text]
     assert len(impossible) == 1
-    assert impossible[0].startswith("composite reads 65261.8 C")
+    assert impossible[0].startswith("composite reads 65,262 C")
 
 
 def test_a_drive_at_its_limit_ends_the_run_as_before(run: Started, drive: Drive) -> None:

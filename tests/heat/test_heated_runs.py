@@ -14,7 +14,7 @@ from shlex import quote
 import psutil
 import pytest
 from command import complaint, heatsoak, heatsoak_here
-from heatsoak.heat.sources import cpus_to_load
+from heatsoak.heat import cpus_to_load
 from heatsoak.recording import Recording
 from waiting import below, until
 

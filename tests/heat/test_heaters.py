@@ -11,9 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.heat import heater
-from heatsoak.heat.process import ProcessHeater
-from heatsoak.heat.sources import cpus_to_load
+from heatsoak.heat import ProcessHeater, cpus_to_load, heater
 from heatsoak.tools import VARIABLE
 from waiting import below, until
 
@@ -181,7 +179,7 @@ def test_a_killed_keeper_takes_the_command_with_it(log: Path, mark: str) -> None
 @pytest.mark.slow
 def test_it_ends_when_whoever_started_it_is_killed(log: Path, mark: str) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from heatsoak.heat.process import "
+        "import sys, time; from pathlib import Path; from heatsoak.heat import "
         "ProcessHeater as P; P(['/bin/sh', '-c', sys.argv[1], sys.argv[2]], Path(sys.argv[3]), "
         "busy_pct=50).start(); print('on', flush=True); time.sleep(100)"
     )

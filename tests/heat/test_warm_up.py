@@ -1,6 +1,7 @@
 """The case is warmed before the first step: for a time, or until no temperature rises any more."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,12 @@ import polars as pl
 import pytest
 from heatsoak.analysis import analyze
 from heatsoak.bench.conductor import conduct
-from heatsoak.bench.heating import Heating, HeatSource, warm_up_s
-from heatsoak.bench.plan import Plan, typical_plan
+from heatsoak.bench.heating import Heating, HeatSource, Steadiness, warm_up_s
+from heatsoak.bench.plan import typical_plan
 from heatsoak.bench.progress import Observer, View
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.heat import Steadiness, heater
-from heatsoak.heat.process import ProcessHeater
+from heatsoak.heat import ProcessHeater, heater
 from heatsoak.protocol import Heat, Protocol, Step, scaled
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording
@@ -124,7 +124,7 @@ def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     heat = SLEEP + 'warm_up = "steady"\nat_most = "5m"\n'
     recording, watcher = run(heat, small_drive, tmp_path)
     assert "heat-not-steady" in kinds(recording)
-    said = ("the warm-up was not steady within 300 s: it takes ten minutes to tell at its end",)
+    said = ("the warm-up was not steady within 5 min: it takes ten minutes to tell at its end",)
     assert analyze([recording]).recordings[0].notes == list(said)
     assert ("warning", *said) in watcher.told
 
@@ -158,7 +158,7 @@ def test_what_still_rises_is_named(
     recorder.finish("finished", None)
     assert watcher.told[-1] == (
         "warning",
-        f"the warm-up was not steady within 2700 s: {said} at its end",
+        f"the warm-up was not steady within 45 min: {said} at its end",
     )
 
 
@@ -191,7 +191,7 @@ def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_p
 
 def test_a_warm_up_counts_in_what_is_left_to_do(tmp_path: Path) -> None:  # noqa: ARG001
     planned = typical_plan(protocol_of(SLEEP))
-    plan = Plan(planned.steps, planned.speeds, warm_up_s=600)
+    plan = replace(planned, warm_up_s=600)
     assert plan.duration_s == 603
     view = View([plan], "heated")
     seen = view.begin_run(plan, "")

@@ -16,7 +16,7 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.unloaded import by_own_count, counted_before
-from heatsoak.protocol.phrases import phrase
+from heatsoak.protocol.conditions import phrase
 from heatsoak.recording import Recording, Touched
 from heatsoak.recording.meta import RecordingMeta
 from heatsoak.words import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heatsoak.protocol import REPETITIONS, Label
-from heatsoak.protocol.phrases import drive_name, label_of
+from heatsoak.protocol.conditions import drive_name, label_of
 from heatsoak.recording import Recording
 from heatsoak.words import said
 

@@ -3,7 +3,7 @@
 import select
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
@@ -117,26 +117,18 @@ def walk(
     return results
 
 
-class Prompt:
-    """Puts a question on standard error, with whatever else is shown there held back meanwhile."""
-
-    def __init__(self, held_back: Callable[[], AbstractContextManager[None]]) -> None:
-        """`held_back` gives what holds back the view of a run."""
-        self._held_back = held_back
-
-    def ask(self, wanted: str) -> None:
-        """Return once `wanted` is said to be done; raises RunInterrupted for ``stop``."""
-        with self._held_back():
-            _forget_what_was_typed()
-            while True:
-                print_err(f"{wanted}; {_CONTINUE}: ", end="")
-                answer = _line()
-                word = answer.strip().lower()
-                if word == "stop" or not answer:  # the end of input
-                    raise RunInterrupted("stopped")
-                if not word:
-                    return
-                print_err(f"'{word}' is neither")
+def ask(wanted: str) -> None:
+    """Return once `wanted` is said to be done; raises RunInterrupted for ``stop``."""
+    _forget_what_was_typed()
+    while True:
+        print_err(f"{wanted}; {_CONTINUE}: ", end="")
+        answer = _line()
+        word = answer.strip().lower()
+        if word == "stop" or not answer:  # the end of input
+            raise RunInterrupted("stopped")
+        if not word:
+            return
+        print_err(f"'{word}' is neither")
 
 
 def agrees_to_lose(found: NotEmptyError) -> bool:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import polars as pl
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating, HeatSource
+from heatsoak.bench.plan import Turn, turns_of
 from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest, Recorder, Side
@@ -26,14 +26,13 @@ from heatsoak.protocol import (
     Replay,
     Rounds,
     SingleStep,
-    Turn,
     WorkloadStep,
-    turns_of,
 )
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
 from heatsoak.target import Drives, Note, NumberedBatch, Outcome, Target
+from heatsoak.words import duration_text, temp_text
 
 
 def conduct(
@@ -55,14 +54,6 @@ def conduct(
     conductor = Conductor(turns_of(protocol), Drives(target), [side], observer)
     (recording,) = conductor.run(protocol.notes, heat)
     return recording
-
-
-@dataclass(frozen=True)
-class _End:
-    """How a step's iterator ended: early, and after warnings or without any."""
-
-    is_early: bool
-    has_warned: bool
 
 
 #: When the user stops several runs, all have been told after this time.
@@ -136,7 +127,7 @@ class Conductor:
         return self.observer.stop is not None and self.observer.stop.wait(_STOPS_WITHIN_S)
 
     def _start(self, warnings: Sequence[str]) -> None:
-        resumes = None if self.past is None else self.past.reopen().recording
+        resumes = None if self.past is None else self.past.reopen()
         for side, target in zip(self.sides, self.drives.targets, strict=True):
             self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
         if len(self.recorders) == 1:
@@ -299,15 +290,18 @@ class Conductor:
             case Pause() as step:
                 self._pause(step)
             case Purge() as step:
-                purged = self._consume(self.drives.alone(number, target.purge(step.method)))
+                purging = self.drives.alone(number, target.purge(step.method))
+                _, has_warned = self._consume(purging)
                 if not step.takes_all:
                     self._use(step)
-                return not purged.has_warned, ""
+                return not has_warned, ""
             case WorkloadStep() | Replay() as step:
                 down_s = step.end_after_drop_s
                 until = None if down_s is None else partial(self.prober.was_down_for, down_s)
-                end = self._consume(self.drives.alone(number, target.run(step)), until)
-                return True, f"ended early: it was slowed for {down_s:g} s" if end.is_early else ""
+                loading = self.drives.alone(number, target.run(step))
+                is_early, _ = self._consume(loading, until)
+                if down_s is not None and is_early:
+                    return True, f"ended early: it was slowed for {duration_text(down_s)}"
         return True, ""
 
     def _use(self, step: Purge) -> None:
@@ -332,8 +326,11 @@ class Conductor:
 
     def _consume(
         self, batches: Iterator[NumberedBatch], until: Callable[[], bool] | None = None
-    ) -> _End:
-        """Record what comes, until it ends or `until` is true; watch limits meanwhile."""
+    ) -> tuple[bool, bool]:
+        """Record what comes, until it ends or `until` is true; watch limits meanwhile.
+
+        Return whether it ended early, and whether there was a warning.
+        """
         has_warned, is_early = False, False
         try:
             for number, batch in batches:
@@ -361,7 +358,7 @@ class Conductor:
             close = getattr(batches, "close", None)
             if close is not None:
                 close()  # ends the load at once, not when the iterator is collected
-        return _End(is_early, has_warned)
+        return is_early, has_warned
 
     def _show(self) -> None:
         if len(self.recorders) > 1:
@@ -458,8 +455,8 @@ def _not_cool(step: Pause, latest: Latest) -> str | None:
     if step.until_temp_c is None or _is_cool(step, latest):
         return None
     temp_c = latest.drive_temp_c()
-    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_c:.0f} C"
+    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
     return (
-        f"the pause was meant to reach {step.until_temp_c:.0f} C, but did not within "
-        f"{step.duration_s:.0f} s: {seen}"
+        f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
+        f"{duration_text(step.duration_s)}: {seen}"
     )

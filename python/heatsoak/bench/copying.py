@@ -6,16 +6,28 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from heatsoak.bench.places import Preview, preview, speeds_of
-from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, plan
+from heatsoak.bench.places import plan_of, speeds_of
+from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, Turn, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
-from heatsoak.protocol import Protocol, Role, largest_copy, of_side, scaled, turns_of_copy
+from heatsoak.protocol import (
+    FILL,
+    ROLES,
+    Copy,
+    Pause,
+    Precondition,
+    Protocol,
+    Purge,
+    Role,
+    SingleStep,
+    Step,
+    scaled,
+)
 from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
-from heatsoak.units import GB
-from heatsoak.words import duration_text, size_text
+from heatsoak.units import GB, Size
+from heatsoak.words import amount_text, duration_text, size_text
 
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
@@ -77,13 +89,13 @@ def plan_copy(
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
             f"'{copy.name}' copies {size_text(wanted)}, which may take no more than "
-            f"{copy_s:.1f} s after a rest of {duration_text(rest_s)}: too short to be judged; "
-            f"--set {copy.name}.size=100GB copies more"
+            f"{amount_text(copy_s, 's', 2)} after a rest of {duration_text(rest_s)}: too short to "
+            f"be judged; --set {copy.name}.size=100GB copies more"
         )
     return protocol, run
 
 
-def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
+def plans_of_copy(run: PlannedRun, roots: Roots) -> list[Plan]:
     """Return what a copy would take of the source and of the destination."""
     source, destination = (speeds_of(part.place, roots) for part in run.parts)
     copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
@@ -97,12 +109,12 @@ def previews_of_copy(run: PlannedRun, roots: Roots) -> list[Preview]:
             source=f"the slower of: {slower}" if "; " in slower else slower,
         )
 
-    return [preview(part, roots, slowed) for part in run.parts]
+    return [plan_of(part, roots, slowed) for part in run.parts]
 
 
 def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> Plan:
     """Return the plan of both drives' steps, for a view of the run."""
-    speeds = previews_of_copy(run, roots)[0].plan.speeds
+    speeds = plans_of_copy(run, roots)[0].speeds
     both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})
     return plan(both, largest_copy(protocol).amount_bytes, speeds)
 
@@ -197,3 +209,45 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
         f"free), and '{largest.name}' copies {size_text(largest.amount_bytes)}: "
         f"--set {largest.name}.size={fits} would fit"
     )
+
+
+def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
+    """Return the steps of a protocol that copies, for the source and the destination, in order.
+
+    With `fills` the source is first written as far as it is read later. Whatever else is neither a
+    copy nor a pause belongs to the destination: the source of a copy is only read.
+    """
+    both: list[tuple[Step, tuple[SingleStep | None, SingleStep | None]]] = []
+    if fills:
+        fill = {"kind": "precondition", "name": FILL, "rw": "write", "bs": 1 << 20, "iodepth": 8}
+        size = largest_copy(protocol).amount_bytes
+        first = Precondition.model_validate({**fill, "size": size})
+        both.append((first, (first, None)))
+    for step in protocol.steps:
+        match step:
+            case Copy():
+                both.append((step, step.halves()))
+            case Pause():
+                both.append((step, (step, step)))
+            case Purge() | Precondition():
+                both.append((step, (None, step)))
+    return [Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
+
+
+def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:
+    """Return the protocol that one of a copy's drives runs, and that its recording has."""
+    number = ROLES.index(role)
+    parts = [turn.parts[number] for turn in turns_of_copy(protocol, fills=fills)]
+    largest_bytes = largest_copy(protocol).amount_bytes
+    return protocol.model_copy(
+        update={
+            "steps": [step for step in parts if step is not None],
+            "conditions": {**protocol.conditions, "role": role},
+            "file_size": Size(bytes=-(-largest_bytes // (1 << 20)) * (1 << 20)),
+        }
+    )
+
+
+def largest_copy(protocol: Protocol) -> Copy:
+    """Return the step that copies the most."""
+    return max(protocol.copies, key=lambda step: step.amount_bytes)

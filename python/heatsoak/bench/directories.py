@@ -6,6 +6,7 @@ from pathlib import Path
 
 from heatsoak import system
 from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak.files import free_path
 from heatsoak.protocol import ROLES
 from heatsoak.recording import META, Recording, attempt_name, is_being_written, require_creatable
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
@@ -22,12 +23,7 @@ _BEFORE = (*_EMPTY, META + PARTIAL, RESERVE)
 
 def default_directory(name: str, parent: Path = PARENT) -> Path:
     """Return a directory below `parent` that does not exist yet, named after protocol and time."""
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path = parent / stem
-    numbers = count(2)
-    while path.exists():
-        path = parent / f"{stem}-{next(numbers)}"
-    return path
+    return free_path(parent / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def started_in(directory: Path) -> Recording | None:

@@ -1,20 +1,93 @@
 """What warms the case in a run: switched on before its first step, watched, and always ended."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
 from heatsoak.bench.by_hand import BY_HAND, is_attended
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Recorder
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
-from heatsoak.heat import Heater, Steadiness, heater
-from heatsoak.heat.process import Ask
+from heatsoak.files import free_path
+from heatsoak.heat import Ask, Heater, heater
 from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording.meta import RAW
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, kelvin_text, listed, percent_text
+
+#: The shortest window, and the window's share of the time since the start of the warm-up.
+WINDOW_S = 600.0
+_WINDOW_SHARE = 0.25
+#: Steady if a temperature rises by less between the window's first and last third.
+RISE_K = 0.5
+_LEFT_OUT = 0.25
+#: With fewer readings, a third is not meaningful.
+_MIN_READINGS = 3
+#: Shortest interval between readings that are kept.
+_INTERVAL_S = 1.0
+
+
+class Steadiness:
+    """Collects the temperatures of a warm-up, and says when they no longer rise.
+
+    The window is the last ten minutes, or the last quarter of the warm-up if that is longer (what
+    warms slowly also rises slowly). Its first and last third are averaged without the highest and
+    lowest quarter of their readings, so that noise and glitches do not count, and sensors with
+    whole kelvins are resolved as well as possible. Temperatures are steady if none rose by half a
+    kelvin from the first third to the last. A first-order warm-up, T = T_end - A exp(-t / tau), is
+    then usually within 1 K of its end, and always within 2 K, for tau up to 15 minutes, A up to
+    60 K, noise of 0.3 K and whole kelvins.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        """The warm-up starts at `start_s`."""
+        self._start_s = start_s
+        self._readings: dict[str, list[tuple[float, float]]] = {}
+
+    def add(self, t_s: float, temps_c: Mapping[str, float]) -> None:
+        """Add the newest reading of each sensor."""
+        for name, temp_c in temps_c.items():
+            kept = self._readings.setdefault(name, [])
+            if not kept or t_s - kept[-1][0] >= _INTERVAL_S:
+                kept.append((t_s, temp_c))
+
+    def rises_k(self, now_s: float) -> dict[str, float]:
+        """Return the rise of each sensor within the window; empty until the first has passed.
+
+        Infinite for a sensor without enough readings.
+        """
+        passed_s = now_s - self._start_s
+        window_s = max(WINDOW_S, _WINDOW_SHARE * passed_s)
+        if passed_s < window_s:
+            return {}
+        since_s = now_s - window_s
+        return {name: _rise_k(kept, since_s, window_s) for name, kept in self._readings.items()}
+
+    def is_steady(self, now_s: float) -> bool:
+        """Whether no temperature is rising any more; False without readings."""
+        rises_k = self.rises_k(now_s)
+        return bool(rises_k) and max(rises_k.values()) < RISE_K
+
+
+def _rise_k(kept: list[tuple[float, float]], since_s: float, window_s: float) -> float:
+    t_s, temps_c = np.array(kept).T
+    first = temps_c[(t_s >= since_s) & (t_s < since_s + window_s / 3)]
+    last = temps_c[t_s >= since_s + window_s * 2 / 3]
+    if min(len(first), len(last)) < _MIN_READINGS:
+        return float("inf")
+    return _middle(last) - _middle(first)
+
+
+def _middle(temps_c: NDArray[np.float64]) -> float:
+    """Return the mean without the lowest and highest quarter (scipy.stats is slow to import)."""
+    out = int(_LEFT_OUT * len(temps_c))
+    return float(np.sort(temps_c)[out : len(temps_c) - out].mean())
+
 
 #: How often it is looked whether temperatures are steady.
 _LOOK_S = 10.0
@@ -37,11 +110,10 @@ def warm_up_s(heats: Sequence[Heat]) -> float:
     return max((heat.longest_warm_up_s for heat in heats), default=0.0)
 
 
-@dataclass(frozen=True)
-class HeatPreview:
+class PlannedHeat(BaseModel):
     """What warms the case during a run; `why_not` says why that cannot be commanded here."""
 
-    text: str
+    heat: str
     why_not: str | None
 
 
@@ -58,26 +130,24 @@ class Heaters:
 
         Raises UsageError where it cannot be commanded here.
         """
-        from heatsoak.target.fio.process import free_path  # Linux's, as all heat of ours is
-
         found = []
         for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
             try:
                 made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
             except UsageError as error:
-                how_hard = "" if heat.command else f" at {heat.load_pct:g} %"
+                how_hard = "" if heat.command else f" at {percent_text(heat.load_pct, 3)}"
                 raise UsageError(
                     f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
         return found
 
-    def preview(self, conditions: Conditions) -> tuple[HeatPreview, ...]:
+    def preview(self, conditions: Conditions) -> list[PlannedHeat]:
         """Return what would heat a run, and why not where it cannot be commanded here."""
-        return tuple(
-            HeatPreview(heat.describe(), self._why_not(heat))
+        return [
+            PlannedHeat(heat=heat.describe(), why_not=self._why_not(heat))
             for heat in heats_on(self._protocol, conditions)
-        )
+        ]
 
     def _heater(self, heat: Heat, log: Path) -> Heater:
         ask = self._ask if is_attended() else None
@@ -146,7 +216,8 @@ class Heating:
             data = self._stop(source)
             self._recorder.note(
                 "warning",
-                f"the {source.name} heat ended early, after {data['duration_s']:.0f} s: {why}; "
+                f"the {source.name} heat ended early, after "
+                f"{duration_text(data['duration_s'])}: {why}; "
                 "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
@@ -200,12 +271,13 @@ class Heating:
         recorder.event(kind, None, f"after {duration_text(waited_s)}", data)
         if is_steady:
             return
-        rising = [f"{name} rose by {k:.1f} K" for name, k in known_k.items() if k >= 0.5]
-        seen = ", ".join(rising) or (
+        rising = [f"{name} rose by {kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5]
+        seen = listed(rising) or (
             "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
         recorder.note(
-            "warning", f"the warm-up was not steady within {waited_s:.0f} s: {seen} at its end"
+            "warning",
+            f"the warm-up was not steady within {duration_text(waited_s)}: {seen} at its end",
         )
 
     def _ended(self) -> Iterator[tuple[_Source, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from heatsoak import system
 from heatsoak.recording import Boot, RecordingMeta
-from heatsoak.words import duration_text
+from heatsoak.words import amount_text, duration_text
 
 #: Clocks that differ by less than this were only read one after the other.
 _MIN_S = 0.5
@@ -112,13 +112,13 @@ class Interruptions:
         if abs(set_s) > _MIN_S + _SLEWED * awake_s:
             way = "forward" if set_s > 0 else "back"
             yield Interruption(
-                f"the machine's clock was set {way} by {abs(set_s):.1f} s; the recording's own "
-                "clock is not affected",
+                f"the machine's clock was set {way} by {amount_text(abs(set_s), 's', 2)}; the "
+                "recording's own clock is not affected",
                 {"clock_set_s": round(set_s, 3)},
             )
         if awake_s > _HELD_UP_S:
             yield Interruption(
-                f"heatsoak was paused for {awake_s:.1f} s: it was stopped, or had to wait for the "
-                "machine",
+                f"heatsoak was paused for {duration_text(awake_s)}: it was stopped, or had to wait "
+                "for the machine",
                 {"stood_still_s": round(awake_s, 3)},
             )

@@ -22,6 +22,7 @@ from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
 from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
+from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -125,7 +126,7 @@ class Scrapes:
         give_up_s = last_s + _LATER * (last_s - first_s)
         give_up_s = min(give_up_s, now_s + _LAST_SCRAPE_S)
         if give_up_s > now_s:
-            announce(f"metrics: waiting up to {give_up_s - now_s:.0f} s for a last scrape")
+            announce(f"metrics: waiting up to {duration_text(give_up_s - now_s)} for a last scrape")
         with suppress(KeyboardInterrupt):
             while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
                 time.sleep(0.1)
@@ -160,18 +161,17 @@ def served(collector: Collector, address: Address) -> Iterator[str]:
         thread.join()
 
 
+@dataclass(frozen=True)
 class Metrics:
-    """What is known of drives, collected when somebody asks."""
+    """What is known of drives, collected when somebody asks; `drives` tells them."""
 
-    def __init__(self, drives: Callable[[], Iterable[Seen]]) -> None:
-        """Take what tells the drives."""
-        self._drives = drives
+    drives: Callable[[], Iterable[Seen]]
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
         # nothing that was not measured is shown as 0
         families: dict[str, tuple[OpenMetricsFamily, list[Sample]]] = {}
-        for drive in self._drives():
+        for drive in self.drives():
             known = {name: value for name, value in drive.labels.items() if value}
             for family, labels, value in _of_drive(drive):
                 # drives, and several columns, are one family, apart by labels

@@ -1,13 +1,17 @@
-"""Which runs a protocol makes on a place, what each would take of it, and the sensors there."""
+"""Which runs a protocol makes on a place, what each would take of it, and what is there.
+
+That is its sensors, and what is set on a real drive for one run, or was left set by earlier ones.
+"""
 
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.by_hand import walked
-from heatsoak.bench.heating import HeatPreview, heats_on, warm_up_s
+from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import (
     DrivePart,
     Plan,
@@ -16,38 +20,20 @@ from heatsoak.bench.plan import (
     plan,
     rated_speeds,
     traffic_on,
+    turns_of,
 )
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep, turns_of
+from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
+from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.sysfs import drive_in_tree
-from heatsoak.target import DeviceInfo, Note, Place
-from heatsoak.target.hctm import SETTINGS
-from heatsoak.target.simulated import SimulatedTarget
+from heatsoak.target import DeviceInfo, Note, Place, hctm
+from heatsoak.target.simulated import SimulatedTarget, thresholds_note, with_thresholds
+from heatsoak.words import percent_text, rate_text
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
 UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
-#: Common for consumer drives: bytes that may be written for each byte of capacity.
-TYPICAL_ENDURANCE_FULL_WRITES = 600
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What ``--dry-run`` says of one drive of a run.
-
-    `endurance_bytes` is what the drive is rated for, or typical of its size where
-    `endurance_is_rated` is false. `set_up` is what hands have to change before it.
-    """
-
-    part: DrivePart
-    plan: Plan
-    size_bytes: int
-    endurance_bytes: float
-    endurance_is_rated: bool
-    set_up: Conditions = field(default_factory=dict)
-    heat: tuple[HeatPreview, ...] = ()
-    simulation_s: float | None = None
 
 
 def runs_of(
@@ -74,7 +60,7 @@ def runs_of(
         own = {**load_enclosure(here.enclosure).labels, **fixed}
         # of what varies, a simulated drive in one place can have what is set on it
         settings = [
-            {key: cell[key] for key in SETTINGS if key in cell and key not in fixed}
+            {key: cell[key] for key in hctm.SETTINGS if key in cell and key not in fixed}
             for cell in cells
         ]
         if not any(settings):
@@ -96,34 +82,20 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
-def preview(
+def plan_of(
     part: DrivePart, roots: Roots, slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds
-) -> Preview:
+) -> Plan:
     """Return what a run would take and write of one drive; nothing is touched.
 
     `slowed` says what is left of the drive's speeds where something else limits them.
     """
     place, protocol = part.place, part.protocol
     size_bytes = place.size_bytes(protocol, roots)
-    rated = place.rated
-    if rated is not None:
-        endurance_bytes = rated.endurance_bytes
-    else:
-        behind = place.device_info(roots)
-        whole_bytes = size_bytes if behind is None else behind.size_bytes
-        endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     speeds = slowed(speeds_of(place, roots))
     steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
-    takes_s = None
     if place.is_simulated:
-        target = place.target(protocol)
-        assert isinstance(target, SimulatedTarget)
-        takes_s = simulation_s(steps, target)
-    if not place.is_simulated:
-        steps = replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
-    return Preview(
-        part, steps, size_bytes, endurance_bytes, rated is not None, simulation_s=takes_s
-    )
+        return steps
+    return replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
 
 
 def speeds_of(place: Place, roots: Roots) -> Speeds:
@@ -179,7 +151,7 @@ def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
         UNKNOWN_DRIVE,
         read_mb_s=float(ceiling_mb_s),
         write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
-        source=f"at most what the drive's link carries, {ceiling_mb_s:,.0f} MB/s",
+        source=f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}",
     )
 
 
@@ -196,11 +168,16 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     ]
 
 
-def simulation_s(plan: Plan, target: SimulatedTarget) -> float | None:
-    """Return how long simulating a plan takes, at most; None where its loads cannot be tried.
+def simulation_s(part: DrivePart, plan: Plan) -> float | None:
+    """Return how long simulating a plan takes, at most.
 
-    A new and cool drive does the most I/Os in a second, and each takes its time to simulate.
+    None for a real drive, and where its loads cannot be tried. A new and cool drive does the most
+    I/Os in a second, and each takes its time to simulate.
     """
+    if not part.place.is_simulated:
+        return None
+    target = part.place.target(part.protocol)
+    assert isinstance(target, SimulatedTarget)
     total_s = 0.0
     for planned in plan.steps:
         if not planned.step.loads or planned.step.is_probe:
@@ -221,3 +198,97 @@ def _loads(step: Step) -> Iterator[WorkloadStep]:
             yield from _loads(inner)
     elif isinstance(step, WorkloadStep):
         yield step
+
+
+_LOOK_S = 2.0
+_TELL_S = 60.0
+
+
+def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
+    """Raise UsageError where `place` has no drive that could have thresholds; none is asked."""
+    if not wanted.is_asked:
+        return
+    if place.rated is not None:
+        with_thresholds(place.rated, wanted)
+    else:
+        hctm.controllers(_drive(place, roots), roots)
+
+
+def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
+    """Raise UsageError where the drive of `place` cannot be given the thresholds; it is asked."""
+    if wanted.is_asked and not place.is_simulated:
+        hctm.check(_drive(place, roots), wanted, roots)
+
+
+@contextmanager
+def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Iterator[list[Note]]:
+    """Set thresholds for as long as the context lasts; yield what belongs in the recording.
+
+    That includes what a killed run has left set on the drive, where it still is.
+    """
+    if place.rated is not None:
+        yield [thresholds_note(with_thresholds(place.rated, wanted))] if wanted.is_asked else []
+        return
+    info = place.device_info(roots)
+    notes = [] if info is None else hctm.left_on(info)
+    if not wanted.is_asked:
+        yield notes
+        return
+    with hctm.held(_drive(place, roots), wanted, roots) as set_now:
+        yield notes + set_now
+
+
+def _drive(place: Place, roots: Roots) -> DeviceInfo:
+    if (info := place.device_info(roots)) is None:
+        raise UsageError(
+            f"{place.text}: no drive is known to be underneath, so {hctm.OPTIONS} have "
+            "nothing to act on"
+        )
+    return info
+
+
+def leftovers() -> list[Note]:
+    """Return what killed runs have left changed on drives; no drive is asked."""
+    from heatsoak.target import hidden_sectors  # block devices are Linux's
+
+    return _each_once([*hctm.left(), *hidden_sectors.left()])
+
+
+def put_all_back(roots: Roots) -> list[Note]:
+    """Put back what killed runs have left, on any drive; return what was done.
+
+    What is still left then is a note with ``data["is_left"]``.
+    """
+    from heatsoak.target import hidden_sectors  # as above
+
+    return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
+
+
+def _each_once(notes: list[Note]) -> list[Note]:
+    return list({note.text: note for note in notes}.values())
+
+
+def wait_for_sanitize(
+    place: Place,
+    tell: Callable[[str], None],
+    roots: Roots | None = None,
+    *,
+    ioctl: Ioctl | None = None,
+    look_s: float = _LOOK_S,
+) -> None:
+    """Wait while the drive that `place` names sanitizes itself: it answers no other command.
+
+    Only looks, every `look_s`; `tell` is given a line at first and once a minute.
+    """
+    if place.kind != "block":
+        return
+    from heatsoak.target.purge import sanitizing  # block devices are Linux's
+
+    roots = roots or Roots()
+    info = place.device_info(roots)
+    told_s: float | None = None
+    while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
+        if told_s is None or time.monotonic() - told_s >= _TELL_S:
+            told_s = time.monotonic()
+            tell(f"{place.text}: is being sanitized, {percent_text(done_pct)} done: waiting for it")
+        time.sleep(look_s)

@@ -16,18 +16,42 @@ from heatsoak.protocol import (
     Purge,
     Replay,
     Role,
+    Rounds,
     SingleStep,
     Step,
-    Turn,
     Workload,
     WorkloadStep,
 )
 from heatsoak.target import Note, Place
-from heatsoak.target.traces import count_quickly, is_shape
+from heatsoak.target.traces import Traffic, count_quickly, is_shape
+from heatsoak.units import MB
 
-MB = 1_000_000
 #: The drive that most published figures are of.
 TYPICAL_DRIVE = "samsung-950-pro-512"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step of a run, and what each of its drives does meanwhile.
+
+    Attributes:
+        index: its number among the turns, from 0.
+        step: as the protocol has it.
+        parts: what each drive takes, None for one that rests; empty for rounds, whose steps have
+            turns of their own.
+    """
+
+    index: int
+    step: Step
+    parts: tuple[SingleStep | None, ...] = ()
+
+
+def turns_of(protocol: Protocol) -> list[Turn]:
+    """Return the steps of a protocol that runs on one drive, in order."""
+    return [
+        Turn(index, step, () if isinstance(step, Copy | Rounds) else (step,))
+        for index, step in enumerate(protocol.steps)
+    ]
 
 
 @dataclass(frozen=True)
@@ -118,16 +142,6 @@ class Speeds:
         return mixed
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """What a trace moves, and how long it has nothing to do once its pauses are cut."""
-
-    ios: int
-    read_bytes: int
-    written_bytes: int
-    idle_s: float
-
-
 def rated_speeds(drive: catalog.Drive) -> Speeds:
     """Return what a drive of the catalog is rated for."""
     return Speeds(
@@ -163,11 +177,13 @@ class StepPlan:
 class Plan:
     """All steps of one recording; probes count as if every one were taken, rounds as all.
 
-    `warm_up_s` is how long the case is warmed before them, at most.
+    `size_bytes` is that of the target, `warm_up_s` how long the case is warmed before the steps, at
+    most.
     """
 
     steps: tuple[StepPlan, ...]
     speeds: Speeds
+    size_bytes: int
     warm_up_s: float = 0.0
 
     @property
@@ -203,18 +219,12 @@ def plan(
         steps.append(_step(step, used_bytes, speeds, traffic_of))
         if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
-    return Plan(tuple(steps), speeds)
+    return Plan(tuple(steps), speeds, target_bytes)
 
 
 def traffic_on(size_bytes: int) -> TrafficOf:
     """Return what replays move on a target of `size_bytes`, where that can be known quickly."""
-
-    @cache
-    def traffic_of(step: Replay) -> Traffic | None:
-        counted = count_quickly(step, size_bytes)
-        return None if counted is None else Traffic(*counted)
-
-    return traffic_of
+    return cache(lambda step: count_quickly(step, size_bytes))
 
 
 def typical_plan(protocol: Protocol) -> Plan:

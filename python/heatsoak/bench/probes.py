@@ -8,6 +8,7 @@ import polars as pl
 
 from heatsoak.analysis.steps import Drop, drops_of
 from heatsoak.protocol import Step
+from heatsoak.words import duration_text, listed, percent_text
 
 #: What a drop is seen in.
 RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
@@ -158,11 +159,13 @@ class Prober:
             if outcome.drop is not None:
                 drop = outcome.drop
                 return Decision(
-                    True, f"'{name}' fell by {100 * drop.depth:.0f} % after {drop.onset_s:.0f} s"
+                    True,
+                    f"'{name}' fell by {percent_text(100 * drop.depth)} "
+                    f"after {duration_text(drop.onset_s)}",
                 )
             found.setdefault(outcome.kind, []).append(f"'{name}'")
         if "failed" in found:
-            return Decision(True, f"{' and '.join(found['failed'])} could not be judged")
+            return Decision(True, f"{listed(found['failed'])} could not be judged")
         said = {
             "steady": "nothing fell in",
             "short": "too short to judge:",

@@ -18,7 +18,7 @@ from heatsoak.bench.plan import Plan, StepPlan
 from heatsoak.bench.recorder import Latest
 from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, percent_text, rate_text, temp_text
 
 
 class Observer:
@@ -208,8 +208,8 @@ class RunView(Observer):
         throughput = self.latest.throughput_mb_s()
         step = self.step if self.inner is None else self.inner[0]
         if throughput is not None and step is not None and step.loads:
-            parts.append(f"{throughput:,.0f} MB/s")
-        parts += [f"{name} {temp_c:.0f} C" for name, temp_c in self.latest.temps_c().items()]
+            parts.append(rate_text(throughput))
+        parts += [f"{name} {temp_text(temp_c)}" for name, temp_c in self.latest.temps_c().items()]
         return "  ".join(parts)
 
 
@@ -384,9 +384,9 @@ class PlainView(View):
         if time.monotonic() - self._shown_at < LINE_INTERVAL_S:
             return
         if self.is_single:
-            doing = f"{run.t_s:.0f} s: {run.describe_readings() or run.describe_step()}"
+            doing = f"{duration_text(run.t_s)}: {run.describe_readings() or run.describe_step()}"
         else:
-            doing = f"{self.describe_count()}, {self.share_done():.0%}"
+            doing = f"{self.describe_count()}, {percent_text(round(100 * self.share_done()))}"
         self.show_status(f"{doing}; {duration_text(self.eta_s())} to go")
 
     @override

@@ -23,12 +23,13 @@ from heatsoak.recording import (
     RecordingWriter,
     SensorMeta,
 )
-from heatsoak.recording.columns import drive_temperatures, schema_of
+from heatsoak.recording.columns import COMPOSITE, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
 from heatsoak.target import Note, Target
 from heatsoak.units import is_possible_temp
+from heatsoak.words import temp_text
 
 #: So few rows, as fio's reports are, cost less one by one than as a frame.
 _FEW_ROWS = 4
@@ -156,7 +157,7 @@ class Recorder:
         self._unwritten: ToolError | None = None
         self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
-        self._limits_c = _critical_limits(side.sensors)
+        self._critical_c = _critical_limit(side.sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
         sensors = [*map(sensor_meta, side.sensors), *target.sensors()]
@@ -269,13 +270,14 @@ class Recorder:
                     "step has to be repeated"
                 )
             self.note("warning", seen.text, seen.data)
-        for column, limit_c in self._limits_c.items():
-            temp_c = self.latest.value(column)
-            if temp_c is not None and temp_c >= limit_c and is_possible_temp(temp_c):
-                raise ToolError(
-                    f"{column.removeprefix('temp_c.')} reads {temp_c:.0f} C, and the drive's "
-                    f"critical limit is {limit_c:.0f} C: stopped"
-                )
+        temp_c, limit_c = self.latest.value(COMPOSITE), self._critical_c
+        if limit_c is None or temp_c is None or not is_possible_temp(temp_c):
+            return
+        if temp_c >= limit_c:
+            raise ToolError(
+                f"composite reads {temp_text(temp_c)}, and the drive's critical limit is "
+                f"{temp_text(limit_c)}: stopped"
+            )
 
     def finish(self, status: Status, reason: str | None) -> None:
         """End the recording, whatever ended the run."""
@@ -310,8 +312,8 @@ class Recorder:
                 self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {value:g} C, which is impossible for a "
-                    "drive: limits and pauses ignore it",
+                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible "
+                    "for a drive: limits and pauses ignore it",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:
@@ -319,11 +321,6 @@ class Recorder:
             self.note(level, text)
         except ToolError as error:
             self._unwritten = error
-
-
-def types_of(columns: Sequence[str]) -> dict[str, str]:
-    """Return the type of each column by its name, as a recording says it."""
-    return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
 
 
 def _resumed(
@@ -344,16 +341,11 @@ def _resumed(
     )
 
 
-def _critical_limits(sensors: list[Sensor]) -> dict[str, float]:
-    """The critical limit of each temperature whose sensor states one above freezing."""
-    limits: dict[str, float] = {}
-    for sensor in sensors:
-        limit_c = sensor.info.thresholds.get("critical_c")
-        if limit_c is not None and limit_c > 0:
-            limits |= dict.fromkeys(
-                (name for name in sensor.info.columns if name == "temp_c.composite"), limit_c
-            )
-    return limits
+def _critical_limit(sensors: list[Sensor]) -> float | None:
+    """The critical limit of the composite temperature, where its sensor states one above 0 C."""
+    stated = [one.info.thresholds for one in sensors if COMPOSITE in one.info.columns]
+    limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
+    return limits_c[-1] if limits_c else None
 
 
 def sensor_meta(sensor: Sensor) -> SensorMeta:

@@ -8,19 +8,29 @@ there the preconditions since the last purge are repeated as well.
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
-from heatsoak.recording import Event, Recording, Reopened, reopen
+from heatsoak.recording import Event, Recording, attempt_name
+from heatsoak.recording.files import (
+    NO_CHECKSUMS,
+    replace_atomically,
+    reporting_write_errors,
+    write_meta,
+)
+from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
 from heatsoak.target import Identity
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, said
 
 
 @dataclass(frozen=True)
@@ -110,12 +120,11 @@ class Past:
                 "start again in a new directory with -o"
             )
 
-    def reopen(self) -> Reopened:
+    def reopen(self) -> Recording:
         """Reopen the recording for writing."""
-        reopened = reopen(self.recording, self.since)
-        self.recording, self.attempt = reopened.recording, reopened.attempt
+        self.recording, self.attempt = reopen(self.recording, self.since)
         self.__dict__.pop("_samples", None)
-        return reopened
+        return self.recording
 
     def describe(self) -> str:
         """Return in a sentence how the run is resumed, for the recording and for observers."""
@@ -125,7 +134,7 @@ class Past:
         how = {"running": "was cut short", "failed": "failed"}.get(status, f"was {status}")
         where = "between two steps"
         if self._cut is not None:
-            where = f"in '{self._cut.name}' after {self._last_s - self._cut.start_s:.1f} s"
+            where = f"in '{self._cut.name}' after {duration_text(self._last_s - self._cut.start_s)}"
         because = f" ({reason})" if reason and status == "failed" else ""
         names = list(dict.fromkeys(f"'{taken.name}'" for taken in self._again))
         names = [
@@ -301,10 +310,63 @@ def _difference(then: Any, now: Any, path: str = "protocol") -> str:
         pairs = [(str(number), *pair) for number, pair in enumerate(zip(then, now, strict=True), 1)]
     else:
         where = path.removeprefix("protocol.")
-        return f"protocol: {where} was {_short(then)} and is {_short(now)}"
+        return f"protocol: {where} was {said(then)} and is {said(now)}"
     return next(_difference(a, b, f"{path}.{key}") for key, a, b in pairs if a != b)
 
 
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
+    """Turn a finished recording back into a journal, so that it can be continued.
+
+    Returns it as it is on disk then, and the number given to the earlier attempts at steps.
+
+    Samples and events of steps from event number `since` on are renamed to attempts. Can be killed
+    at any time and repeated with the same result. Raises ToolError if the directory cannot be
+    written, ChangedError for a recording that was changed.
+    """
+    events = recording.events
+    names = {event.step for event in events if event.step is not None}
+    attempts = [int(match[2]) for name in names if (match := ATTEMPT.fullmatch(name))]
+    attempt = 1 + max(attempts, default=0)
+    tail = [] if since is None else events[since:]
+    kept = events[: len(events) - len(tail)]
+    with reporting_write_errors(recording.path):
+        with ExitStack() as replaced:
+            if tail:
+                lines = _lines([*kept, *_renamed(tail, attempt)])
+                replaced.enter_context(replace_atomically(recording.path / EVENTS)).write_bytes(
+                    lines
+                )
+            journal = replaced.enter_context(replace_atomically(recording.path / JOURNAL))
+            _write_samples(recording, tail, attempt, journal)
+            # all that takes room is written: from here on its files differ, until it has ended
+            write_meta(recording.path, recording.meta.model_copy(update=NO_CHECKSUMS))
+        # having the samples twice does no harm, and the journal is complete now
+        system.remove(recording.path / PARQUET)
+    return Recording.open(recording.path), attempt
+
+
+def _write_samples(recording: Recording, tail: list[Event], attempt: int, path: Path) -> None:
+    frame = recording.scan()
+    if tail:
+        names = sorted({event.step for event in tail if event.step and not is_attempt(event.step)})
+        # not by time: a sensor may have been read just before the step started, but stored later
+        is_of_tail = pl.col("step").is_in(names)
+        renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
+        frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
+    with path.open("wb") as file:
+        frame.sink_ndjson(file)
+
+
+def _lines(events: list[Event]) -> bytes:
+    return b"".join(
+        event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events
+    )
+
+
+def _renamed(events: list[Event], attempt: int) -> list[Event]:
+    return [
+        event
+        if event.step is None or is_attempt(event.step)
+        else event.model_copy(update={"step": attempt_name(event.step, attempt)})
+        for event in events
+    ]

@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from heatsoak.bench.places import Preview
-from heatsoak.bench.plan import StepPlan, typical_plan
+from heatsoak.bench.heating import PlannedHeat
+from heatsoak.bench.places import simulation_s
+from heatsoak.bench.plan import DrivePart, Plan, StepPlan, typical_plan
 from heatsoak.catalog import (
     Likeness,
     drive_ids,
@@ -19,8 +20,9 @@ from heatsoak.catalog import (
 )
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
+from heatsoak.sensor import Roots
 from heatsoak.target import Note
-from heatsoak.words import size_text
+from heatsoak.words import listed, size_text
 
 
 class _Row(BaseModel):
@@ -123,13 +125,6 @@ def place_rows() -> Iterator[PlaceRow]:
         )
 
 
-class PlannedHeat(BaseModel):
-    """What warms the case during a run; `why_not` says why that cannot be commanded here."""
-
-    heat: str
-    why_not: str | None
-
-
 class PlannedStep(BaseModel):
     """A step's length and writing, at most.
 
@@ -185,29 +180,45 @@ class PlannedRow(_Row):
     steps: list[PlannedStep]
 
 
-def planned_row(protocol: Protocol, preview: Preview) -> PlannedRow:
-    """Return the row of one drive of a run of `protocol`."""
-    plan = preview.plan
+#: Common for consumer drives: bytes that may be written for each byte of capacity.
+TYPICAL_ENDURANCE_FULL_WRITES = 600
+
+
+def planned_row(
+    part: DrivePart,
+    plan: Plan,
+    roots: Roots,
+    set_up: Conditions | None = None,
+    heat: Sequence[PlannedHeat] = (),
+) -> PlannedRow:
+    """Return the row of one drive of a run; nothing is touched."""
     without_probes = plan.without_probes()
+    rated = part.place.rated
+    if rated is not None:
+        endurance_bytes = rated.endurance_bytes
+    else:
+        behind = part.place.device_info(roots)
+        whole_bytes = plan.size_bytes if behind is None else behind.size_bytes
+        endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
     return PlannedRow(
-        protocol=protocol.name,
-        target=preview.part.place.text,
-        conditions=preview.part.conditions,
-        set_up=preview.set_up,
-        heat=[PlannedHeat(heat=heat.text, why_not=heat.why_not) for heat in preview.heat],
+        protocol=part.protocol.name,
+        target=part.place.text,
+        conditions=part.conditions,
+        set_up=set_up or {},
+        heat=list(heat),
         warm_up_s=plan.warm_up_s,
-        size_bytes=preview.size_bytes,
+        size_bytes=plan.size_bytes,
         duration_s=plan.duration_s,
         written_bytes=plan.written_bytes,
         duration_without_probes_s=without_probes.duration_s,
         written_without_probes_bytes=without_probes.written_bytes,
-        has_rounds=bool(protocol.rounds),
+        has_rounds=bool(part.protocol.rounds),
         unknown_steps=plan.unknown,
-        endurance_bytes=preview.endurance_bytes,
-        endurance_is_rated=preview.endurance_is_rated,
-        endurance_pct=100 * plan.written_bytes / preview.endurance_bytes,
+        endurance_bytes=endurance_bytes,
+        endurance_is_rated=rated is not None,
+        endurance_pct=100 * plan.written_bytes / endurance_bytes,
         speeds_source=plan.speeds.source,
-        simulation_s=preview.simulation_s,
+        simulation_s=simulation_s(part, plan),
         steps=[_planned_step(step) for step in plan.steps],
     )
 
@@ -357,5 +368,5 @@ def _likeness_in_words(found: Likeness) -> str:
         case "family":
             return f"the catalog has its {size} sibling, {drive_id}{unmeasured}"
         case "class":
-            guess = f" ({' and '.join(found.guessed)} by guess)" if found.guessed else ""
+            guess = f" ({listed(found.guessed)} by guess)" if found.guessed else ""
             return f"the catalog has only its class, {drive_id}{guess}: figures of no one drive"

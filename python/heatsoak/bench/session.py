@@ -5,14 +5,14 @@
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from heatsoak.bench.by_hand import (
-    Prompt,
+    ask,
     axes_by_hand,
     changed,
     described,
@@ -20,36 +20,39 @@ from heatsoak.bench.by_hand import (
     walk,
 )
 from heatsoak.bench.conductor import Conductor
-from heatsoak.bench.copying import plan_copy, plan_of_both, previews_of_copy
+from heatsoak.bench.copying import plan_copy, plan_of_both, plans_of_copy
 from heatsoak.bench.directories import (
     clear,
     require_copy,
     set_aside,
     started_in,
 )
-from heatsoak.bench.drive_settings import (
+from heatsoak.bench.fleet import WORKERS, Fleet
+from heatsoak.bench.heating import Heaters, HeatSource
+from heatsoak.bench.places import (
     check_thresholds,
+    plan_of,
     require_thresholds,
+    runs_of,
+    sensors_at,
+    sensors_of_tree,
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.fleet import WORKERS, Fleet
-from heatsoak.bench.heating import Heaters, HeatSource
-from heatsoak.bench.places import Preview, preview, runs_of, sensors_at, sensors_of_tree
 from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
 from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
+from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, CopyPart, Recording, require_new
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target
-from heatsoak.target.hctm import SETTINGS, Thresholds
+from heatsoak.target.hctm import OPTIONS, SETTINGS, Thresholds
 from heatsoak.target.lock import drives_held
-from heatsoak.target.pair import drives_of
-from heatsoak.target.place import drive_at, found_again
+from heatsoak.target.place import drive_at, drives_of, found_again
 
 #: What became of several runs: recordings, an error, or nothing where none was started.
 Results = Sequence[list[Recording] | HeatsoakError | None]
@@ -75,7 +78,7 @@ class DriveOptions:
         options = {
             "--power-sensor": self.power_sensor is not None,
             "--sensors": self.sensors is not None,
-            "--tmt1 and --tmt2": self.thresholds.is_asked,
+            OPTIONS: self.thresholds.is_asked,
         }
         return [name for name, is_given in options.items() if is_given]
 
@@ -211,28 +214,35 @@ class Session:
         self.options = options
         self.roots = roots
         self.axes_by_hand = axes_by_hand
-        self.heaters = Heaters(protocol, lambda wanted: self._prompt.ask(wanted))
-        self._prompt = Prompt(nullcontext)
+        self.heaters = Heaters(protocol, self._ask)
+        self._held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def _ask(self, wanted: str) -> None:
+        """Ask whoever is at the terminal, with what is shown of a run held back meanwhile."""
+        with self._held_back():
+            ask(wanted)
 
     @property
     def is_simulated(self) -> bool:
         """Whether no real drive is loaded."""
         return self.place.is_simulated
 
-    def preview(self) -> list[Preview]:
+    def preview(self) -> list[PlannedRow]:
         """Return what each run would take and write, of a copy each side; nothing is touched."""
-        previews: list[Preview] = []
+        rows: list[PlannedRow] = []
         before: Conditions | None = None
         for run in self.runs:
             if run.is_copy:
-                previews += previews_of_copy(run, self.roots)
+                both = zip(run.parts, plans_of_copy(run, self.roots), strict=True)
+                rows += [planned_row(part, plan, self.roots) for part, plan in both]
                 continue
-            heat = () if self.is_simulated else self.heaters.preview(run.conditions)
+            (part,) = run.parts
+            plan = plan_of(part, self.roots)
+            heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
             set_up = changed(run.conditions, before, self.axes_by_hand)
-            found = preview(run.parts[0], self.roots)
-            previews.append(replace(found, set_up=set_up, heat=heat))
+            rows.append(planned_row(part, plan, self.roots, set_up, heat))
             before = run.conditions
-        return previews
+        return rows
 
     def record(
         self,
@@ -272,7 +282,7 @@ class Session:
             when_held()
             plans = {run.name: self._plan_of(run) for run in todo}
             with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
-                self._prompt = Prompt(view.held_back)
+                self._held_back = view.held_back
                 if len(self.runs) > 1:
                     results = self._record_several(todo, directory, view, plans, workers)
                 else:
@@ -369,7 +379,7 @@ class Session:
     def _plan_of(self, run: PlannedRun) -> Plan:
         if run.is_copy:
             return plan_of_both(self.protocol, run, self.roots)
-        return preview(run.parts[0], self.roots).plan
+        return plan_of(run.parts[0], self.roots)
 
     def _record_several(
         self,
@@ -413,7 +423,7 @@ class Session:
 
         def set_up(wanted: Conditions) -> None:
             nonlocal here
-            self._prompt.ask(f"Set up: {described(wanted)}")
+            self._ask(f"Set up: {described(wanted)}")
             here = found_again(self.place, before, self.roots)
 
         return walk(runs, self.axes_by_hand, set_up, lambda run: make(run.at(here)))

@@ -27,12 +27,12 @@ from heatsoak.recording import (
     Recording,
     RecordingMeta,
     RecordingWriter,
-    schema_of,
 )
+from heatsoak.recording.columns import types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
-from heatsoak.target.base import MonotonicClock
+from heatsoak.target.base import SAMPLE_S, MonotonicClock
 from heatsoak.target.device import DeviceInfo
 
 #: The verdict so far is about the last half hour.
@@ -64,7 +64,7 @@ class DriveWatch:
     directory: Path
     conditions: Conditions
     roots: Roots
-    interval_s: float = 0.1
+    interval_s: float = SAMPLE_S
     power_sensor: str | None = None
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None
@@ -218,7 +218,7 @@ class DriveWatch:
             tools={"heatsoak": heatsoak.__version__},
             load={"tool": "none of ours: the drive was watched"},
             sensors=[sensor_meta(sensor) for sensor in sensors],
-            columns={name: str(dtype()) for name, dtype in schema_of(columns).items()},
+            columns=types_of(columns),
             started_unix_s=time.time() - clock.now_s(),
         )
 

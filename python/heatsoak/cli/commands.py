@@ -5,9 +5,10 @@ another command should wait for it.
 """
 
 import gc
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -119,8 +120,10 @@ COMMANDS = {
     ),
     "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
 }
-#: Commands that only a checkout has; `heatsoak --help` does not list them.
-DEVELOPERS_COMMANDS = ("calibrate", "corpus") if find_spec("heatsoak_dev") else ()
+#: Commands that only a checkout has, in its `benches/heatsoak_dev`; `heatsoak --help` does not list
+#: them.
+_BENCHES = Path(__file__).parents[3] / "benches"
+DEVELOPERS_COMMANDS = ("calibrate", "corpus") if (_BENCHES / "heatsoak_dev").is_dir() else ()
 
 
 class Commands(TyperGroup):
@@ -176,6 +179,7 @@ class _Loaded(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(rich_markup_mode=None)
         if name in DEVELOPERS_COMMANDS:
+            sys.path.insert(0, str(_BENCHES))
             module = _load(f"heatsoak_dev.commands.{name}")
             app.command(name, hidden=True)(getattr(module, f"{name}_command"))
         else:

@@ -441,7 +441,7 @@ def print_help_alone(context: typer.Context) -> None:
 
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, creating its directory; raises ToolError if that fails."""
-    from heatsoak.recording.outputs import write_output  # loads polars, and most need none of it
+    from heatsoak.recording.files import write_output  # loads polars, and most need none of it
 
     write_output(path, json_text(document) + "\n")
 

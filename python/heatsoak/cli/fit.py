@@ -21,7 +21,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.recording.outputs import check_free, write_output
+from heatsoak.recording.files import check_free, write_output
 from heatsoak.report.page.facts import protocol_toml
 from heatsoak.twin import FittedParameter, Twin, fit, protocol_of
 from heatsoak.words import number_text, percent_text

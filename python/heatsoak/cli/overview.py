@@ -61,9 +61,9 @@ def drives_command(
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> int:
     # places and protocols need none of it
-    from heatsoak.bench.drive_settings import leftovers
+    from heatsoak.bench.places import leftovers
     from heatsoak.bench.rows import likeness_row
-    from heatsoak.target.inventory import inventory, simulated
+    from heatsoak.target.place import inventory, simulated
 
     if restore + known + (like is not None) > 1:
         raise UsageError(
@@ -93,7 +93,7 @@ def drives_command(
 
 def _restore(output_format: OutputFormat) -> int:
     """Restore the drives, and print what was done; an error's code if something is left."""
-    from heatsoak.bench.drive_settings import put_all_back
+    from heatsoak.bench.places import put_all_back
     from heatsoak.bench.rows import restored_rows
 
     system.require_linux("--restore")

@@ -47,7 +47,7 @@ from heatsoak.rack.running import (
 )
 from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import check_free, write_output
+from heatsoak.recording.files import check_free, write_output
 from heatsoak.units import parse_seconds
 from heatsoak.words import counted, size_text
 

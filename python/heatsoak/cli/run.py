@@ -11,8 +11,7 @@ import typer
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
-from heatsoak.bench.drive_settings import leftovers
-from heatsoak.bench.rows import planned_row
+from heatsoak.bench.places import leftovers
 from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
@@ -33,7 +32,7 @@ from heatsoak.errors import NotEmptyError, ToolError, UsageError
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import write_output
+from heatsoak.recording.files import write_output
 from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
@@ -125,10 +124,7 @@ def run_command(
         for note in leftovers():
             announce(note.text)
     if dry_run:
-        rows = [
-            planned_row(session.protocol, preview).model_dump(mode="json")
-            for preview in session.preview()
-        ]
+        rows = [row.model_dump(mode="json") for row in session.preview()]
         show(rows, output_format, print_preview)
         return 0
     if resume and output is None:

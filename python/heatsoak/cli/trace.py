@@ -32,7 +32,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.units import GIB, parse_seconds, parse_size
 from heatsoak.words import (
     amount_text,

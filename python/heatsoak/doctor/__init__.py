@@ -51,12 +51,9 @@ def _facts(rows: Iterable[Row], machine: Machine) -> list[Fact]:
 def _fact(row: Row, machine: Machine) -> Fact:
     try:
         seen = row.look(machine)
+        get = seen.get or (row.get if seen.state == "missing" else None)
     except ToolError as error:  # a directory of programs that cannot be trusted
-        return _told(row, Seen("missing", str(error)), None)
-    return _told(row, seen, seen.get or (row.get if seen.state == "missing" else None))
-
-
-def _told(row: Row, seen: Seen, get: str | None) -> Fact:
+        seen, get = Seen("missing", str(error)), None
     return Fact(
         name=row.name,
         about=row.about,

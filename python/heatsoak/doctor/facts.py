@@ -16,8 +16,11 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.doctor.machine import Machine, can_open
 from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak.system import is_root
 from heatsoak.tools import which
+from heatsoak.words import listed
 
+#: More names than these are counted.
 _NAMED = 4
 #: ``unneeded``: missing, and of no use on this machine.
 State = Literal["ok", "limited", "missing", "unneeded"]
@@ -133,8 +136,8 @@ def _util_linux(_machine: Machine) -> Seen:
 
 
 def _rights(machine: Machine) -> Seen:
-    names = _some([info.name for info in machine.openable])
-    if machine.is_root:
+    names = listed([info.name for info in machine.openable], _NAMED)
+    if is_root():
         given = {
             "--pid=host --cap-add=SYS_PTRACE": machine.sees_all_processes,
             "--cap-add=SYS_ADMIN --cap-add=SYS_RAWIO": machine.has_admin_rights,
@@ -163,13 +166,13 @@ def _drives(machine: Machine) -> Seen:
         return Seen("missing", f"there is no {machine.roots.sys / 'block'}: is it mounted here?")
     if not machine.drives:
         return Seen("missing", "the kernel shows none")
-    found = _some([info.name for info in machine.drives])
+    found = listed([info.name for info in machine.drives], _NAMED)
     nodeless = [info.name for info in machine.drives if not info.path.exists()]
     if nodeless:
         given = f"docker run --device {machine.spare[0].path} IMAGE" if machine.spare else None
         return Seen(
             "limited",
-            f"{found}, but no device node for {_some(nodeless)}",
+            f"{found}, but no device node for {listed(nodeless, _NAMED)}",
             given if machine.container else None,
         )
     return Seen("ok", found)
@@ -194,7 +197,7 @@ def _health_log(machine: Machine) -> Seen:
     controllers = [one for disk in disks if disk for one in sysfs.nvme_controllers(disk)]
     if not controllers:
         return Seen("unneeded", "no NVMe drive is here")
-    names = _some([one.name for one in controllers])
+    names = listed([one.name for one in controllers], _NAMED)
     can_read = all(can_open(machine.roots.dev / one.name) for one in controllers)
     if machine.has_admin_rights and can_read:
         return Seen("ok", names)
@@ -203,7 +206,7 @@ def _health_log(machine: Machine) -> Seen:
 
 def _hwmon(machine: Machine) -> Seen:
     if machine.hwmon_names:
-        return Seen("ok", _some(list(dict.fromkeys(machine.hwmon_names))))
+        return Seen("ok", listed(list(dict.fromkeys(machine.hwmon_names)), _NAMED))
     if machine.container is not None:
         return Seen("missing", "the kernel shows none in here")
     return Seen("missing", "the kernel has none", "apt-get install lm-sensors && sensors-detect")
@@ -217,12 +220,17 @@ def _drivetemp(machine: Machine) -> Seen:
     return Seen("missing", "not loaded")
 
 
-def _nvme_cli(machine: Machine) -> Seen:
-    return _program(which("nvme"), machine.drives_on("nvme"), "no NVMe drive is here")
+def _for_drives(program: str, transport: str, kind: str) -> Callable[[Machine], Seen]:
+    """A program that is of use with drives that are attached in one way."""
 
+    def look(machine: Machine) -> Seen:
+        if (path := which(program)) is not None:
+            return Seen("ok", path)
+        if machine.drives_on(transport):
+            return Seen("missing", "not installed")
+        return Seen("unneeded", f"no {kind} drive is here")
 
-def _hdparm(machine: Machine) -> Seen:
-    return _program(which("hdparm"), machine.drives_on("sata"), "no SATA drive is here")
+    return look
 
 
 def _processor(machine: Machine) -> Seen:
@@ -243,7 +251,7 @@ def _graphics(machine: Machine) -> Seen:
 
     sensor = GpuSensor.find()
     if sensor is not None:
-        found = _some(list(sensor.info.details["cards"]))
+        found = listed(list(sensor.info.details["cards"]), _NAMED)
         sensor.close()
         return Seen("ok", found)
     if not machine.has_nvidia_card:
@@ -252,13 +260,13 @@ def _graphics(machine: Machine) -> Seen:
 
 
 def _stress_ng(_machine: Machine) -> Seen:
-    from heatsoak.heat.sources import find_stress_ng
+    from heatsoak.heat import find_stress_ng
 
     return _found(find_stress_ng, "stress-ng")
 
 
 def _gpu_burn(machine: Machine) -> Seen:
-    from heatsoak.heat.sources import find_gpu_burn
+    from heatsoak.heat import find_gpu_burn
 
     seen = _found(find_gpu_burn, "gpu-burn")
     if seen.state == "missing" and not machine.has_nvidia_card:
@@ -267,13 +275,13 @@ def _gpu_burn(machine: Machine) -> Seen:
 
 
 def _nbdkit(_machine: Machine) -> Seen:
-    from heatsoak.nbd.server import find_nbdkit
+    from heatsoak.nbd import find_nbdkit
 
     return _found(find_nbdkit, "nbdkit")
 
 
 def _nbd_plugin(_machine: Machine) -> Seen:
-    from heatsoak.nbd.server import find_plugin
+    from heatsoak.nbd import find_plugin
 
     seen = _found(find_plugin, "")
     return Seen("missing", "not built") if seen.state == "missing" else Seen("ok", "installed")
@@ -316,17 +324,6 @@ def _without(error: HeatsoakError, package: str) -> Seen:
     return Seen("missing", str(error))
 
 
-def _program(path: str | None, drives: object, why_unneeded: str) -> Seen:
-    if path is not None:
-        return Seen("ok", path)
-    return Seen("missing", "not installed") if drives else Seen("unneeded", why_unneeded)
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 AS_ROOT = "sudo heatsoak ..."
 
 #: Which rows a test of a directory needs, and which a test of a whole drive.
@@ -358,7 +355,7 @@ ROWS = (
         "nvme-cli",
         "sensors",
         "throttling counters of data-centre drives",
-        _nvme_cli,
+        _for_drives("nvme", "nvme", "NVMe"),
         "apt-get install nvme-cli",
     ),
     Row("processor", "sensors", "tells drives that wait for the processor", _processor),
@@ -387,7 +384,7 @@ ROWS = (
         "hdparm",
         "purge",
         "secure erase and hidden sectors of SATA drives",
-        _hdparm,
+        _for_drives("hdparm", "sata", "SATA"),
         "apt-get install hdparm",
     ),
     Row(
@@ -480,10 +477,10 @@ def of_target(text: str) -> list[Row]:
 def _block(path: Path, machine: Machine) -> Seen:
     from heatsoak.target.device import describe_device
     from heatsoak.target.guard import examine
-    from heatsoak.target.guard.named import word_for
+    from heatsoak.target.guard.hold import word_for
 
     if not can_open(path):
-        return Seen("missing", "not allowed to open it", None if machine.is_root else AS_ROOT)
+        return Seen("missing", "not allowed to open it", None if is_root() else AS_ROOT)
     reasons, data = examine(path, machine.roots)
     if reasons:
         return Seen("limited", f"can only be read: {'; '.join(reasons)}")

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from heatsoak.sensor import Roots, hwmon, sysfs
-from heatsoak.system import IS_LINUX, is_root
+from heatsoak.system import IS_LINUX
 from heatsoak.target.device import DeviceInfo, list_devices
 
 #: Numbers of capabilities (linux/capability.h): admin commands to NVMe, ATA commands.
@@ -57,8 +57,7 @@ class Machine:
     def spare(self) -> list[DeviceInfo]:
         """Those without partitions that nothing is seen to use: what a container may be given."""
         from heatsoak.target.guard.doubt import Doubt
-        from heatsoak.target.guard.structure import structure
-        from heatsoak.target.guard.users import mounts, swaps
+        from heatsoak.target.guard.users import mounts, structure, swaps
 
         def is_spare(info: DeviceInfo) -> bool:
             try:
@@ -67,11 +66,6 @@ class Machine:
                 return False
 
         return [info for info in self.drives if is_spare(info)]
-
-    @cached_property
-    def is_root(self) -> bool:
-        """Whether we are root, in a container or not."""
-        return is_root()
 
     @cached_property
     def sees_all_processes(self) -> bool:

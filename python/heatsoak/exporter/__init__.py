@@ -30,8 +30,7 @@ from heatsoak.exporter.table import (
     write_table,
 )
 from heatsoak.recording import Recording, require_creatable
-from heatsoak.recording.files import reporting_write_errors
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing, reporting_write_errors
 
 __all__ = ["ExportFormat", "Written", "export"]
 

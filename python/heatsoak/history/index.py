@@ -25,8 +25,8 @@ from heatsoak.output import Progress, printable, utf8_text
 from heatsoak.protocol import REPETITIONS, Label, Observed, kind_of_condition, label_text
 from heatsoak.recording import META, Recording, is_being_written, require_writable
 from heatsoak.recording.columns import throttle_counters
+from heatsoak.recording.files import replacing
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
-from heatsoak.recording.outputs import replacing
 
 #: The columns of the index. `path` is relative to the directory that is indexed; `stamp` tells
 #: whether the recording's files changed, `judged_by` which heatsoak judged it. `alike` is the same

@@ -18,6 +18,7 @@ from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protoc
 from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.source import apply_settings, bundled, load, read_labels, scaled
 from heatsoak.protocol.steps import (
+    FILL,
     ROLES,
     Copy,
     LoadStep,
@@ -31,17 +32,10 @@ from heatsoak.protocol.steps import (
     Spare,
     WorkloadStep,
 )
-from heatsoak.protocol.turns import (
-    Turn,
-    halves_of,
-    largest_copy,
-    of_side,
-    turns_of,
-    turns_of_copy,
-)
 from heatsoak.protocol.workload import Workload
 
 __all__ = [
+    "FILL",
     "MIN_STEADY_ROUNDS",
     "RATES",
     "REPETITIONS",
@@ -67,21 +61,15 @@ __all__ = [
     "SingleStep",
     "Spare",
     "Step",
-    "Turn",
     "Workload",
     "WorkloadStep",
     "apply_settings",
     "bundled",
     "cools_better",
     "differing",
-    "halves_of",
     "kind_of_condition",
     "label_text",
-    "largest_copy",
     "load",
-    "of_side",
     "read_labels",
     "scaled",
-    "turns_of",
-    "turns_of_copy",
 ]

@@ -2,14 +2,17 @@
 
 Only how a drive is cooled tells heat from other causes. What a label's name means decides which
 kind it is: a log's other columns of text (hashes, run names, versions) prove nothing either way.
+They are put in words here too, for legends and sentences, as drives' names are.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import FiniteFloat
+
+from heatsoak.words import plain, said, temp_text
 
 Label = str | int | FiniteFloat | bool
 Conditions = dict[str, Label]
@@ -58,7 +61,8 @@ _MORE_COOLS = {
     **dict.fromkeys(("heat", "heater", "room"), False),
 }
 #: Values that say that there is none of it, or that it does nothing.
-_NONE = frozenset({"", "0", "bare", "false", "idle", "no", "none", "off", "without"})
+_ABSENT = frozenset({"no", "none", "off", "without"})
+_NONE = _ABSENT | {"", "0", "bare", "false", "idle"}
 _WORDS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)")
@@ -105,3 +109,68 @@ def _amount(value: Label) -> float:
     if number:
         return float(number.group(1))
     return 0.0 if value.strip().lower() in _NONE else 1.0
+
+
+_PLACES = {"upright": "upright", "underside": "on the underside"}
+
+
+def label_of(conditions: Mapping[str, Label], keys: Sequence[str]) -> str:
+    """Return conditions for a legend: ``top, 2 cards, loaded``."""
+    return ", ".join(short(key, conditions[key]) for key in keys if key in conditions)
+
+
+def short(key: str, value: Label) -> str:
+    """Return one condition for a legend."""
+    if key == "gpus":
+        return cards(value)
+    if key in ("slot", "gpu_load", "drive", "enclosure") and isinstance(value, str):
+        return said(value)
+    if value is True:
+        return plain(key)
+    if value is False or str(value).casefold() in _ABSENT:
+        return f"no {plain(key)}"
+    return _with_unit(key, value)
+
+
+def _with_unit(key: str, value: Label) -> str:
+    """A key that ends in its unit, as ``tmt1_c`` does: ``TMT1 60 C``."""
+    own = key.removesuffix("_c")
+    if own == key:
+        return f"{plain(key)} {said(value)}"
+    name = own.upper() if own.startswith("tmt") else plain(own)
+    return f"{name} {temp_text(value, 3) if isinstance(value, (int, float)) else said(value)}"
+
+
+def phrase(conditions: Mapping[str, Label], keys: Sequence[str]) -> str:
+    """Return conditions for a sentence: ``in the top slot with 2 cards under load``."""
+    return " ".join(_phrase(key, conditions) for key in keys if key in conditions).strip()
+
+
+def _phrase(key: str, conditions: Mapping[str, Label]) -> str:
+    value = conditions[key]
+    match key:
+        case "slot":
+            return _PLACES.get(str(value), f"in the {said(value)} slot")
+        case "gpus":
+            return f"with {cards(value)}"
+        case "gpu_load":
+            words = {"loaded": "under load", "idle": "idle"}
+            return words.get(str(value), f"with cards {said(value)}")
+        case "drive" | "enclosure":
+            return f"in {said(value)}"
+    if value is True:
+        return f"with {plain(key)}"
+    if value is False or str(value).casefold() in _ABSENT:
+        return f"without {plain(key)}"
+    return f"with {_with_unit(key, value)}"
+
+
+def cards(value: Label) -> str:
+    """Return a number of graphics cards."""
+    return f"{said(value)} card{'' if str(value) == '1' else 's'}"
+
+
+def drive_name(drive: Mapping[str, Any]) -> str:
+    """Return a drive's name, and whether it is simulated."""
+    name = said(drive.get("model") or drive.get("path") or "unnamed drive")
+    return f"{name} (simulated)" if drive.get("simulated") else name

@@ -15,7 +15,7 @@ I/O in flight, whatever ``iodepth`` says, and the default engine is such a one; 
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
 from heatsoak.protocol.workload import Workload
 from heatsoak.units import Size, parse_seconds
+from heatsoak.words import duration_text, listed
 
 
 def _names(text: str) -> frozenset[str]:
@@ -78,14 +79,6 @@ _SIZE = re.compile(r"^(0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?:([kmgtp])(i?b|i)?|b)?$
 _POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _W = TypeVar("_W", bound=Workload)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-
-
-@dataclass
-class JobFile:
-    """A job file as a protocol, and what was ignored or read otherwise than fio would."""
-
-    protocol: Protocol
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -164,15 +157,11 @@ class _Section:
 
 
 def parse_job_file(path: Path) -> Protocol:
-    """Return the protocol in a fio job file; its notes say what was ignored.
+    """Return the protocol in a fio job file.
 
-    Raises UsageError, naming file, section and option, for anything that is wrong.
+    Its notes say what was ignored, or read otherwise than fio would. Raises UsageError, naming
+    file, section and option, for anything that is wrong.
     """
-    return read_job_file(path).protocol
-
-
-def read_job_file(path: Path) -> JobFile:
-    """Return the protocol in a fio job file, with notes."""
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
@@ -191,7 +180,7 @@ class _Reader:
         self._notes: dict[str, None] = {}
         self._described: dict[str, None] = {}
 
-    def read(self, text: str) -> JobFile:
+    def read(self, text: str) -> Protocol:
         sections = self._sections(text)
         if not sections:
             raise UsageError(f"{self._path}: holds no job: a job is a section such as [read]")
@@ -205,19 +194,17 @@ class _Reader:
         if self._ignored:
             self._note(
                 "left out, since heatsoak chooses where it loads and what it logs: "
-                + ", ".join(sorted(self._ignored))
+                + listed(sorted(self._ignored))
             )
-        notes = list(self._notes)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", self._path.stem).strip("-._") or "job"
-        protocol = Protocol(
+        return Protocol(
             name=stem[:100],
             title=f"fio job file {self._path.name}",
             description="\n".join([*self._described, f"From the fio job file {self._path.name}."]),
-            notes=notes,
+            notes=list(self._notes),
             file_size=_file_size(steps),
             steps=steps,
         )
-        return JobFile(protocol, notes)
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
@@ -354,7 +341,7 @@ class _Reader:
             if ramp_s:
                 self._note(
                     f"[{section.name}]: ramp_time is recorded too: the step takes "
-                    f"{runtime_s + ramp_s:g} s"
+                    f"{duration_text(runtime_s + ramp_s)}"
                 )
             extent["runtime_s"] = runtime_s + ramp_s
             if is_time_based:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from heatsoak.errors import suggestion
+from heatsoak.words import said
 
 #: What the options below take that are not plain numbers, as regular expressions.
 _NUMBER = r"(?:0x[0-9a-f]+|[0-9]+)"
@@ -19,7 +20,6 @@ _TIME = rf"(?:[0-9]+(?::[0-9]+){{1,3}}|{_DECIMAL}(?:d|h|m|s|ms|msec|us|usec)?)"
 _PERCENT = r"(?:100|[0-9]{1,2})"
 _SPLIT = rf"{_SIZE}(?:/(?:{_DECIMAL})?)?"
 _ZONE = rf"(?:{_DECIMAL})?/(?:{_SIZE})?"
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -125,5 +125,4 @@ def wrong_option(option: str, value: str) -> str | None:
         return f"is not passed on to fio{suggestion(option, PASSED_ON)}"
     if re.fullmatch(values.pattern, value, re.IGNORECASE | re.ASCII):
         return None
-    shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}..."
-    return f"is {shown!r}{suggestion(value, values.words)}: it must be {values.right}"
+    return f"is '{said(value)}'{suggestion(value, values.words)}: it must be {values.right}"

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from heatsoak.protocol.conditions import Conditions
 from heatsoak.protocol.workload import Model, Seconds
 from heatsoak.units import parse_seconds
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, percent_text
 
 #: How long a warm-up takes at most that ends once temperatures are steady.
 MAX_WARM_UP_S = 3600.0
@@ -71,7 +71,7 @@ class Heat(Model):
     def describe(self) -> str:
         """Return it in a few words: ``"gpu heat at 100 %, 10 min of warm-up"``."""
         text = f"{self.source} heat"
-        text += f" ({self.command})" if self.command else f" at {self.load_pct:g} %"
+        text += f" ({self.command})" if self.command else f" at {percent_text(self.load_pct, 3)}"
         longest = duration_text(self.longest_warm_up_s)
         if self.until_steady:
             return f"{text}, warm-up until steady, at most {longest}"

@@ -22,9 +22,9 @@ from heatsoak.protocol.steps import (
     as_list,
     with_kind,
 )
-from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare
+from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare, with_values
 from heatsoak.units import Size
-from heatsoak.words import block_text
+from heatsoak.words import block_text, percent_text
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
 #: took longer than 10 or 100 ms; the length of a step; energy.
@@ -62,13 +62,7 @@ class Matrix(Model):
             for name in names:
                 if name not in self.axes:
                     raise ValueError(f"{place} names '{name}', which is not an axis of the matrix")
-        try:
-            self.enclosure_of({name: values[0] for name, values in self.axes.items()})
-        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            raise ValueError(
-                f"enclosure is '{self.enclosure}': only axes may appear in braces, "
-                f"{{{'}, {'.join(self.axes)}}}"
-            ) from error
+        self.enclosure_of({name: values[0] for name, values in self.axes.items()})
         if not self.cells():
             raise ValueError("exclude leaves no cell of the matrix")
         return self
@@ -86,7 +80,9 @@ class Matrix(Model):
 
     def enclosure_of(self, cell: Conditions) -> str | None:
         """Return the id of the simulated place for a cell, if the protocol names one."""
-        return None if self.enclosure is None else self.enclosure.format_map(cell)
+        if self.enclosure is None:
+            return None
+        return with_values("enclosure", self.enclosure, cell, "axes")
 
 
 class ScoreRule(Model):
@@ -318,7 +314,7 @@ class Observed(Model):
 
     def describe(self) -> str:
         """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""
-        share = f", {self.rwmixread} % reads" if self.rwmixread is not None else ""
+        share = f", {percent_text(self.rwmixread)} reads" if self.rwmixread is not None else ""
         if self.rw is not None:
             kind = "random" if self.rw.startswith("rand") else "sequential"
             what = {"read": "read", "write": "write"}.get(

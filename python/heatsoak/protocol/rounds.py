@@ -18,6 +18,8 @@ from heatsoak.protocol.steps import (
     WorkloadStep,
     with_kind,
 )
+from heatsoak.protocol.workload import with_values
+from heatsoak.words import counted
 
 #: Rounds that have to agree before they are steady (SNIA SSS PTS 2.0.1, "Steady State").
 MIN_STEADY_ROUNDS = 5
@@ -38,13 +40,7 @@ def _each(step: Any) -> Iterator[Any]:
     name = str(fixed.get("name", ""))
     for values in product(*vary.values()):
         chosen = dict(zip(vary, values, strict=True))
-        try:
-            text = name.format_map(chosen)
-        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            raise ValueError(
-                f"name is '{name}': only what is varied may appear in braces, "
-                f"{{{'}, {'.join(vary)}}}"
-            ) from error
+        text = with_values("name", name, chosen, "what is varied")
         yield with_kind({**fixed, **chosen, "name": text})
 
 
@@ -137,7 +133,7 @@ class Rounds(BaseStep):
 
     def describe(self) -> str:
         """Return it in a few words: ``"at most 25 rounds of 49 steps, until steady"``."""
-        count = f"{len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
+        count = counted(len(self.steps), "step")
         if self.until is None:
             return f"{self.at_most} rounds of {count}"
         return f"at most {self.at_most} rounds of {count}, until steady"

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
 from heatsoak.units import Size, parse_size
-from heatsoak.words import block_text, duration_text, size_text
+from heatsoak.words import amount_text, block_text, duration_text, size_text, temp_text
 
 #: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
@@ -265,6 +265,15 @@ class Replay(Loading):
     """
 
     is_replay: ClassVar[bool] = True
+    # what is in a trace is known only once it was read: in doubt it does both
+    reads: ClassVar[bool] = True
+    writes: ClassVar[bool] = True
+    ends_with_its_data: ClassVar[bool] = True
+    rw: ClassVar[None] = None
+    bs: ClassVar[None] = None
+    runtime_s: ClassVar[None] = None
+    rwmixread: ClassVar[None] = None
+    numjobs: ClassVar[int] = 1
     settable: ClassVar[Mapping[str, str]] = {
         **_same("trace", "scale", "seed", "iodepth", "damaged", "beyond"),
         "idle_limit": "idle_limit_s",
@@ -282,50 +291,11 @@ class Replay(Loading):
     damaged: Literal["error", "skip"] = "error"
     beyond: Literal["error", "skip", "wrap"] = "error"
 
-    @property
-    def reads(self) -> bool:
-        """Whether it ever reads; what is in a trace is known only once it was read."""
-        return True
-
-    @property
-    def writes(self) -> bool:
-        """Whether it ever writes, which is known as late; in doubt it does."""
-        return True
-
-    @property
-    def rw(self) -> None:
-        """No one access pattern."""
-        return None
-
-    @property
-    def bs(self) -> None:
-        """No one size."""
-        return None
-
-    @property
-    def runtime_s(self) -> None:
-        """No stated length."""
-        return None
-
-    @property
-    def ends_with_its_data(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def rwmixread(self) -> None:
-        """No stated mix."""
-        return None
-
-    @property
-    def numjobs(self) -> int:
-        """One host replays."""
-        return 1
-
     def describe(self) -> str:
         """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""
         scale = f" at {self.scale:g}" if self.scale != 1 else ""
-        return f"replay of {self.trace}{scale}, idle cut to {1e3 * self.idle_limit_s:g} ms"
+        idle = amount_text(1e3 * self.idle_limit_s, "ms")
+        return f"replay of {self.trace}{scale}, idle cut to {idle}"
 
 
 class Pause(BaseStep):
@@ -349,7 +319,7 @@ class Pause(BaseStep):
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
-        until = "" if self.until_temp_c is None else f", until {self.until_temp_c:g} C"
+        until = "" if self.until_temp_c is None else f", until {temp_text(self.until_temp_c, 3)}"
         return f"a pause of {duration_text(self.duration_s)}{until}"
 
 
@@ -467,6 +437,15 @@ class Copy(BaseStep):
     @property
     def _asked_bytes(self) -> int:
         return (self.at_most_bytes or 0) if self.size_bytes is None else self.size_bytes
+
+    def halves(self) -> tuple[WorkloadStep, WorkloadStep]:
+        """Return what it asks of its source, and what of its destination."""
+        fields = {"name": self.name, "bs": self.bs, "iodepth": self.iodepth}
+        read, write = (
+            WorkloadStep.model_validate({**fields, "rw": rw, "size": self.amount_bytes})
+            for rw in ("read", "write")
+        )
+        return read, write
 
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""

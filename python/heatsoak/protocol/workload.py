@@ -1,5 +1,6 @@
 """What a step asks of the drive, in fio's words, and the kinds of values that a protocol has."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
 
 from heatsoak.protocol.fio_options import wrong_option
 from heatsoak.units import Size, parse_seconds, parse_size
-from heatsoak.words import block_text
+from heatsoak.words import block_text, percent_text
 
 #: The context in which a protocol is validated that is to be run. Without it one that was recorded
 #: is read, whatever fio's options were then; none gets past :mod:`heatsoak.target.fio.command`.
@@ -40,6 +41,19 @@ class Model(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,
     )
+
+
+def with_values(key: str, text: str, values: Mapping[str, object], which: str) -> str:
+    """Return the value of `key` with `values` in place of their names in braces.
+
+    Raises ValueError for other names; `which` says what these are.
+    """
+    try:
+        return text.format_map(values)
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"{key} is '{text}': only {which} may appear in braces, {{{'}, {'.join(values)}}}"
+        ) from error
 
 
 class Workload(Model):
@@ -140,6 +154,8 @@ class Workload(Model):
     def describe(self) -> str:
         """Return it in a few words: ``"sequential read, 128k, QD32"``."""
         kind = "random" if self.is_random else "sequential"
-        what = {1.0: "read", 0.0: "write"}.get(self.read_share, f"mix, {self.read_share:.0%} reads")
+        what = {1.0: "read", 0.0: "write"}.get(
+            self.read_share, f"mix, {percent_text(100 * self.read_share)} reads"
+        )
         jobs = f" x {self.numjobs} jobs" if self.numjobs > 1 else ""
         return f"{kind} {what}, {block_text(self.bs)}, QD{self.iodepth}{jobs}"

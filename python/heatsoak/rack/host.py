@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 import heatsoak
 from heatsoak import system
 from heatsoak.bench.recorder import add_moved, nothing_moved
-from heatsoak.bench.rows import PlannedRow, planned_row
+from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import announce, print_err
@@ -46,7 +46,7 @@ from heatsoak.recording.columns import Owner, column_of
 from heatsoak.recording.meta import JOURNAL
 from heatsoak.target import parse_place
 from heatsoak.target.device import DriveRow
-from heatsoak.target.inventory import inventory
+from heatsoak.target.place import inventory
 from heatsoak.tools import find_tool
 
 #: States of a test whose drive need not be tested again: it is, or was to the end.
@@ -122,8 +122,7 @@ def drives() -> list[DriveRow]:
 
 def preview(test: RackTest) -> list[PlannedRow]:
     """Return what a test would write and how long it takes; nothing is touched."""
-    session = planned(test)
-    return [planned_row(session.protocol, one) for one in session.preview()]
+    return planned(test).preview()
 
 
 def start(test: RackTest, attempt: int, again: bool = False) -> Status:
@@ -374,7 +373,7 @@ def _run(kept: Kept, attempt: int) -> Ended:
     try:
         test = kept.test()
         session = planned(test)
-        planned_s = sum(one.plan.duration_s for one in session.preview())
+        planned_s = sum(row.duration_s for row in session.preview())
         session.record(
             kept.recording,
             resume=attempt > 1,

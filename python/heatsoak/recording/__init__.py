@@ -4,7 +4,6 @@ A recording is a directory: `recording.json` (protocol, drive, tools), `samples.
 running and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's own output.
 """
 
-from heatsoak.recording.attempts import Reopened, attempt_name, reopen, step_of_attempt
 from heatsoak.recording.columns import dtype_of, schema_of
 from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.meta import (
@@ -19,6 +18,8 @@ from heatsoak.recording.meta import (
     SensorMeta,
     Status,
     Touched,
+    attempt_name,
+    step_of_attempt,
 )
 from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings, save_all
 from heatsoak.recording.writer import RecordingWriter, is_being_written
@@ -35,7 +36,6 @@ __all__ = [
     "Recording",
     "RecordingMeta",
     "RecordingWriter",
-    "Reopened",
     "SensorMeta",
     "Status",
     "Touched",
@@ -43,7 +43,6 @@ __all__ = [
     "dtype_of",
     "find_recordings",
     "is_being_written",
-    "reopen",
     "require_creatable",
     "require_new",
     "require_writable",

@@ -342,7 +342,7 @@ _OF_NVME = "tmt"
 TEMPERATURES = "temp_c."
 #: A drive's limits, which sensors state in C.
 _LIMITS = ("warning", "critical", "tmt1", "tmt2")
-_COMPOSITE = "temp_c.composite"
+COMPOSITE = "temp_c.composite"
 #: Prefixes of the names of the room's sensors, and of those of the rest of the host.
 _SURROUNDINGS = ("ambient", "chamber")
 _HOST = ("cpu", "gpu", "case", *_SURROUNDINGS)
@@ -369,6 +369,11 @@ def schema_of(columns: Iterable[str]) -> dict[str, type[pl.DataType]]:
     ordered = [name for name in FIXED if name in wanted]
     ordered += [name for name in wanted if name not in FIXED]
     return {name: dtype_of(name) for name in ordered}
+
+
+def types_of(columns: Iterable[str]) -> dict[str, str]:
+    """Return the type of each column by its name, in that order, as `recording.json` says it."""
+    return {name: str(dtype()) for name, dtype in schema_of(columns).items()}
 
 
 def judged(columns: Iterable[str]) -> list[str]:
@@ -440,4 +445,4 @@ def drive_temperatures(columns: Iterable[str]) -> list[str]:
     Only the composite if there is one, else all sensors of the drive, of which the hottest counts.
     """
     own = [name for name in columns if name.startswith(TEMPERATURES) and is_of_drive(name)]
-    return [_COMPOSITE] if _COMPOSITE in own else own
+    return [COMPOSITE] if COMPOSITE in own else own

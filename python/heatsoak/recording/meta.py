@@ -1,6 +1,8 @@
 """`recording.json`, the lines of `events.jsonl`, and a recording's file names."""
 
 import math
+import re
+from collections.abc import Collection
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -239,3 +241,28 @@ class Event(_Finite):
     step: str | None = None
     text: str = ""
     data: Annotated[dict[str, Any], _holding(_EventData)] = {}
+
+
+# --- what was recorded of a step that had to be repeated ------------------------------------------
+# If `write` is interrupted, its samples and events are renamed to ``write~1``, and the repetition
+# is recorded as `write`, so that a step's name always means one complete attempt.
+
+ATTEMPT = re.compile(r"(?s)(.+)~([0-9]+)")
+
+
+def attempt_name(step: str, number: int) -> str:
+    """Return the name of attempt `number` at a step, if it was not the last."""
+    return f"{step}~{number}"
+
+
+def step_of_attempt(name: str, steps: Collection[str]) -> str | None:
+    """Return the step among `steps` that `name` is an attempt at, or None."""
+    if name in steps:
+        return name
+    match = ATTEMPT.fullmatch(name)
+    return match[1] if match and match[1] in steps else None
+
+
+def is_attempt(name: str) -> bool:
+    """Whether a step's name is that of an attempt that was not the last."""
+    return ATTEMPT.fullmatch(name) is not None

@@ -18,9 +18,8 @@ from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.files import MAX_META_BYTES, changes_of, making, require_new
-from heatsoak.recording.journal import scan_journal, whole_lines
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
-from heatsoak.recording.writer import RecordingWriter
+from heatsoak.recording.writer import RecordingWriter, scan_journal, whole_lines
 
 #: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0

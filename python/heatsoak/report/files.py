@@ -14,7 +14,7 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.report.outcomes import require_ocptv, write_junit, write_ocp
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.recording import SensorMeta
 from heatsoak.units import Size
-from heatsoak.words import number_text, size_text
+from heatsoak.words import percent_text, size_text
 
 #: Upper bounds of latency bins in us, ascending, and the I/Os in each; a bin starts where the
 #: previous one ends, the first at 0.
@@ -82,20 +82,35 @@ Batch = pl.DataFrame | Note | Outcome
 #: A batch without samples, yielded while there is nothing new, and how often.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})
 BEAT_S = 0.2
+#: How often throughput is sampled, and how often fio reports it, which costs it time.
+SAMPLE_S, REPORT_S = 0.1, 0.25
 
 T = TypeVar("T")
 
 
-def waiting_for(work: Callable[[], T]) -> Generator[Batch, None, T]:
+def waiting_for(
+    work: Callable[[], T], stop: Callable[[], None] = lambda: None
+) -> Generator[Batch, None, T]:
     """Return the result of `work`, yielding heartbeats meanwhile.
 
-    Closing the generator waits for the end of `work`, which cannot be stopped.
+    Closing the generator calls `stop` and waits for the end of `work`.
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
-        while not wait([future], timeout=BEAT_S).done:
-            yield HEARTBEAT
+        try:
+            while not wait([future], timeout=BEAT_S).done:
+                yield HEARTBEAT
+        finally:
+            stop()
     return future.result()
+
+
+def resting(duration_s: float) -> Iterator[Batch]:
+    """Let time pass, yielding heartbeats."""
+    until = time.monotonic() + duration_s
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, BEAT_S))
+        yield HEARTBEAT
 
 
 class RecordingClock(Protocol):
@@ -241,6 +256,6 @@ def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> N
     return Note(
         "info",
         f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
-        f"({number_text(share)} %), {how}, as more spare area",
+        f"({percent_text(share, 3)}), {how}, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

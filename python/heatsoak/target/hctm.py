@@ -23,16 +23,14 @@ from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.undo import (
-    COMMAND,
-    still_left,
-    uninterrupted,
-    write,
-)
+from heatsoak.target.undo import COMMAND, still_left, uninterrupted, write
+from heatsoak.words import temp_text
 
 _SET_FEATURES = 0x09
 #: Conditions of a run that are set on the drive for it.
 SETTINGS = ("tmt1_c", "tmt2_c")
+#: The options that set the same.
+OPTIONS = "--tmt1 and --tmt2"
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ Kelvins = tuple[int, int]
 
 def shown(kelvin: int) -> str:
     """Return a threshold as text: ``"70 C"`` or ``"off"``."""
-    return f"{kelvin + ABSOLUTE_ZERO_C:.0f} C" if kelvin else "off"
+    return temp_text(kelvin + ABSOLUTE_ZERO_C) if kelvin else "off"
 
 
 def identity_of(directory: Path) -> tuple[str, str]:
@@ -121,8 +119,8 @@ class NvmeController:
         )
         if (now := self.thresholds()) != wanted:
             raise ToolError(
-                f"{self.name}: TMT1 and TMT2 were set to {wanted[0]} and {wanted[1]} K, but read "
-                f"{now[0]} and {now[1]} K"
+                f"{self.name}: TMT1 and TMT2 were set to {shown(wanted[0])} and "
+                f"{shown(wanted[1])}, but read {shown(now[0])} and {shown(now[1])}"
             )
 
     def close(self) -> None:
@@ -142,7 +140,7 @@ def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
     found = [] if disk is None else sysfs.nvme_controllers(disk)
     if not found:
         raise UsageError(
-            f"--tmt1 and --tmt2 only work on NVMe drives, but {info.name} is on {info.transport}"
+            f"{OPTIONS} only work on NVMe drives, but {info.name} is on {info.transport}"
         )
     return found
 
@@ -169,8 +167,8 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     limits = controller.limits()
     if limits is None:
         raise UsageError(
-            f"{controller.name}: has no host controlled thermal management (HCTM), so --tmt1 and "
-            "--tmt2 cannot be set on it"
+            f"{controller.name}: has no host controlled thermal management (HCTM), so {OPTIONS} "
+            "cannot be set on it"
         )
     now = controller.thresholds()
     tmt1 = _kelvin("--tmt1", wanted.tmt1_c, now[0], limits)
@@ -211,13 +209,6 @@ class ThresholdsRecord(undo.UndoRecord):
 
 
 _CHANGE = undo.Change("hctm", "TMT1 and TMT2", ThresholdsRecord)
-
-
-def kept_of(controller: NvmeController, before: Kelvins, after: Kelvins) -> ThresholdsRecord:
-    """Return what to save for a controller."""
-    return ThresholdsRecord(
-        serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
-    )
 
 
 def file_of(controller: NvmeController, state: Path | None) -> Path:
@@ -265,10 +256,13 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
     with locked(path, controller) as file:
         with _as_tool_error(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
+        kept = ThresholdsRecord(
+            serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
+        )
         mine: Kelvins | None = None  # until it is verified
         try:
             with uninterrupted(), _as_tool_error(controller):
-                write(file, kept_of(controller, before, after).model_dump_json(by_alias=True))
+                write(file, kept.model_dump_json(by_alias=True))
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)

@@ -23,12 +23,7 @@ from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import Claim, run_on
-from heatsoak.target.undo import (
-    COMMAND,
-    still_left,
-    uninterrupted,
-    write,
-)
+from heatsoak.target.undo import COMMAND, still_left, uninterrupted, write
 from heatsoak.tools import find_tool, which
 
 SECTOR = 512

@@ -1,8 +1,8 @@
-"""What ``--on`` names, before it is touched; and finding a drive again after it was moved."""
+"""What ``--on`` names, before it is touched: all that it can name, and a drive that was moved."""
 
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak import catalog, system
 from heatsoak.errors import RefusedError, UsageError, suggestion
 from heatsoak.protocol import Protocol
-from heatsoak.sensor import Roots, device_behind
-from heatsoak.target.base import MonotonicClock, Target
-from heatsoak.target.device import DeviceInfo, describe_device, list_devices
+from heatsoak.sensor import Roots, device_behind, drive_sensors
+from heatsoak.target.base import Drives, MonotonicClock, Target
+from heatsoak.target.device import DeviceInfo, DriveRow, describe_device, list_devices
 from heatsoak.units import Size
 
 if TYPE_CHECKING:
@@ -214,6 +214,23 @@ def _drive_called(text: str, roots: Roots) -> Place:
     return Place(str(named[0].path), "block")
 
 
+def drives_of(targets: list[Target]) -> Drives:
+    """Return the drives of a run, all open: one, or a copy's two, both simulated or both real."""
+    if len(targets) == 1:
+        return Drives(*targets)
+    from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
+
+    source, destination = targets
+    if isinstance(source, SimulatedTarget) and isinstance(destination, SimulatedTarget):
+        return SimulatedPair(source, destination)
+    from heatsoak.target.fio import FioTarget  # Linux only
+    from heatsoak.target.fio.target import FioPair
+
+    assert isinstance(source, FioTarget)
+    assert isinstance(destination, FioTarget)
+    return FioPair(source, destination)
+
+
 #: How long a drive may take to appear after it was plugged in.
 APPEARS_S = 10.0
 _LOOK_S = 0.5
@@ -269,3 +286,66 @@ def _is_same(here: DeviceInfo, before: DeviceInfo) -> bool:
         )
     # whether another drive shares its serial may have changed
     return name in (here.serial, here.wwid) and here.size_bytes == before.size_bytes
+
+
+#: RAM disks, which are not listed.
+_IN_MEMORY = ("zram", "ram")
+
+
+def inventory(roots: Roots | None = None) -> list[DriveRow]:
+    """Return the drives of this machine, where that is Linux, then the simulated ones."""
+    return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *simulated()]
+
+
+def _real(roots: Roots) -> Iterator[DriveRow]:
+    for info in list_devices(roots):
+        if not info.name.startswith(_IN_MEMORY):
+            yield _row(info, roots)
+
+
+def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
+    from heatsoak.target.guard import examine  # Linux only
+    from heatsoak.target.guard.hold import word_for
+
+    reasons, data = examine(info.path, roots)
+    name = info.erase_id or str(info.path)
+    erase = None if reasons else word_for(name, data)
+    empty = "it is empty, or as heatsoak left it, and not in use"
+    return DriveRow(
+        id=name,
+        path=str(info.path),
+        model=info.model,
+        serial=info.serial,
+        size_bytes=info.size_bytes,
+        simulated=False,
+        sensors=_columns(info, roots),
+        writable=not reasons,
+        why="; ".join(reasons) or f"{data or empty}; writing needs --erase {erase}",
+        erase=erase,
+    )
+
+
+def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
+    sensors = drive_sensors(info.name, roots)
+    try:
+        return list(dict.fromkeys(column for one in sensors for column in one.info.columns))
+    finally:
+        for sensor in sensors:
+            sensor.close()
+
+
+def simulated() -> Iterator[DriveRow]:
+    """Yield the drives of the catalog."""
+    for drive_id in catalog.drive_ids():
+        drive = catalog.load_drive(drive_id)
+        yield DriveRow(
+            id=f"sim:{drive_id}",
+            path=None,
+            model=drive.model,
+            serial=None,
+            size_bytes=drive.user_bytes,
+            simulated=True,
+            sensors=["temp_c.composite"],
+            writable=True,
+            why="simulated: there is nothing to lose",
+        )

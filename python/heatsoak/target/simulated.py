@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -12,17 +13,21 @@ from numpy.typing import NDArray
 
 import heatsoak
 from heatsoak._core import Drive as Core
+from heatsoak._core import Transfer
 from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
 from heatsoak.catalog.specs import Band, Figure, GovernorLevel, GovernorSteps
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
+from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target.base import (
+    SAMPLE_S,
     Batch,
+    Drives,
     Identity,
     Note,
+    NumberedBatch,
     Outcome,
     RecordingClock,
     latency_bins,
@@ -32,9 +37,10 @@ from heatsoak.target.base import (
 from heatsoak.target.hctm import Thresholds
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
+from heatsoak.words import listed, temp_text
 
-#: How often throughput is sampled, and how often the simulator reports temperatures.
-SAMPLE_S, SENSOR_S = 0.1, 1.0
+#: How often the simulator reports temperatures.
+SENSOR_S = 1.0
 #: Simulated time per frame under load, and in a pause, which a temperature may end early.
 RUN_CHUNK_S = 30.0
 IDLE_CHUNK_S = 10.0
@@ -74,7 +80,7 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
     if not begins_c:
         raise UsageError(f"{drive.id}: TMT1 and TMT2 cannot both be off: it would never throttle")
     if begins_c != sorted(set(begins_c)):
-        shown = " and ".join(f"{value:g} C" for value in begins_c)
+        shown = listed([temp_text(value, 3) for value in begins_c])
         raise UsageError(
             f"{drive.id}: TMT1 and TMT2 would be {shown}: TMT1 must be lower (--tmt2 0 turns TMT2 "
             "off)"
@@ -130,23 +136,20 @@ def _thresholds_c(drive: Drive) -> dict[str, float]:
 def thresholds_note(drive: Drive) -> Note:
     """Return what a recording has to say of thresholds that were set."""
     begins_c = _thresholds_c(drive)
-    words = ", ".join(
-        f"{name.removesuffix('_c').upper()} {value:g} C" for name, value in begins_c.items()
-    )
+    words = [f"{name[:-2].upper()} {temp_text(value, 3)}" for name, value in begins_c.items()]
     kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c.values()]
-    return Note("info", f"{drive.id}: set for this run: {words}", {"tmt_k": kelvins})
+    return Note("info", f"{drive.id}: set for this run: {listed(words)}", {"tmt_k": kelvins})
 
 
+@dataclass(frozen=True)
 class SimulatedClock:
-    """The drive's simulated time."""
+    """The simulated time of a drive."""
 
-    def __init__(self, core: Core) -> None:
-        """Follow `core`."""
-        self._core = core
+    core: Core
 
     def now_s(self) -> float:
         """Return the simulated time now."""
-        return self._core.t_s
+        return self.core.t_s
 
 
 class SimulatedTarget:
@@ -325,7 +328,7 @@ class SimulatedTarget:
         if self._core.stopped:
             raise ShutDownError(
                 f"{self.identity.path}: shut itself down at "
-                f"{self._core.truth()['controller_c']:.0f} C: give it more cooling, such as "
+                f"{temp_text(self._core.truth()['controller_c'])}: give it more cooling, such as "
                 "another enclosure"
             )
 
@@ -374,3 +377,72 @@ def _plain(workload: Workload, user_bytes: int) -> dict[str, Any]:
         "rate": workload.rate,
         "rate_iops": workload.rate_iops,
     }
+
+
+#: Times nearer than this are the same; the simulator takes no shorter sample.
+_SAME_S = 1e-6
+
+
+class SimulatedPair(Drives):
+    """A copy's two simulated drives, in one virtual time; they may be of one kind."""
+
+    def __init__(self, source: SimulatedTarget, destination: SimulatedTarget) -> None:
+        """Couple two drives whose clocks show the same."""
+        super().__init__(source, destination)
+        self._both = (source, destination)
+
+    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+        """Let one drive do something; the other rests until it is done."""
+        for batch in batches:
+            yield number, batch
+            yield from self._catch_up(1 - number)
+
+    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+        """Copy once; raises ShutDownError for a drive that shut itself down."""
+        try:
+            transfer = Transfer(
+                self._both[0].core,
+                self._both[1].core,
+                step.amount_bytes,
+                step.bs,
+                step.iodepth,
+                step.buffer_bytes,
+            )
+        except ValueError as error:
+            raise UsageError(f"{step.name}: {error}") from error
+        try:
+            while not transfer.done:
+                for number, columns in enumerate(transfer.advance(RUN_CHUNK_S, SAMPLE_S)):
+                    yield number, frame_of(columns)
+            for number, target in enumerate(self._both):
+                target.refuse_stopped()
+                yield number, target.outcome()
+                # one ends up to half a sample before the other: that is not part of the copy
+                for _ in self._catch_up(number):
+                    pass
+        finally:
+            for target in self._both:
+                target.core.end()
+
+    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+        """Let time pass for both."""
+        until_s = max(target.clock.now_s() for target in self._both) + duration_s
+        rests = {
+            number: target.idle(until_s - target.clock.now_s())
+            for number, target in enumerate(self._both)
+        }
+        while rests:
+            for number, rest in list(rests.items()):
+                batch = next(rest, None)
+                if batch is None:
+                    del rests[number]
+                else:
+                    yield number, batch
+
+    def _catch_up(self, number: int) -> Iterator[NumberedBatch]:
+        """Let one drive rest until its clock shows what the other's does."""
+        target = self._both[number]
+        behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()
+        if behind_s > _SAME_S:
+            for batch in target.idle(behind_s):
+                yield number, batch

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from heatsoak._core import Trace
@@ -9,7 +10,7 @@ from heatsoak.catalog import load_trace, trace_ids
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Note
-from heatsoak.words import size_text
+from heatsoak.words import counted, size_text
 
 #: A file up to this size is counted before the run, in a second or two.
 QUICKLY_COUNTED_BYTES = 64 << 20
@@ -53,29 +54,35 @@ def replay_notes(step: Replay, trace: Trace) -> Iterator[Note]:
     """Yield notes on what was left out or changed of a trace that was read to its end."""
     count, line, why = trace.skipped
     if count:
-        yield _note(step, f"{count:,} damaged lines were left out, the first is line {line}: {why}")
+        lines = counted(count, "damaged line")
+        yield _note(step, f"left out {lines}, the first is line {line}: {why}")
     done = trace.fitted or {}
-    if done.get("dropped_beyond"):
-        yield _note(step, f"{done['dropped_beyond']:,} I/Os past the target's end were left out")
-    if done.get("dropped_trims"):
-        yield _note(
-            step, f"{done['dropped_trims']:,} trims were left out: the target does not support them"
-        )
-    if done.get("dropped_empty"):
-        yield _note(step, f"{done['dropped_empty']:,} I/Os of no bytes were left out")
-    if done.get("widened"):
-        yield _note(
-            step,
-            f"{done['widened']:,} I/Os were widened to whole blocks, as direct I/O requires",
-        )
+    for key, did, what, why in (
+        ("dropped_beyond", "left out", "I/O", " past the target's end"),
+        ("dropped_trims", "left out", "trim", ", which the target does not support"),
+        ("dropped_empty", "left out", "I/O", " of no bytes"),
+        ("widened", "widened", "I/O", " to whole blocks, as direct I/O requires"),
+    ):
+        if number := done.get(key):
+            yield _note(step, f"{did} {counted(number, what)}{why}")
 
 
 def _note(step: Replay, text: str) -> Note:
     return Note("warning", f"step '{step.name}': of {step.trace}, {text}", {"step": step.name})
 
 
-def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] | None:
-    """Return a replay's number of I/Os, bytes read, bytes written, and idle time in s.
+@dataclass(frozen=True)
+class Traffic:
+    """What a trace moves, and how long it has nothing to do once its pauses are cut."""
+
+    ios: int
+    read_bytes: int
+    written_bytes: int
+    idle_s: float
+
+
+def count_quickly(step: Replay, size_bytes: int) -> Traffic | None:
+    """Return what a replay moves.
 
     None for a large file, which would take long to read. Raises UsageError if it cannot be replayed
     on a target of `size_bytes`, as far as that is known by then.
@@ -85,7 +92,7 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] 
         parts = (shape.ios, shape.read_bytes, shape.write_bytes)
         ios, read_bytes, write_bytes = (round(part * step.scale) for part in parts)
         idle_s = step.scale * shape.idle_s(step.idle_limit_s)
-        return ios, read_bytes, write_bytes, idle_s
+        return Traffic(ios, read_bytes, write_bytes, idle_s)
     trace = open_trace(step, size_bytes)
     if Path(step.trace).stat().st_size > QUICKLY_COUNTED_BYTES:
         return None
@@ -95,7 +102,8 @@ def count_quickly(step: Replay, size_bytes: int) -> tuple[int, int, int, float] 
         raise trace_error(step, error) from error
     done = trace.fitted or {}
     ios = done["reads"] + done["writes"] + done["trims"]
-    return ios, done["read_bytes"], done["write_bytes"], counted["time"]["idle_left_s"]
+    idle_s = counted["time"]["idle_left_s"]
+    return Traffic(ios, done["read_bytes"], done["write_bytes"], idle_s)
 
 
 def _made(step: Replay, size_bytes: int) -> Trace:

@@ -15,7 +15,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
-from heatsoak.recording.outputs import write_output
+from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
 from heatsoak.twin.asked import Asked, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise

@@ -43,7 +43,7 @@ from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
-from heatsoak.protocol.phrases import short
+from heatsoak.protocol.conditions import short
 from heatsoak.recording import Recording
 from heatsoak.words import listed, plain, span_text
 

@@ -9,7 +9,7 @@ from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
 from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
-from heatsoak.protocol.phrases import phrase
+from heatsoak.protocol.conditions import phrase
 from heatsoak.units import GB
 from heatsoak.words import (
     duration_text,

@@ -13,7 +13,7 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.reading import HOST, MEASURES, Results
-from heatsoak.recording.outputs import check_free, replacing
+from heatsoak.recording.files import check_free, replacing
 from heatsoak.report.files import kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page.contract import (

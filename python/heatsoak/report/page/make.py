@@ -13,7 +13,7 @@ from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
-from heatsoak.protocol.phrases import drive_name
+from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
 from heatsoak.report.comparison import drawn as in_chart

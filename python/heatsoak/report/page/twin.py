@@ -12,7 +12,7 @@ from heatsoak.analysis.series import Array
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import kind_of_condition
-from heatsoak.protocol.phrases import label_of
+from heatsoak.protocol.conditions import label_of
 from heatsoak.recording import Recording
 from heatsoak.report.page.contract import (
     ChartSeries,

@@ -2,7 +2,7 @@
 
 import errno
 import os
-import subprocess
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +23,9 @@ from heatsoak.target.fio.target import FioTarget, Regions, Settings
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
-from heatsoak.tools import environment, which
+from heatsoak.tools import ran, which
 from heatsoak.units import Size
-from heatsoak.words import size_text
+from heatsoak.words import percent_text, size_text
 
 #: A smaller file says nothing about a drive, and a file system that full is better left alone.
 MIN_SPACE = 64 << 20
@@ -74,7 +74,7 @@ class DirectoryTarget(FioTarget):
         self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
             raise UsageError(f"{directory}: is not a directory")
-        space = _Space.of(directory, self._kept_free)
+        space = _Space(directory, self._kept_free)
         if again:
             self._require_space(file_size.of(space.usable))
         elif space.usable < MIN_SPACE:
@@ -129,11 +129,11 @@ class DirectoryTarget(FioTarget):
             )
 
     def _require_space(self, size: int) -> None:
-        if size > _Space.of(self._directory, self._kept_free).usable:
+        if size > _Space(self._directory, self._kept_free).usable:
             raise RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
-                f"{size_text(size)}: {100 * self._kept_free:.0f} % of the file system is kept "
-                "free"
+                f"{size_text(size)}: {percent_text(100 * self._kept_free)} of the file system is "
+                "kept free"
             )
 
     def _make(self) -> Iterator[Note]:
@@ -164,16 +164,8 @@ class DirectoryTarget(FioTarget):
                 "info", "fallocate is not installed: the test file's blocks are not reserved"
             )
             return
-        reserved = subprocess.run(
-            [tool, "-l", str(self.identity.size_bytes), self._fio_path()],
-            pass_fds=[self._fd],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=environment(),
-            check=False,
-        )
+        words = [tool, "-l", str(self.identity.size_bytes), self._fio_path()]
+        reserved = ran(words, keep_fds=[self._fd])
         if reserved.returncode != 0:
             os.ftruncate(self._fd, 0)
             os.ftruncate(self._fd, self.identity.size_bytes)
@@ -362,20 +354,15 @@ class FileTarget(DirectoryTarget):
 
 
 class _Space:
-    """The free space of a file system."""
+    """The free space of a file system, of which a share is kept."""
 
-    def __init__(self, free: int, total: int, kept_share: float) -> None:
-        self.free = free
-        self.kept = int(total * kept_share)
-        self.usable = max(free - self.kept, 0)
-
-    @classmethod
-    def of(cls, directory: Path, kept_share: float) -> "_Space":
+    def __init__(self, directory: Path, kept_share: float) -> None:
         try:
-            state = os.statvfs(directory)
+            total, _, self.free = shutil.disk_usage(directory)
         except OSError as error:
             raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
-        return cls(state.f_bavail * state.f_frsize, state.f_blocks * state.f_frsize, kept_share)
+        self.kept = int(total * kept_share)
+        self.usable = max(self.free - self.kept, 0)
 
 
 def _written(fd: int, offset: int, length: int) -> bytes:

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 
 from heatsoak.errors import ToolError
+from heatsoak.files import free_path
 from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
 from heatsoak.target.base import BEAT_S, Note, Outcome, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
-from heatsoak.target.fio.process import free_path
-from heatsoak.words import duration_text, size_text
+from heatsoak.words import amount_text, duration_text, percent_text, size_text
 
 #: A longer stall is reported when it is over.
 REPORTED_S = 3.0
@@ -75,8 +75,8 @@ class Stalls:
             self._has_warned = True
             yield Note(
                 "warning",
-                f"{self._where}: no I/O has completed for {self._silent_s:.0f} s{self._why()}; "
-                "still waiting",
+                f"{self._where}: no I/O has completed for {duration_text(self._silent_s)}"
+                f"{self._why()}; still waiting",
             )
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(
@@ -92,8 +92,8 @@ class Stalls:
             return  # fio takes its time to start
         yield Note(
             "warning",
-            f"{self._where}: no I/O completed for {self._silent_s:.1f} s{self._why()}; then it "
-            "continued",
+            f"{self._where}: no I/O completed for {duration_text(self._silent_s)}{self._why()}; "
+            "then it continued",
             {"stalled_s": round(self._silent_s, 3)},
         )
 
@@ -303,8 +303,9 @@ class Lane:
         return Note(
             "info",
             f"{self.where}: fio read {size_text(status.read.bytes)} and wrote "
-            f"{size_text(status.write.bytes)} in {status.runtime_ms / 1000:.1f} s, with "
-            f"{status.usr_cpu_pct + status.sys_cpu_pct:.0f} % of a core for each job",
+            f"{size_text(status.write.bytes)} in "
+            f"{amount_text(status.runtime_ms / 1000, 's')}, with "
+            f"{percent_text(status.usr_cpu_pct + status.sys_cpu_pct)} of a core for each job",
             {
                 "step": self.load.name,
                 "read_bytes": status.read.bytes,

@@ -12,9 +12,16 @@ from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget, Settings
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.data import look_for_data, of_others
-from heatsoak.target.guard.look import SAMPLE_BYTES, View, contents, is_filled, places
-from heatsoak.target.guard.named import Naming
+from heatsoak.target.guard.hold import Naming
+from heatsoak.target.guard.look import (
+    SAMPLE_BYTES,
+    View,
+    contents,
+    is_filled,
+    look_for_data,
+    of_others,
+    places,
+)
 from heatsoak.words import size_text
 
 _TRIMMED_AT_ONCE = 1 << 30
@@ -146,12 +153,16 @@ class NbdTarget(FioTarget):
             self._demand_writable(export)
             yield _view(export)
 
+    def _answers(self) -> bool:
+        """Whether a server answers, be it the one that was examined or another."""
+        with suppress(ToolError, UsageError), Server(self._uri) as server:
+            server.connect().close()
+            return True
+        return False
+
     def _lost(self) -> HeatsoakError:
         """Return the error for a lost connection."""
-        try:
-            with Server(self._uri) as server:
-                server.connect().close()
-        except (ToolError, UsageError):
+        if not self._answers():
             return ToolError(f"{self._uri}: the server is gone")
         another = "the server that was examined has closed its connection, and another answers now"
         return refusal(self._uri, [another])
@@ -163,8 +174,7 @@ class NbdTarget(FioTarget):
                 return None
             lost = self._lost()
         else:
-            with suppress(ToolError, UsageError), Server(self._uri) as server:
-                server.connect().close()
+            if self._answers():
                 return None
             lost = ToolError(f"{self._uri}: the server is gone")
         return type(lost)(f"{lost}: {error}")

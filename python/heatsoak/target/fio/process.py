@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from heatsoak.errors import ToolError
-from heatsoak.tools import environment, find_tool
+from heatsoak.tools import environment, find_tool, ran
 
 #: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
 #: with ``json+``), and it has the nbd engine.
@@ -81,16 +81,7 @@ def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- part of the cac
 
 def _output(path: str, option: str) -> str:
     try:
-        asked = subprocess.run(
-            [path, option],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            env=environment(),
-            check=False,
-        )
+        asked = ran([path, option], timeout_s=30)
     except OSError as error:
         raise ToolError(f"{path} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -238,13 +229,3 @@ def _lines(stream: IO[bytes]) -> list[str]:
     # fio writes through the same open file: reading must not move its position
     text = os.pread(stream.fileno(), 1_000_000, 0).decode("utf-8", "replace")
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-
-
-def free_path(path: Path) -> Path:
-    """Return `path`, or if that exists, the first one with a number appended to its stem."""
-    number = 2
-    free = path
-    while free.exists():
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
-        number += 1
-    return free

@@ -6,17 +6,16 @@ fitted to the target, and written to a new iolog that only names the target.
 
 import os
 import tempfile
-import time
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from typing import IO
 
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
+from heatsoak.target.base import Batch, Note, waiting_for
 from heatsoak.target.fio.command import FioPlace, job_name, loading, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.process import Fio, takes_direct
@@ -114,31 +113,25 @@ def write_iolog(
         trims=place.trims,
         idle_limit_s=step.idle_limit_s,
     )
-    stop = False
+    stop = Event()
 
     def stop_if_asked(_: int) -> None:
-        if stop:
+        if stop.is_set():
             raise _StoppedError
 
-    path = fd_path(file.fileno())
-    with ThreadPoolExecutor(1) as pool:
+    def write() -> None:
+        path = fd_path(file.fileno())
         if ticks is None:
-            writing = pool.submit(trace.write, path, "iolog-v3", place.file, stop_if_asked)
+            trace.write(path, "iolog-v3", place.file, stop_if_asked)
         else:
-            writing = pool.submit(
-                trace.write_ticking, path, place.file, fd_path(ticks), _LAST_US, stop_if_asked
-            )
-        try:
-            while not writing.done():
-                time.sleep(BEAT_S / 10)
-                yield HEARTBEAT
-            writing.result()
-        except OSError as error:
-            raise ToolError(f"the iolog for fio cannot be written: {error.strerror}") from error
-        except ValueError as error:
-            raise trace_error(step, error) from error
-        finally:
-            stop = True
+            trace.write_ticking(path, place.file, fd_path(ticks), _LAST_US, stop_if_asked)
+
+    try:
+        yield from waiting_for(write, stop.set)
+    except OSError as error:
+        raise ToolError(f"the iolog for fio cannot be written: {error.strerror}") from error
+    except ValueError as error:
+        raise trace_error(step, error) from error
     # otherwise it could be written to the drive during the measurement
     os.fsync(file.fileno())
     yield from replay_notes(step, trace)

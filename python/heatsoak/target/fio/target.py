@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,13 +19,11 @@ from heatsoak.protocol import (
     Replay,
     Spare,
     WorkloadStep,
-    halves_of,
 )
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target.base import (
-    BEAT_S,
-    HEARTBEAT,
+    REPORT_S,
     Batch,
     Drives,
     Identity,
@@ -35,6 +32,7 @@ from heatsoak.target.base import (
     NumberedBatch,
     RecordingClock,
     numbered,
+    resting,
     spare_note,
     used_bytes,
     waiting_for,
@@ -45,8 +43,7 @@ from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.data import look_for_data, remember
-from heatsoak.target.guard.look import Seen, View, changes, look
+from heatsoak.target.guard.look import Seen, View, changes, look, look_for_data, remember
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
@@ -69,7 +66,7 @@ class Settings:
         seed: the same seed gives the same offsets in every run.
     """
 
-    status_interval_s: float = 0.25
+    status_interval_s: float = REPORT_S
     raw_dir: Path | None = None
     seed: int = 1
 
@@ -369,10 +366,7 @@ class FioTarget(ABC):
 
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let time pass without load, yielding heartbeats."""
-        until = time.monotonic() + duration_s
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, BEAT_S))
-            yield HEARTBEAT
+        return resting(duration_s)
 
     def close(self) -> None:
         """Release the target and remove what was created; may be called twice."""
@@ -425,7 +419,7 @@ class FioPair(Drives):
             yield number, Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
             target.lane(Load.of(half, target.place()), job=role)
-            for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True)
+            for target, half, role in zip(self._both, step.halves(), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
         yield from FioWatch(*lanes).numbered_batches(line, kept)
@@ -435,7 +429,7 @@ class FioPair(Drives):
         settings = destination.settings
         line = measured(source.fio.path, settings.status_interval_s)
         looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
-        for target, half, role in zip(self._both, halves_of(step), ROLES, strict=True):
+        for target, half, role in zip(self._both, step.halves(), ROLES, strict=True):
             seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
             line += job(role, half, target.place(), seed, grouped=False)
             line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]

@@ -13,11 +13,12 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from heatsoak.errors import ToolError
+from heatsoak.files import free_path
 from heatsoak.fio import FioStatus
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
-from heatsoak.target.fio.process import FioProcess, free_path
+from heatsoak.target.fio.process import FioProcess
 
 #: A document of one group with all latency bins is about 100 kB.
 LARGEST_DOCUMENT = 64_000_000

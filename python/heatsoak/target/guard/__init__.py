@@ -7,10 +7,10 @@ itself never writes a byte.
 A device is claimed if all of this is true:
 
 - it is a block device and a whole disk, not made of other disks, not part of another one, and not
-  read-only (`hold`, `structure`);
+  read-only (`hold`, `users`);
 - nothing is known to use it: no partitions, holders (dm, md, bcache), loop devices on it or exports
-  of the kernel's own servers (`structure`), no mounts in any process's view, no swap, and no
-  processes that have it open or mapped for writing (`users`);
+  of the kernel's own servers, no mounts in any process's view, no swap, and no processes that
+  have it open or mapped for writing (`users`);
 - all processes of the machine can be seen, which is not so in most containers (`doubt`);
 - it could be opened exclusively and locked, and stays so until the claim is closed: no file
   system, array or volume manager of the kernel can take it meanwhile (`hold`);
@@ -19,14 +19,13 @@ A device is claimed if all of this is true:
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
   search for marks finds a file system, RAID member, volume or partition table (`content`);
 - nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
-  run has left (`data`), or the user has said that this may be lost;
+  run has left (`look`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
-  neither (`named`).
+  neither (`hold`).
 
-An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `content`, `data` and
-`named`. Before each step and each purge, whatever the target,
-:class:`heatsoak.target.fio.target.FioTarget` compares what is on it with what heatsoak's last step
-left (`look`).
+An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `look` and `hold`.
+Before each step and each purge, whatever the target, :class:`heatsoak.target.fio.target.FioTarget`
+compares what is on it with what heatsoak's last step left (`look`).
 
 It cannot see another machine that uses the same disk through a network or a shared enclosure, a
 writer without exclusive access that hides from root, or a little data without a signature between
@@ -34,7 +33,6 @@ the places that are looked at. Only the need to name the drive protects these.
 """
 
 from heatsoak.target.guard.doubt import run_on
-from heatsoak.target.guard.hold import Claim, check, claim, examine
-from heatsoak.target.guard.named import refusal
+from heatsoak.target.guard.hold import Claim, check, claim, examine, refusal
 
 __all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]

@@ -11,6 +11,7 @@ from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.tools import search_path, which
+from heatsoak.words import duration_text
 
 #: What a container must be given so that the guard can see who uses a drive.
 CONTAINER_NEEDS = "start it with --pid=host --cap-add=SYS_PTRACE --cap-add=SYS_ADMIN"
@@ -121,7 +122,7 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
     try:
         done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise Doubt(f"{name} did not finish within {TIMEOUT_S:.0f} s") from None
+        raise Doubt(f"{name} did not finish within {duration_text(TIMEOUT_S)}") from None
     except OSError as error:
         raise Doubt(f"{name} cannot be run ({error.strerror})") from None
     return done.returncode, done.stdout.strip(), done.stderr.strip()

@@ -24,10 +24,11 @@ from heatsoak.sensor.nvme_admin import (
     log_page,
     submit,
 )
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note, waiting_for
+from heatsoak.target.base import Batch, Note, resting, waiting_for
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way
+from heatsoak.words import duration_text, listed, percent_text
 
 _GET_NSID = 0x4E40  # _IO('N', 0x40), linux/nvme_ioctl.h
 _NAMESPACE, _CONTROLLER, _ACTIVE_LIST, _ALLOCATED_LIST = 0x00, 0x01, 0x02, 0x10
@@ -143,7 +144,7 @@ def _others(namespace: Namespace) -> str:
     """Return which others would be affected: ``"is namespace 2 as well"``."""
     if not namespace.others:
         return "may be others"
-    numbers = ", ".join(str(number) for number in namespace.others)
+    numbers = listed([str(number) for number in namespace.others])
     return f"{'is namespace' if len(namespace.others) == 1 else 'are namespaces'} {numbers} as well"
 
 
@@ -273,7 +274,7 @@ def _sanitize(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Ba
     assert now.sanitize_action is not None
     action = _ACTIONS[now.sanitize_action]
     estimate_s = _state(claim, ioctl).block_erase_s if now.sanitize_action == 2 else None
-    about = "" if estimate_s is None else f", by its own estimate {estimate_s} s"
+    about = "" if estimate_s is None else f", by its own estimate {duration_text(estimate_s)}"
     yield Note(
         "info",
         f"{claim.path}: is being sanitized ({action}{about}); this continues even after Ctrl-C "
@@ -303,13 +304,10 @@ def _sanitize(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Ba
 def _wait(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, State]:
     reported_s = time.monotonic()
     while (state := _state(claim, ioctl)).is_running:
-        until_s = time.monotonic() + _POLL_S
-        while time.monotonic() < until_s:
-            yield HEARTBEAT
-            time.sleep(BEAT_S)
+        yield from resting(_POLL_S)
         if time.monotonic() - reported_s >= _REPORT_S:
             reported_s = time.monotonic()
-            yield Note("info", f"{claim.path}: {state.done_pct:.0f} % sanitized")
+            yield Note("info", f"{claim.path}: {percent_text(state.done_pct)} sanitized")
     return state
 
 

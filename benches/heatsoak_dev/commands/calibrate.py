@@ -1,5 +1,6 @@
 """``heatsoak calibrate``: fit the simulated drives to the published figures (for developers)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,9 @@ from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_ba
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.output import Console, Text, print_json, print_out
 from rich.table import Table
+
+#: A table's header, and its rows.
+TextTable = tuple[list[str], list[list[str]]]
 
 
 def calibrate_command(
@@ -107,96 +111,129 @@ def calibrate_command(
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:
     """Print parameters with their bounds, then the fitted figures and those held out."""
-    _print_parameters(calibration["parameters"], console)
+    _print(parameter_table(calibration), console)
     for role, title in (("fitted", "Fitted figures"), ("held-out", "Figures held out")):
         rows = [row for row in calibration["rows"] if row["role"] == role]
         if rows:
             console.print()
-            _print_rows(title, rows, console)
+            _print(fit_table(rows, title), console)
+            console.print(f"{sum(row['ok'] for row in rows)} of {len(rows)} within tolerance.")
     if calibration["loose"]:
         console.print()
-        console.print(
-            "Combinations that are determined by the expectations more than by the figures:"
-        )
-        for direction in calibration["loose"]:
-            moved = ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items())
-            console.print(f"  {direction['information']:.2f}  {moved}", soft_wrap=True)
+        _print(loose_table(calibration), console)
     parameters, figures = len(calibration["parameters"]), calibration["figures_fitted"]
     stage = calibration["stage"]
-    console.print()
-    console.print(f"Stage {stage}: {parameters} parameters fitted to {figures} figures.")
-    console.print()
+    console.print(f"\nStage {stage}: {parameters} parameters fitted to {figures} figures.\n")
 
 
 def print_leave_one_out(predicted: dict[str, Any], console: Console) -> None:
     """Print the prediction of each cell without itself, then how far off both methods are."""
-    table = _table("Left out", "onset, s", "model", "effects", "depth, %", "model", "effects")
-    for cell in predicted["cells"]:
-        numbers = []
-        for metric in ("onset_s", "depth_pct"):
-            numbers.append(_range(cell[metric]))
-            numbers += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
-        table.add_row(cell["id"], *numbers)
-    console.print(table)
+    _print(leave_one_out_table(predicted), console)
     console.print()
-    model, baseline = predicted["summary"]["model"], predicted["summary"]["baseline"]
-    table = _table("Off by", "model", "effects")
-    for title, key, form in (
-        ("onset, mean, s", "onset_error_s", "{:.1f}"),
-        ("onset, mean, as a share", "onset_error_share", "{:.0%}"),
-        ("depth, mean, points", "depth_error_pct", "{:.1f}"),
-        ("onset within a quarter", "near_onset", "{} of {cells}"),
-        ("depth within 8 points", "near_depth", "{} of {cells}"),
-        ("both", "near_both", "{} of {cells}"),
-        ("onset within its tolerance", "held_onset", "{} of {cells}"),
-        ("depth within its tolerance", "held_depth", "{} of {cells}"),
-    ):
-        cells = model["cells"]
-        table.add_row(title, *(form.format(by[key], cells=cells) for by in (model, baseline)))
-    console.print(table)
-    console.print()
+    _print(summary_table(predicted), console)
     console.print(
-        f"Model: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
+        f"\nModel: {predicted['parameters']} parameters fitted to the other cells. Effects: slot, "
         "cards and load, additive; six coefficients for onsets and six for depths."
     )
 
 
-def _table(first: str, *others: str) -> Table:
+def _print(shown: TextTable, console: Console) -> None:
+    header, rows = shown
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    return table
-
-
-def _range(ends: list[float]) -> str:
-    low, high = ends
-    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
-
-
-def _print_parameters(parameters: list[dict[str, Any]], console: Console) -> None:
-    table = _table("Parameter", "value", "+-", "expected", "+-", "at least", "at most")
-    for parameter in parameters:
-        error = parameter["stderr"]
-        table.add_row(
-            parameter["key"],
-            f"{parameter['value']:g}",
-            "" if error is None else f"{error:.2g}",
-            *(f"{number:g}" for number in (*parameter["expect"], *parameter["bounds"])),
-        )
+    for number, heading in enumerate(header):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 
-def _print_rows(title: str, rows: list[dict[str, Any]], console: Console) -> None:
-    table = _table(title, "published", "simulated", "off by")
-    table.add_column("")
-    for row in rows:
-        table.add_row(
-            row["id"],
-            _range(row["published"]),
+# --- the tables of the command and of docs/validation.md -----------------------------------------
+
+
+def fit_table(rows: Sequence[dict[str, Any]], title: str = "figure") -> TextTable:
+    """Return published and simulated figures."""
+    header = [title, "published", "simulated", "off by", "within tolerance"]
+    return header, [
+        [
+            row["id"].removeprefix("puget."),
+            _ends(row["published"]),
             f"{row['simulated']:.1f}",
             f"{row['error']:+.1f}",
-            Text("ok", style="green") if row["ok"] else Text("off", style="red"),
+            "yes" if row["ok"] else "no",
+        ]
+        for row in rows
+    ]
+
+
+def parameter_table(found: dict[str, Any]) -> TextTable:
+    """Return the fitted numbers, and how much of each the figures told."""
+    rows = []
+    for parameter in found["parameters"]:
+        (middle, spread), (low, high) = parameter["expect"], parameter["bounds"]
+        error = parameter["stderr"]
+        rows.append(
+            [
+                _named(parameter),
+                f"{parameter['value']:g}",
+                "" if error is None else f"{error:.2g}",
+                f"{middle:g} ± {spread:g}",
+                f"{low:g} to {high:g}",
+                "" if error is None else f"{1 - (error / spread) ** 2:.0%}",
+            ]
         )
-    console.print(table)
-    console.print(f"{sum(row['ok'] for row in rows)} of {len(rows)} within tolerance.")
+    return ["parameter", "value", "±", "expected", "bounds", "learned"], rows
+
+
+def _named(parameter: dict[str, Any]) -> str:
+    """The key, and the file where it is not one of the 950 PRO or of its slots."""
+    file = Path(parameter["file"]).stem
+    own = file in ("samsung-950-pro-512", "puget")
+    return str(parameter["key"]) if own else f"{file}: {parameter['key']}"
+
+
+def loose_table(found: dict[str, Any]) -> TextTable:
+    """Return what is determined by the expectations more than by the figures."""
+    moving = "parameters that move together, in units of the expected spread"
+    return [moving, "figures / expectations"], [
+        [
+            ", ".join(f"{name} {share:+.2f}" for name, share in direction["shares"].items()),
+            f"{direction['information']:.2f}",
+        ]
+        for direction in found["loose"]
+    ]
+
+
+def leave_one_out_table(predicted: dict[str, Any]) -> TextTable:
+    """Return each cell's onset and depth, published and by both methods without it."""
+    rows = []
+    for cell in predicted["cells"]:
+        row = [cell["id"].removeprefix("puget.")]
+        for metric in ("onset_s", "depth_pct"):
+            row.append(_ends(cell[metric]))
+            row += [f"{cell[by][metric]:.1f}" for by in ("model", "baseline")]
+        rows.append(row)
+    return ["left out", "onset, s", "model", "effects", "depth, %", "model", "effects"], rows
+
+
+def summary_table(predicted: dict[str, Any]) -> TextTable:
+    """Return how far off both methods are."""
+    both = [predicted["summary"][by] for by in ("model", "baseline")]
+    shown = (
+        ("onset, mean absolute error, s", "onset_error_s", "{:.1f}"),
+        ("onset, mean relative error", "onset_error_share", "{:.0%}"),
+        ("depth, mean absolute error, points", "depth_error_pct", "{:.1f}"),
+        ("onset within 25 %", "near_onset", "{} of {cells}"),
+        ("depth within 8 points", "near_depth", "{} of {cells}"),
+        ("both", "near_both", "{} of {cells}"),
+        ("onset within the published tolerance", "held_onset", "{} of {cells}"),
+        ("depth within the published tolerance", "held_depth", "{} of {cells}"),
+    )
+    return ["off by", "model", "effects"], [
+        [title, *(form.format(by[key], cells=by["cells"]) for by in both)]
+        for title, key, form in shown
+    ]
+
+
+def _ends(both: Sequence[float]) -> str:
+    low, high = both
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
