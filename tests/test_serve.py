@@ -198,7 +198,7 @@ def test_the_list_shows_the_answer_of_each_recording_once_it_is_judged(shown: Pa
 
         assert until(is_judged)
         found = answers_of(server)
-        assert found["a/one"].startswith("does not throttle")
+        assert found["a/one"].startswith("did not throttle")
         assert "held its speed" in found["a/one"]
         assert found["hot"].startswith("cannot tell")
         assert found["idle"].startswith("not loaded")

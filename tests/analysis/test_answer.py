@@ -64,7 +64,7 @@ WALK = noisy(np.repeat(CHANCE.uniform(50, 2700, 60), 30), 0.3)
         pytest.param({**FELL, "temp_c": arriving(78)}, "yes", ["fell by 55 %", "5 min", "78 C"],
                      id="heat that the log shows"),
         pytest.param({**HELD, "temp_c": arriving(52)}, "no",
-                     ["Does not throttle: it held its speed, at 52 C at most."], id="it holds"),
+                     ["Did not throttle: it held its speed, at 52 C at most."], id="it holds"),
         pytest.param({**HELD, "temp_c": arriving(66, 1800.0)}, "no",
                      ["the drive was still warming when 'reads' ended, by 8 K in the last third."],
                      id="it holds, and is not as hot yet as it will be"),
@@ -138,7 +138,7 @@ def test_of_several_recordings_it_is_counted_what_their_no_leaves_open(tmp_path:
     answer = judged(*logs).answer
     assert answer.throttles == "no"
     assert answer.sentence == (
-        "The drive does not throttle in any of 3 recordings; "
+        "The drive did not throttle in any of 3 recordings; "
         "in 2 of them it was still warming when a load ended."
     )
 

@@ -28,7 +28,7 @@ def test_one_recording_that_falls_says_by_how_much_when_and_between_what() -> No
 def test_a_steady_recording_is_good() -> None:
     head = page_of([run({}, steady(2000))]).headline
     assert head.tone == "good"
-    assert head.text == "Does not throttle: it held its speed, at 60 C at most."
+    assert head.text == "Did not throttle: it held its speed, at 60 C at most."
 
 
 def test_several_places_name_the_worst_in_plain_words() -> None:

@@ -61,4 +61,4 @@ def test_what_was_loaded_comes_before_what_was_not(tmp_path: Path) -> None:
     loaded, unloaded = page.workloads
     assert [line.recording for line in loaded.lines] == [1]
     assert [line.recording for line in unloaded.lines] == [0]
-    assert "does not throttle" in page.headline.text
+    assert "did not throttle" in page.headline.text

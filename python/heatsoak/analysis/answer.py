@@ -51,7 +51,7 @@ _POINTS_TO = {
 }
 #: How an answer begins that leaves it open.
 _CANNOT_TELL = "Cannot tell whether it throttles: "
-_BUT = "Does not throttle, but "
+_BUT = "Did not throttle, but "
 #: So long a burst would show throttling, were it logged often enough.
 _LONG_BURST_S = 600.0
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
@@ -106,8 +106,8 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     worst, name = max(hit, key=lambda one: _badness(one[0]))
     start = {
         "yes": f"Heat slows the drive in {of}",
-        "cannot-tell": f"In {of} it is open whether the drive throttles",
-        "no": f"The drive does not throttle in any of {len(recordings)} recordings",
+        "cannot-tell": f"Cannot tell in {of} whether the drive throttled",
+        "no": f"The drive did not throttle in any of {len(recordings)} recordings",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
     doubt = _doubt_of_all(recordings) if throttles == "no" else ""
@@ -227,14 +227,14 @@ def _does_not(
         if bound:
             return Answer(
                 throttles="no",
-                sentence=f"Does not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
+                sentence=f"Did not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
                 because=list(bound[0].why[:_MAX_REASONS]),
                 next=advice.against("limited-by-host", meta),
             )
         said = [text for step in judged for text in step.why][:_MAX_REASONS]
         next_ = advice.load_for_longer(meta) if warming else recording.no_temp
         begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
-        sentence = f"Does not throttle: {held}{hot}{begun}{warming}."
+        sentence = f"Did not throttle: {held}{hot}{begun}{warming}."
         return Answer(throttles="no", sentence=sentence, because=said, next=next_)
     step = next(step for step in judged if worst in step.episodes)
     return Answer(

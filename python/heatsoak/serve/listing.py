@@ -20,7 +20,7 @@ Answers = Mapping[str, Answer | NoAnswer | None]
 
 _WORDS: dict[Throttles, str] = {
     "yes": "throttles",
-    "no": "does not throttle",
+    "no": "did not throttle",
     "cannot-tell": "cannot tell",
     "not-loaded": "not loaded",
 }
