@@ -76,7 +76,7 @@ def test_two_devices_of_one_log_are_no_two_runs_of_one_drive() -> None:
 
 @pytest.mark.parametrize(
     ("first_c", "said"),
-    [(40.0, "rose from 40 C to 60 C"), (60.0, "was between 45 and 60 C, starting at 60 C")],
+    [(40.0, "rose from 40 C to 60 C"), (60.0, "was 45 to 60 C, starting at 60 C")],
 )
 def test_a_temperature_without_a_load_is_described(first_c: float, said: str) -> None:
     temp_c = np.interp(SECONDS, [1, 61, 121, 300], [first_c, 45.0, 60.0, 45.0])

@@ -4,7 +4,7 @@ import numpy as np
 
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.twin import Estimate, FittedParameter, FittedRecording
-from heatsoak.words import amount_text, kelvin_text, listed, span_text, temp_text
+from heatsoak.words import kelvin_text, listed, number_text, span_text, temp_text
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -162,4 +162,5 @@ def _words(name: str) -> str:
 
 
 def _with_range(of: Estimate, what: str = "") -> str:
-    return f"{amount_text(of.value, of.unit)}{what} ({span_text([of.low, of.high], of.unit, 3)})"
+    value, low, high = (number_text(number, 2) for number in (of.value, of.low, of.high))
+    return f"{value} {of.unit}{what} ({low} to {high})"
