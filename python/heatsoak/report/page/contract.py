@@ -549,7 +549,8 @@ class Page(_Strict):
 
     version: Literal[1] = 1
     title: str
-    made_by: str = f"heatsoak {heatsoak.__version__}"
+    # asked when a page is made: manual pages are made before heatsoak is installed
+    made_by: str = Field(default_factory=lambda: f"heatsoak {heatsoak.__version__}")
     made_unix_s: float = Field(default_factory=time.time)
     is_live: bool = False
     headline: Headline
