@@ -163,7 +163,7 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
     if not rates:
         told.clauses.append("no rates to compare")
     elif not changed:
-        told.clauses.append("as fast, as far as can be told")
+        told.clauses.append("no faster or slower, as far as can be told")
     elif len(rates) > _MAX_STEPS:
         told.clauses += _counted(len(rates), [pct for _, pct in changed])
     else:
@@ -269,16 +269,16 @@ def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told
     if one == "no" and two == "yes":
         told.tones.add("better")
         it = "it " if baseline.startswith("without ") else ""
-        told.clauses.append(f"no throttling ({baseline} {it}throttles)")
+        told.clauses.append(f"no throttling ({baseline} {it}throttled)")
     elif one == "yes" and two == "no":
         told.tones.add("worse")
-        told.clauses.append(f"it throttles ({baseline} does not)")
+        told.clauses.append(f"it throttled ({baseline} did not)")
     elif one == two == "yes":
-        told.clauses.append("both throttle")
+        told.clauses.append("both throttled")
     elif one == "no":
-        told.clauses.append("neither throttles" if two == "no" else "no throttling")
+        told.clauses.append("neither throttled" if two == "no" else "no throttling")
     elif one == "cannot-tell":
-        told.clauses.append("whether it throttles is open")
+        told.clauses.append("it cannot be told whether it throttled")
 
 
 def _warmth(steps: Steps, told: _Told) -> None:
