@@ -79,12 +79,12 @@ def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
     hot = run({"heatsink": "none"}, falling(60, 0.5), seed=1, temp_c=60.0)
     cool = run({"heatsink": "fins"}, steady(2000), seed=2, temp_c=57.0)
     (headline,) = found(hot, cool).headlines
-    assert headline.text.startswith("With heatsink fins: 6")
-    assert "% more sequential reads" in headline.text
+    assert headline.text.startswith("With heatsink fins: sequential reads 6")
+    assert " % faster" in headline.text
     assert "no throttling" in headline.text
     assert headline.tone == "better"
     (back,) = compare([hot, cool], "heatsink", "fins", findings=analyze([hot, cool])).headlines
-    assert "% fewer sequential reads" in back.text
+    assert "sequential reads 40 % slower" in back.text
     assert "it throttled" in back.text
     assert back.tone == "worse"
 

@@ -168,7 +168,7 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
         told.clauses += _counted(len(rates), [pct for _, pct in changed])
     else:
         nouns = _nouns(rates)
-        parts = [_more(pct, nouns[id(row)], row) for row, pct in changed]
+        parts = [_faster(pct, nouns[id(row)], row) for row, pct in changed]
         told.clauses.append(listed(parts))
         if len(changed) < len(rates):
             alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
@@ -196,7 +196,7 @@ def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
         step = f"'{plain(row.step)}'" + (f" of {said(row.model)}" if row.model else "")
         is_plain = load.partition(" ")[0] in _NOUNS and load.endswith(("read", "write"))
         if not is_plain:
-            found[id(row)] = f"{row.unit} in {step}"
+            found[id(row)] = step
         elif loads.count(load) > 1:
             found[id(row)] = f"{load}s in {step}"
         else:
@@ -204,13 +204,13 @@ def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
     return found
 
 
-def _more(pct: float, noun: str, row: ComparisonRow) -> str:
+def _faster(pct: float, noun: str, row: ComparisonRow) -> str:
     open_ = " (not tested)" if row.verdict == "not tested" else ""
-    of = f" {noun}" if noun else ""
     if pct >= 100:
-        times = number_text(1 + pct / 100, 2)
-        return f"{times} times {f'the{of}' if noun else 'as many'}{open_}"
-    return f"{percent_text(abs(pct))} {'more' if pct > 0 else 'fewer'}{of}{open_}"
+        much = f"{number_text(1 + pct / 100, 2)} times as fast"
+    else:
+        much = f"{percent_text(abs(pct))} {'faster' if pct > 0 else 'slower'}"
+    return f"{noun} {much}{open_}".lstrip()
 
 
 def _steady(steps: Steps, told: _Told) -> None:
@@ -228,7 +228,7 @@ def _steady(steps: Steps, told: _Told) -> None:
             told.clauses.append("the same in the last 400 s")
         elif abs(pct - (other or 0.0)) > SAME_POINTS:
             told.tones.add("better" if pct > 0 else "worse")
-            told.clauses.append(f"{_more(pct, '', row)} in the last 400 s")
+            told.clauses.append(f"{_faster(pct, '', row)} in the last 400 s")
 
 
 def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
@@ -256,7 +256,7 @@ def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) ->
         if row is None or pct is None or abs(pct - whole) <= SAME_POINTS:
             continue
         told.tones.add("better" if pct > 0 else "worse")
-        told.clauses.append(f"{_more(pct, '', row)} until {_it(row, steps)} falls")
+        told.clauses.append(f"{_faster(pct, '', row)} until {_it(row, steps)} falls")
 
 
 def _it(row: ComparisonRow, steps: Steps) -> str:
