@@ -152,7 +152,7 @@ def test_a_trace_is_read_second_by_second(tmp_path: Path) -> None:
     assert demand.read_mb_s.sum() == 0
     assert demand.write_iops[0] == 95
     assert not demand.is_recorded
-    assert demand.describe() == "t.log, 15 s: 0.0 GB read, 0.4 GB written"
+    assert demand.describe() == "t.log, 15 s: 0 GB read, 0.38 GB written"
     assert demand.first(14).seconds == 14
 
 

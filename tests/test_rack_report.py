@@ -190,7 +190,7 @@ def test_a_rate_below_the_limit_is_why_a_drive_fails(rack: Path) -> None:
     found = judged(rack, fail_below_mb_s=1700)
     assert not found.limits_hold
     slot_3 = [one for one in found.drives if one.where.endswith("slot 3")]
-    assert all("is below 1700 MB/s" in one.why[0] for one in slot_3)
+    assert all("is below 1,700 MB/s" in one.why[0] for one in slot_3)
 
 
 def test_the_place_can_be_named(rack: Path) -> None:

@@ -329,7 +329,7 @@ def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console)
             f"  {_named(row.name)}",
             number_text(row.asked, 4),
             number_text(row.got, 4),
-            _known(row.off_pct, signed_text),
+            _known(row.off_pct, lambda off_pct: signed_text(round(off_pct, 2))),
             Text(row.note) if row.holds else Text("does not hold", style="red"),
         )
     table.columns[-1].justify = "left"

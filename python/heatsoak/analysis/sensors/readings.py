@@ -111,12 +111,14 @@ def read_log(recording: Recording, samples: pl.DataFrame | None = None) -> Therm
 
 def read_stretches(samples: pl.DataFrame) -> dict[str, Stretch]:
     """Return when each step's load started and ended; the first sample of a step without load."""
+    # what only has temperatures has no loads
+    length_s = pl.col("interval_s") if "interval_s" in samples.columns else pl.lit(None, pl.Float64)
     rows = (
         samples.lazy()
         .filter(pl.col("step").is_not_null())
         .group_by("step")
         .agg(
-            (pl.col("t_s") - pl.col("interval_s")).min().alias("load_s"),
+            (pl.col("t_s") - length_s).min().alias("load_s"),
             pl.col("t_s").min().alias("first_s"),
             pl.col("t_s").max().alias("end_s"),
         )
