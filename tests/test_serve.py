@@ -485,7 +485,8 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
         heard = 0
         for connection in open_ones[:20]:
             connection.settimeout(30)
-            heard += any(name == "append" for name, _ in [next(events(connection))])
+            # a busy machine may first be told to ask for the page again
+            heard += any(name == "append" for name, _ in events(connection))
         assert heard == 20
     writer.finish("finished", 61.0)
 
