@@ -17,8 +17,8 @@ FULL = 0.9
 _MUCH_FASTER = 1.5
 #: A rate of which four fifths stay within this share of the median for so long is held.
 _EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
-#: A fall as fast as this comes at once, and is no slow one's continuation.
-AT_ONCE_S = 1.0
+#: A fall as fast comes at once: with a sample a second, a switch shows over two or three.
+AT_ONCE_S = 2.5
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
 AROUND_S = 180.0
 

@@ -3,7 +3,7 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
+from heatsoak.analysis.cause.case import AT_ONCE_S, Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
 from heatsoak.analysis.definitions import HELD_WITHIN_K
@@ -15,7 +15,7 @@ from heatsoak.words import amount_text, seconds_text, share_text, temp_text
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
 #: A cache or spare area is used up at once; heat acts slowly, unless the governor acts in steps.
-FALLS_S = (("sharp-step", 2.5), ("step", 8.0), ("gradual", 30.0))
+FALLS_S = (("sharp-step", AT_ONCE_S), ("step", 8.0), ("gradual", 30.0))
 _HOW = {"sharp-step": "at once", "step": "quickly", "gradual": "gradually", "slow": "slowly"}
 #: How much of the level before the drop is lost, in words. Behind a full cache, or while collecting
 #: garbage, flash still writes a twentieth and more; some governors leave less.
