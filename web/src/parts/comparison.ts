@@ -57,7 +57,7 @@ export function comparisons(app: App, given: readonly ComparisonSection[]): HTML
         chart(app, one),
         steps(one, picked(one, one.shown)),
         one.apart.length > 0
-          ? fold("Each set of conditions by itself", () => steps(one, picked(one, one.apart)))
+          ? fold("Each set of conditions on its own", () => steps(one, picked(one, one.apart)))
           : null,
         ranking(one),
       );
