@@ -544,6 +544,29 @@ def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> 
     assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
+STOPPED_IN_A_CLASS = """
+import os, signal, sys
+from heatsoak.cli import app, main
+
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.{name})
+
+def command(**_):
+    type("Made", (), dict(field=Field()))
+
+app.app = command
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_stop_while_a_class_is_made_is_an_interruption(name: str) -> None:
+    code = STOPPED_IN_A_CLASS.format(name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "heatsoak: interrupted\n")
+
+
 @pytest.mark.slow
 def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "

@@ -107,8 +107,13 @@ def _run() -> int:
         announce(str(ours))
         code = ours.exit_code
     except BaseException as error:  # a panic in polars is not an Exception
-        announce(_internal_error(error))
-        code = HeatsoakError.exit_code
+        # stopped while a class was made, which Python 3.11 says as an error of the class
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            announce("interrupted")
+            code = RunInterrupted.exit_code
+        else:
+            announce(_internal_error(error))
+            code = HeatsoakError.exit_code
     return code if isinstance(code, int) else 0
 
 
