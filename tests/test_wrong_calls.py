@@ -49,10 +49,13 @@ def test_a_word_of_another_kind_is_refused_by_name(words: tuple[str, ...], tmp_p
 
 
 @pytest.mark.parametrize("words", [words for words, _ in ALL], ids=" ".join)
-def test_an_unknown_option_or_one_word_too_many_is_refused(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_an_unknown_option_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
     assert "--warp" in complaint(heatsoak_here(*words, "--warp", cwd=tmp_path), 2)
+
+
+def test_one_word_too_many_is_refused_with_the_usage(tmp_path: Path) -> None:
+    said = complaint(heatsoak_here("predict", "x", "write", cwd=tmp_path), 2)
+    assert said == "heatsoak: has no place for 'write': heatsoak predict [OPTIONS] {TWIN|DRIVE}"
 
 
 @pytest.mark.parametrize(
