@@ -1,9 +1,11 @@
 //! A table of page numbers, as large as the drive and touched at random.
 //!
 //! What was written in order lies in order, so that the first number of a group of places mostly
-//! tells the others. A region in which that is not so has a cell for each place instead. So a
-//! drive that was filled in a sequence takes a 32nd of the memory, whose first touch would cost
-//! more than the filling; and whether a place has a cell is known from one byte for 32768.
+//! tells the others. A group of which that is not so is kept apart, number by number: the one that
+//! is being written, and one at each end of a block. A region with many of them has a cell for each
+//! place instead. So a drive that was filled in a sequence takes a 32nd of the memory, whose first
+//! touch would cost more than the filling; and whether a place has a cell is known from one byte
+//! for 32768.
 
 use std::io;
 use std::sync::Mutex;
@@ -14,6 +16,12 @@ use memmap2::MmapMut;
 const GROUP: usize = 32;
 /// Places of a region.
 const REGION: usize = 1 << 15;
+/// Groups of a region that are kept apart before its places get cells.
+const MOST_ODD: u16 = 64;
+/// Groups of a table that are.
+const MAX_ODD: u32 = 1 << 20;
+/// The highest number that a group's first may be; what is above names a group that is kept apart.
+const LAST_FIRST: u32 = u32::MAX - MAX_ODD;
 
 /// Memory of cells that is no longer used. On a virtual machine it costs more to get memory from
 /// the host than to fill the drive that it is for, and a matrix makes one drive after the other.
@@ -28,10 +36,48 @@ const SPARE_BYTES: std::ops::RangeInclusive<usize> = 1 << 26..=1 << 30;
 pub(super) struct Table {
     /// By region, whether its places have cells.
     apart: Vec<bool>,
-    /// By group its first number, from which the others follow; 0 where it has none.
+    /// By group its first number, from which the others follow; 0 where it has none, and more than
+    /// [`LAST_FIRST`] where it is one of `odd`.
     firsts: MmapMut,
+    odd: Odd,
     /// By place, where its region has cells; the rest is whatever it was.
     cells: MmapMut,
+}
+
+/// Groups whose numbers do not follow on each other.
+#[derive(Debug, Clone)]
+struct Odd {
+    groups: Vec<[u32; GROUP]>,
+    free: Vec<u32>,
+    /// By region, how many it has.
+    count: Vec<u16>,
+}
+
+impl Odd {
+    fn new(regions: usize) -> Self {
+        Odd {
+            groups: Vec::new(),
+            free: Vec::new(),
+            count: vec![0; regions],
+        }
+    }
+
+    /// Where there is room for one more.
+    fn take(&mut self) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let slot = self.groups.len() as u32;
+            (slot < MAX_ODD).then(|| {
+                self.groups.push([0; GROUP]);
+                slot
+            })
+        })
+    }
+}
+
+/// Which of the odd groups a group is, by its first number.
+#[inline(always)]
+fn slot_of(first: u32) -> Option<usize> {
+    (first > LAST_FIRST).then(|| (first - LAST_FIRST - 1) as usize)
 }
 
 impl Table {
@@ -42,6 +88,7 @@ impl Table {
         Ok(Table {
             apart: vec![false; regions],
             firsts: memory(bytes / GROUP)?,
+            odd: Odd::new(regions),
             cells: take_spare(bytes).map_or_else(|| memory(bytes), Ok)?,
         })
     }
@@ -50,6 +97,7 @@ impl Table {
     pub(super) fn clear(&mut self) {
         self.apart.fill(false);
         self.firsts.fill(0);
+        self.odd = Odd::new(self.apart.len());
     }
 
     #[inline(always)]
@@ -63,6 +111,7 @@ impl Table {
         Open {
             apart: &mut self.apart,
             firsts: bytemuck::cast_slice_mut(&mut self.firsts),
+            odd: &mut self.odd,
             cells: bytemuck::cast_slice_mut(&mut self.cells),
         }
     }
@@ -73,6 +122,7 @@ impl Table {
         number(
             &self.apart,
             bytemuck::cast_slice(&self.firsts),
+            &self.odd,
             bytemuck::cast_slice(&self.cells),
             at as usize,
         )
@@ -84,8 +134,9 @@ impl Table {
         let mut count = 0;
         while count < most && self.get(at + count) == number + count {
             let here = (at + count) as usize;
-            let apart = self.apart[here / REGION];
-            count += if apart {
+            let firsts: &[u32] = bytemuck::cast_slice(&self.firsts);
+            let each = self.apart[here / REGION] || firsts[here / GROUP] > LAST_FIRST;
+            count += if each {
                 1
             } else {
                 (GROUP - here % GROUP) as u32
@@ -122,6 +173,7 @@ impl Table {
 pub(super) struct Open<'a> {
     apart: &'a mut [bool],
     firsts: &'a mut [u32],
+    odd: &'a mut Odd,
     cells: &'a mut [u32],
 }
 
@@ -129,7 +181,7 @@ impl Open<'_> {
     /// The number at a place.
     #[inline(always)]
     pub(super) fn get(&self, at: u32) -> u32 {
-        number(self.apart, self.firsts, self.cells, at as usize)
+        number(self.apart, self.firsts, self.odd, self.cells, at as usize)
     }
 
     /// As [`Table::prefetch`].
@@ -142,8 +194,14 @@ impl Open<'_> {
     #[inline(always)]
     pub(super) fn put(&mut self, at: u32, number: u32) -> u32 {
         let at = at as usize;
-        if !self.apart[at / REGION] {
-            self.part(at / REGION);
+        if !self.apart[at / REGION]
+            && let Some(slot) = self.keep_apart(at / GROUP)
+        {
+            let old = std::mem::replace(&mut self.odd.groups[slot][at % GROUP], number);
+            if (at + 1).is_multiple_of(GROUP) {
+                self.put_back(at / GROUP, slot);
+            }
+            return old;
         }
         let old = std::mem::replace(&mut self.cells[at], number);
         if (at + 1).is_multiple_of(REGION) {
@@ -185,24 +243,29 @@ impl Open<'_> {
         while at < end {
             let (region, group, within) = (at / REGION, at / GROUP, at % GROUP);
             let here = (GROUP - within).min(end - at);
-            if here < GROUP && !self.apart[region] {
-                self.part(region);
-            }
-            if self.apart[region] {
-                let mut next = number;
-                for cell in &mut self.cells[at..at + here] {
-                    let old = std::mem::replace(cell, next);
-                    if old != 0 {
-                        was(old, 1);
-                    }
-                    next = next.wrapping_add(step);
+            let whole = here == GROUP && number <= LAST_FIRST;
+            let slot = if whole || self.apart[region] {
+                None
+            } else {
+                self.keep_apart(group)
+            };
+            if let Some(slot) = slot {
+                let cells = &mut self.odd.groups[slot][within..within + here];
+                replace_all(cells, number, step, &mut was);
+                if within + here == GROUP {
+                    self.put_back(group, slot);
                 }
+            } else if self.apart[region] {
+                replace_all(&mut self.cells[at..at + here], number, step, &mut was);
                 if (at + here).is_multiple_of(REGION) {
                     self.join(region);
                 }
             } else {
                 let old = std::mem::replace(&mut self.firsts[group], number);
-                if old != 0 {
+                if let Some(slot) = slot_of(old) {
+                    replace_all(&mut self.odd.groups[slot], 0, 0, &mut was);
+                    self.give(region, slot);
+                } else if old != 0 {
                     was(old, GROUP as u32);
                 }
             }
@@ -211,20 +274,57 @@ impl Open<'_> {
         }
     }
 
+    /// Keep a group apart; where, or `None` if its region has cells now.
+    fn keep_apart(&mut self, group: usize) -> Option<usize> {
+        slot_of(self.firsts[group]).or_else(|| self.make_odd(group))
+    }
+
+    #[inline(never)]
+    fn make_odd(&mut self, group: usize) -> Option<usize> {
+        let region = group / (REGION / GROUP);
+        let room = self.odd.count[region] < MOST_ODD;
+        let Some(slot) = room.then(|| self.odd.take()).flatten() else {
+            self.part(region);
+            return None;
+        };
+        self.odd.count[region] += 1;
+        let first = std::mem::replace(&mut self.firsts[group], LAST_FIRST + 1 + slot);
+        let slot = slot as usize;
+        fill(&mut self.odd.groups[slot], first);
+        Some(slot)
+    }
+
+    /// The opposite, where the numbers of a group follow on each other. Whoever has written its
+    /// last place asks for it.
+    fn put_back(&mut self, group: usize, slot: usize) {
+        let cells = &self.odd.groups[slot];
+        if follow(cells) {
+            self.firsts[group] = cells[0];
+            self.give(group / (REGION / GROUP), slot);
+        }
+    }
+
+    fn give(&mut self, region: usize, slot: usize) {
+        self.odd.free.push(slot as u32);
+        self.odd.count[region] -= 1;
+    }
+
     /// Give the places of a region cells.
     #[inline(never)]
     fn part(&mut self, region: usize) {
         self.apart[region] = true;
-        let firsts = &self.firsts[region * (REGION / GROUP)..(region + 1) * (REGION / GROUP)];
-        let cells = &mut self.cells[region * REGION..(region + 1) * REGION];
-        for (&first, cells) in firsts.iter().zip(cells.chunks_exact_mut(GROUP)) {
-            let step = u32::from(first != 0);
-            let mut next = first;
-            for cell in cells {
-                *cell = next;
-                next = next.wrapping_add(step);
+        let groups = region * (REGION / GROUP)..(region + 1) * (REGION / GROUP);
+        for group in groups {
+            let cells = &mut self.cells[group * GROUP..(group + 1) * GROUP];
+            match slot_of(self.firsts[group]) {
+                Some(slot) => {
+                    cells.copy_from_slice(&self.odd.groups[slot]);
+                    self.odd.free.push(slot as u32);
+                }
+                None => fill(cells, self.firsts[group]),
             }
         }
+        self.odd.count[region] = 0;
     }
 
     /// The opposite, where the numbers of each group follow on each other. Whoever has written
@@ -232,11 +332,6 @@ impl Open<'_> {
     #[inline(never)]
     fn join(&mut self, region: usize) {
         let cells = &self.cells[region * REGION..(region + 1) * REGION];
-        let follow = |cells: &[u32]| {
-            let first = cells[0];
-            let mut places = cells.iter().zip(0u32..);
-            first != 0 && places.all(|(&cell, place)| first.checked_add(place) == Some(cell))
-        };
         // the last groups first: what was not written in order shows there
         if !cells.rchunks_exact(GROUP).all(follow) {
             return;
@@ -250,14 +345,42 @@ impl Open<'_> {
 }
 
 #[inline(always)]
-fn number(apart: &[bool], firsts: &[u32], cells: &[u32], at: usize) -> u32 {
+fn number(apart: &[bool], firsts: &[u32], odd: &Odd, cells: &[u32], at: usize) -> u32 {
     if apart[at / REGION] {
         return cells[at];
     }
-    match firsts[at / GROUP] {
-        0 => 0,
-        first => first + (at % GROUP) as u32,
+    let first = firsts[at / GROUP];
+    match slot_of(first) {
+        Some(slot) => odd.groups[slot][at % GROUP],
+        None if first == 0 => 0,
+        None => first + (at % GROUP) as u32,
     }
+}
+
+/// Set a group's cells to `first` and the numbers that follow on it, or all to 0.
+fn fill(cells: &mut [u32], first: u32) {
+    replace_all(cells, first, u32::from(first != 0), &mut |_, _| {});
+}
+
+/// Set cells to numbers `step` apart; `was` is told those that were there.
+#[inline(always)]
+fn replace_all(cells: &mut [u32], first: u32, step: u32, was: &mut impl FnMut(u32, u32)) {
+    let mut next = first;
+    for cell in cells {
+        let old = std::mem::replace(cell, next);
+        if old != 0 {
+            was(old, 1);
+        }
+        next = next.wrapping_add(step);
+    }
+}
+
+/// Whether a group's first number tells the others.
+#[inline(always)]
+fn follow(cells: &[u32]) -> bool {
+    let first = cells[0];
+    let mut places = cells.iter().zip(0u32..);
+    (1..=LAST_FIRST).contains(&first) && places.all(|(&cell, place)| first + place == cell)
 }
 
 #[inline(always)]
@@ -292,6 +415,7 @@ impl Clone for Table {
         let mut table = Table::new(self.cells().len()).expect("memory for a copy of a drive's map");
         table.apart.clone_from(&self.apart);
         table.firsts.copy_from_slice(&self.firsts);
+        table.odd.clone_from(&self.odd);
         let regions = self.cells.chunks_exact(REGION * size_of::<u32>());
         let copies = table.cells.chunks_exact_mut(REGION * size_of::<u32>());
         for ((from, to), _) in regions
@@ -424,16 +548,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_order_again_takes_no_cells() {
+    fn what_is_written_in_order_takes_no_cells_wherever_it_begins() {
+        let mut table = Table::new(COUNT as usize).unwrap();
+        for (number, at) in (5..COUNT - 32).step_by(32).enumerate() {
+            // another block each 1000 places
+            let gap = 7 * (number as u32 / 30);
+            table.put_run(at, 32, 1 + at + gap, |_, _| {});
+        }
+        assert_eq!(table.apart, [false, false, false]);
+        assert_eq!(table.get(5), 6);
+    }
+
+    #[test]
+    fn what_is_written_at_random_has_cells_until_it_is_written_in_order_again() {
         let mut table = Table::new(COUNT as usize).unwrap();
         table.put_run(0, COUNT, 1, |_, _| {});
-        assert_eq!(table.apart, [false, false, true]);
-        table.put(5, 7);
-        assert_eq!(table.apart, [true, false, true]);
+        for at in (5..REGION as u32).step_by(GROUP) {
+            table.put(at, 7);
+        }
+        assert_eq!(table.apart, [true, false, false]);
+        assert_eq!(table.odd.free.len(), table.odd.groups.len() - 1);
         for at in (0..REGION as u32).step_by(4) {
             table.put_run(at, 4, 1000 + at, |_, _| {});
         }
-        assert_eq!(table.apart, [false, false, true]);
+        assert_eq!(table.apart, [false, false, false]);
         assert_eq!(table.get(5), 1005);
     }
 }
