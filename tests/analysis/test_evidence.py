@@ -248,6 +248,11 @@ TABLE: list[Row] = [
     ("when-cooler", "it was no faster below 55 C", "as-slow",
      lambda: seen(hot(40 + 20 * np.minimum(T_S, 100) / 100, RISEN), index=1)),
     ("when-cooler", "it was faster then", None, lambda: seen(hot(warming(40, 70)))),
+    *(("when-cooler", f"it ran at that rate from {begin_c} C to {end_c} C before", expected,
+       lambda begin_c=begin_c, end_c=end_c: seen(hot(
+           np.where(T_S <= 25, begin_c + (end_c - begin_c) * T_S / 25, warming(50, 70)),
+           np.where(T_S <= 25, LOW, DROP))))
+      for begin_c, end_c, expected in [(40, 50, "as-slow"), (60, 50, None), (68, 70, None)]),
     *(("end", f"at {late_c} C, a quarter faster than before", expected,
        lambda late_c=late_c: seen(hot(np.where(T_S > 95, late_c, 60.0), FASTER_AFTER)))
       for late_c, expected in [(61.0, "faster-than-before"), (50.0, "by-itself")]),

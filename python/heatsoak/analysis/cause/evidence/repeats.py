@@ -8,6 +8,7 @@ from heatsoak.analysis.cause.case import Case, Evidence, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import alike, like_runs
+from heatsoak.analysis.series import spans_of
 from heatsoak.analysis.view import RESTED_S, StepView, other_cooling
 from heatsoak.words import seconds_text, share_text, temp_text
 
@@ -157,22 +158,34 @@ SAME_RATE, HELD_S = 0.05, 10.0
 
 
 def as_slow_when_cooler(case: Case) -> Evidence | None:
-    """Whether the step was no faster before, when the drive was clearly cooler."""
-    series, temp, drops = case.view.throughput, case.view.temp, case.view.drops or []
+    """Whether the step was no faster before, when the drive was clearly cooler.
+
+    Or ran at the rate of the fall for a while, and got faster although it was no cooler then.
+    """
+    series, temp, drop = case.view.throughput, case.view.temp, case.drop
     if case.onset_c is None or len(temp.values) < 2:
         return None
-    is_cooler = np.interp(series.t_s, temp.t_s, temp.values) <= case.onset_c - CLEARLY_K
-    is_cooler &= (series.t_s < case.drop.onset_s) & (series.t_s > START_S)
-    for drop in drops:
-        is_cooler &= (series.t_s <= drop.onset_s) | (series.t_s > drop.back_s)
+    temp_c = np.interp(series.t_s, temp.t_s, temp.values)
+    is_cooler = temp_c <= case.onset_c - CLEARLY_K
+    is_cooler &= (series.t_s < drop.onset_s) & (series.t_s > START_S)
+    for one in case.view.drops or []:
+        is_cooler &= (series.t_s <= one.onset_s) | (series.t_s > one.back_s)
     held_s = float(np.sum(series.interval_s[is_cooler]))
     if held_s < HELD_S:
         return None
-    level = float(np.median(series.values[is_cooler]))
-    if level > (1 + SAME_RATE) * case.drop.during:
-        return None
-    below = temp_text(case.onset_c - CLEARLY_K)
-    return "as-slow", f"it was no faster below {below}, for {seconds_text(held_s)} before"
+    if float(np.median(series.values[is_cooler])) <= (1 + SAME_RATE) * drop.during:
+        below = temp_text(case.onset_c - CLEARLY_K)
+        return "as-slow", f"it was no faster below {below}, for {seconds_text(held_s)} before"
+    is_same = np.abs(series.values / drop.during - 1) <= min(SAME_RATE, drop.depth / 4)
+    for first, end in spans_of(is_cooler & is_same):
+        same_s, (begin_c, end_c) = (
+            float(np.sum(series.interval_s[first:end])),
+            temp_c[[first, end - 1]],
+        )
+        if same_s >= HELD_S and end_c >= begin_c:
+            seen = f"it ran at that rate for {seconds_text(same_s)} before"
+            return "as-slow", f"{seen}, from {temp_text(begin_c)} to {temp_text(end_c)}"
+    return None
 
 
 def _alike_in_time(one_s: float, other_s: float) -> bool:
