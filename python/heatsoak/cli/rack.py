@@ -1,7 +1,6 @@
 """``heatsoak rack``: one protocol on the drives of many hosts."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ import typer
 from heatsoak import system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
-from heatsoak.bench.metrics import Address, Scrapes, served
 from heatsoak.cli.common import (
     FailBelowOption,
     ForceOption,
@@ -33,7 +31,7 @@ from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Console, Text, announce, print_err, print_out, table_of
+from heatsoak.output import Console, Text, announce, print_out, table_of
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
@@ -148,7 +146,7 @@ def run_command(
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
     shown = RackMetrics(directory)
-    with progress_bar(stays=False) as progress, _served(shown, metrics):
+    with progress_bar(stays=False) as progress, shown.served(metrics):
 
         def tell(rack: Rack, text: str) -> None:
             shown.rack = rack
@@ -208,20 +206,6 @@ def perform_command(
     """Run an attempt of a test: what a host starts."""
     system.require_linux("a host of a rack")
     return perform(directory, attempt)
-
-
-@contextmanager
-def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
-    """Serve metrics, if that is asked for."""
-    if metrics is None:
-        yield
-        return
-    scrapes = Scrapes(shown)
-    with served(scrapes, Address.parse(metrics)) as url:
-        print_err(f"metrics: {url}")
-        with shown.judging():
-            yield
-        scrapes.wait_for_the_next()
 
 
 def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:

@@ -1,8 +1,6 @@
 """``heatsoak watch``: a drive that something else loads."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +79,7 @@ def watch_command(
 ) -> int:
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
+    from heatsoak.bench.metrics import Metrics, seen_of, serving
     from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
@@ -94,24 +93,12 @@ def watch_command(
         interval_s=interval_s,
         power_sensor=power_sensor,
     )
-    with _served(watch, metrics), _View(watch) as view:
+    seen = Metrics(lambda: [seen_of(watch)])
+    with serving(seen, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return LimitOptions(fail_on).exit_code(findings)
-
-
-@contextmanager
-def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
-    """Serve metrics, if that is asked for."""
-    if metrics is None:
-        yield
-        return
-    from heatsoak.bench.metrics import Address, Metrics, seen_of, served
-
-    with served(Metrics(lambda: [seen_of(watch)]), Address.parse(metrics)) as url:
-        print_err(f"metrics: {url}")
-        yield
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:

@@ -135,13 +135,8 @@ class MonotonicClock:
         return time.monotonic() - self._origin_s
 
 
-class Target(Protocol):
-    """A drive, or part of one, that runs workloads.
-
-    The conductor calls :meth:`open` once, then runs the steps in order, and always calls
-    :meth:`close`. Iterators yield at least four times per second of real time, so that a run can be
-    watched and interrupted; closing an iterator ends the load immediately.
-    """
+class Recorded(Protocol):
+    """What a recording says of a drive, whoever loads it."""
 
     identity: Identity
     clock: RecordingClock
@@ -154,6 +149,15 @@ class Target(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made (tool, version, engine), for the recording."""
+
+
+class Target(Recorded, Protocol):
+    """A drive, or part of one, that runs workloads.
+
+    The conductor calls :meth:`open` once, then runs the steps in order, and always calls
+    :meth:`close`. Iterators yield at least four times per second of real time, so that a run can be
+    watched and interrupted; closing an iterator ends the load immediately.
+    """
 
     def open(self, writes: bool) -> list[Note]:
         """Prepare the target; `writes` says whether any step changes data.

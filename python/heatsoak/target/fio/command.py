@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
-from heatsoak.protocol.fio_options import wrong_option
+from heatsoak.protocol.workload import wrong_option
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
