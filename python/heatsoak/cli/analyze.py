@@ -19,11 +19,11 @@ from heatsoak.cli.common import (
     FormatOption,
     LimitOptions,
     OptionalByOption,
-    OutputFormat,
     ReadOptions,
     RecordingsArgument,
     WindowOption,
     console,
+    output_option,
     progress_bar,
     show,
     show_findings,
@@ -45,7 +45,7 @@ def analyze_command(
     read: ReadOptions,
     limits: LimitOptions,
     window_s: WindowOption = WINDOW_S,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     evidence: EvidenceOption = False,
 ) -> int:
     opened = read.open(paths, keeps_changed=True)
@@ -78,7 +78,7 @@ def compare_command(
         str | None,
         typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # the statistics take a while to load, and analyze needs none of them
     from heatsoak.analysis.comparison import NotAlikeError, compare
@@ -103,7 +103,7 @@ def compare_command(
         return UsageError.exit_code
     for line in comparison.caveats:
         announce(f"warning: runs differ: {line}")
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         for note in comparison.notes:
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
@@ -126,11 +126,8 @@ def report_command(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
+        output_option(
+            "FILE", "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl."
         ),
     ] = Path("report.html"),
     by: OptionalByOption = None,
@@ -146,7 +143,7 @@ def report_command(
     ] = None,
     force: ForceOption = False,
     window_s: WindowOption = WINDOW_S,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # these take a while to load, and help needs none of them
     from heatsoak.report.files import ReportRequest, check, write_report

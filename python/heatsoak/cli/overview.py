@@ -16,7 +16,7 @@ from typing_extensions import override
 from heatsoak import system
 from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
-from heatsoak.cli.common import FormatOption, OutputFormat, show
+from heatsoak.cli.common import FormatOption, OutputFormat, show, show_rows
 from heatsoak.errors import HeatsoakError, UsageError, suggestion
 from heatsoak.output import Console, Text, announce, lines, print_json, print_out, table_of
 from heatsoak.sensor import Roots
@@ -33,7 +33,7 @@ def doctor_command(
             autocompletion=completion.targets,
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # other commands of this module need none of it
     from heatsoak.doctor import examine
@@ -63,7 +63,7 @@ def drives_command(
         bool,
         typer.Option("--known", help="List the simulated drives alone, and all of them."),
     ] = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # places and protocols need none of it
     from heatsoak.bench.places import leftovers
@@ -85,7 +85,7 @@ def drives_command(
         print_drives(rows, out, known=known)
 
     listed = simulated() if known else inventory(Roots())
-    show([row.model_dump(mode="json") for row in listed], output_format, table)
+    show_rows(listed, output_format, table)
     if known:
         return 0
     if system.IS_LINUX:
@@ -110,20 +110,20 @@ def _restore(output_format: OutputFormat) -> int:
         if not rows:
             out.print("nothing to restore: no killed run left anything changed", soft_wrap=True)
 
-    show([row.model_dump(mode="json") for row in restored_rows(notes)], output_format, lines)
+    show_rows(restored_rows(notes), output_format, lines)
     return HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
 
 
-def places_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
+def places_command(output_format: FormatOption = "text") -> None:
     from heatsoak.bench.rows import place_rows
 
-    show([row.model_dump(mode="json") for row in place_rows()], output_format, print_places)
+    show_rows(place_rows(), output_format, print_places)
 
 
-def protocols_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
+def protocols_command(output_format: FormatOption = "text") -> None:
     from heatsoak.bench.rows import protocol_rows
 
-    show([row.model_dump(mode="json") for row in protocol_rows()], output_format, print_protocols)
+    show_rows(protocol_rows(), output_format, print_protocols)
 
 
 #: What the catalog's drives are, by what is known of them.
@@ -343,11 +343,11 @@ def schema_command(
             autocompletion=lambda: list(NAMES),
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> None:
     if name is not None:
         print_json(_schema_of(name))
-    elif output_format is OutputFormat.JSON:
+    elif output_format == "json":
         print_json([{"schema_version": 1, "name": key, "of": of} for key, (of, _) in NAMES.items()])
     else:
         width = max(map(len, NAMES))

@@ -14,11 +14,11 @@ from heatsoak.cli import completion
 from heatsoak.cli.common import (
     ForceOption,
     FormatOption,
-    OutputFormat,
     ReadOptions,
     RecordingsArgument,
     drive_id,
     limit_code,
+    output_option,
     progress_bar,
     seconds_between,
     show,
@@ -61,7 +61,7 @@ def fit_command(
     read: ReadOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="TWIN.toml", help="Write the twin to this file."),
+        output_option("TWIN.toml", "Write the twin to this file."),
     ] = None,
     force: ForceOption = False,
     next_run: Annotated[
@@ -82,7 +82,7 @@ def fit_command(
             autocompletion=completion.simulated,
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
@@ -273,7 +273,7 @@ def predict_command(
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     with progress_bar(stays=False) as progress:
         progress(0.0, f"predicting {case.workload}")
@@ -290,7 +290,7 @@ def advise_command(
         list[str] | None,
         typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     named = dict(map(_price, prices or []))
     with progress_bar(stays=False) as progress:

@@ -1,10 +1,9 @@
 """``heatsoak rack``: one protocol on the drives of many hosts."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,9 +21,11 @@ from heatsoak.cli.common import (
     ProtocolOptions,
     console,
     limit_code,
+    output_option,
     print_help_alone,
     progress_bar,
     show,
+    show_rows,
     with_groups,
 )
 from heatsoak.cli.overview import print_drives
@@ -67,12 +68,10 @@ def drives_command(
     scheduler: SchedulerOption,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write those that may be written to this file."
-        ),
+        output_option("FILE", "Write those that may be written to this file."),
     ] = None,
     force: ForceOption = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
     if output is not None:
@@ -107,12 +106,7 @@ def run_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Collect here; a run that was started there is followed again.",
-        ),
+        output_option("DIR", "Collect here; a run that was started there is followed again."),
     ] = None,
     together: Annotated[
         Together,
@@ -141,7 +135,7 @@ def run_command(
         bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
     ] = False,
     metrics: MetricsOption = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
@@ -242,17 +236,8 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
             print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
             print_preview([run.model_dump(mode="json") for run in tests[0].runs], out)
 
-    show([test.model_dump(mode="json") for test in found], output_format, table)
+    show_rows(found, output_format, table)
     return max((test.exit_code for test in found), default=0)
-
-
-class FailOnRack(StrEnum):
-    """What ``--fail-on`` takes here."""
-
-    THROTTLE = "throttle"
-    UNKNOWN = "unknown"
-    OUTLIER = "outlier"
-    ANY = "any"
 
 
 @rack_app.command("report")
@@ -265,12 +250,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Also write this file: .html page, .csv table, JUnit .xml.",
-        ),
+        output_option("FILE", "Also write this file: .html page, .csv table, JUnit .xml."),
     ] = None,
     by_place: Annotated[
         str | None,
@@ -280,9 +260,9 @@ def report_command(
         ),
     ] = None,
     force: ForceOption = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     fail_on: Annotated[
-        FailOnRack | None,
+        Literal["throttle", "unknown", "outlier", "any"] | None,
         typer.Option(
             help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
             "does (unknown), if a drive is worse than others of its model (outlier), or for all "
@@ -306,12 +286,12 @@ def report_command(
     found = report(
         rack,
         by_place=keys,
-        forbidden=None if fail_on is None else fail_on.value,
+        forbidden=fail_on,
         fail_below_mb_s=fail_below,
     )
     written = None if output is None else write(found, rack, output)
     show(found, output_format, print_rack)
-    if written is not None and output_format is OutputFormat.TEXT:
+    if written is not None and output_format == "text":
         console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
     return opened.exit_code(limit_code(holds=found.limits_hold))
 

@@ -18,7 +18,6 @@ from heatsoak.cli.common import (
     LabelOption,
     LimitOptions,
     MetricsOption,
-    OutputFormat,
     OutputOption,
     PowerSensorOption,
     seconds_between,
@@ -73,7 +72,7 @@ def watch_command(
     metrics: MetricsOption = None,
     labels: LabelOption = None,
     output: OutputOption = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
 ) -> int:
