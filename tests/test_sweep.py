@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.sweep import Grid, running, work
+from heatsoak.sweep import Grid, running, work, workers
 from heatsoak.sweep.plan import plan_of
-from heatsoak.sweep.running import workers
 from schema_check import complaints
 from waiting import until
 
@@ -427,7 +426,7 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
 @pytest.mark.parametrize(
     ("words", "where"),
     [
-        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep.running"),
+        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep"),
         (("rack", "drives", "-o", "rack.toml"), "heatsoak.rack.hosts"),
     ],
 )

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from heatsoak.errors import HeatsoakError
-from heatsoak.serve.app import listing
+from heatsoak.serve import listing
 from heatsoak.serve.library import Library, Shelf
 from law import breach, within
 from made_recording import of_older_version, remake

@@ -122,8 +122,10 @@ _WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*
 
 
 def _said_of(error: typer.exceptions.TyperException) -> str:
-    """Return what the parser says, with the word that it could not read."""
+    """Return what the parser says, with the word that it could not read, and what it takes."""
     said: str = getattr(error, "format_message", error.__str__)()
+    if hasattr(error, "option_name") and (context := getattr(error, "ctx", None)) is not None:
+        said = f"{said}: {context.command_path} --help lists what it takes"
     options = getattr(getattr(error, "param", None), "opts", ())
     wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):

@@ -29,9 +29,9 @@ from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
 from heatsoak.report.steps import sentence
-from heatsoak.sensor import Roots, device_behind
+from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
-from heatsoak.target.device import describe_device, list_devices
+from heatsoak.target.device import describe_device, drive_behind, list_devices
 from heatsoak.words import amount_text, duration_text, known_text, temp_text
 
 if TYPE_CHECKING:
@@ -107,10 +107,9 @@ def _device(text: str, roots: Roots) -> DeviceInfo:
         return named[0]
     path = Path(text)
     if path.is_dir():
-        name = device_behind(path, roots)
-        if name is None:
+        if (info := drive_behind(path, roots)) is None:
             raise UsageError(f"{text}: is not on a drive that can be watched")
-        return describe_device(name, roots)
+        return info
     return describe_device(text, roots)
 
 

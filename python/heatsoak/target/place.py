@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak import catalog, system
 from heatsoak.errors import RefusedError, UsageError, suggestion
 from heatsoak.protocol import Protocol
-from heatsoak.sensor import Roots, device_behind, drive_sensors
+from heatsoak.sensor import Roots, drive_sensors
 from heatsoak.target.base import Drives, MonotonicClock, Target
-from heatsoak.target.device import DeviceInfo, DriveRow, describe_device, list_devices
+from heatsoak.target.device import DeviceInfo, DriveRow, drive_behind, list_devices
 from heatsoak.units import Size
 
 if TYPE_CHECKING:
@@ -168,9 +168,7 @@ class Place:
         """Return the underlying drive, if known."""
         if self.kind in ("simulated", "nbd"):
             return None
-        name = device_behind(Path(self.text), roots)
-        # by its kernel name: in a container the drive exists, but not its device node
-        return None if name is None else describe_device(name, roots)
+        return drive_behind(Path(self.text), roots)
 
 
 def parse_place(text: str, roots: Roots | None = None) -> Place:

@@ -15,7 +15,7 @@ from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
-from heatsoak.target.device import describe_device
+from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.process import takes_direct
@@ -409,8 +409,7 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
-        if (name := sysfs.device_behind(place)) is not None:
-            info = describe_device(name)
+        info = drive_behind(place)
     drive = {} if info is None else info.details()
     return Identity(
         kind="file",
