@@ -169,6 +169,9 @@ MetricsOption = Annotated[
         help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
     ),
 ]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
+]
 LabelOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,6 +11,7 @@ from heatsoak import system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli.common import (
+    DryRunOption,
     FailBelowOption,
     ForceOption,
     FormatOption,
@@ -131,9 +132,7 @@ def run_command(
             help="Wait so long at the start for hosts that are missing.",
         ),
     ] = 60.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
-    ] = False,
+    dry_run: DryRunOption = False,
     metrics: MetricsOption = None,
     output_format: FormatOption = "text",
 ) -> int:

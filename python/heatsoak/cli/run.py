@@ -15,6 +15,7 @@ from heatsoak.bench.places import leftovers
 from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    DryRunOption,
     EvidenceOption,
     FormatOption,
     LimitOptions,
@@ -99,9 +100,7 @@ def run_command(
             "--resume", help="Resume what was started in -o, or the last run that was cut short."
         ),
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
-    ] = False,
+    dry_run: DryRunOption = False,
     output_format: FormatOption = "text",
     evidence: EvidenceOption = False,
 ) -> int:

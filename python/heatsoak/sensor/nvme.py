@@ -21,7 +21,7 @@ from heatsoak.sensor.nvme_admin import (
     parse_power_log,
     parse_power_states,
 )
-from heatsoak.tools import environment, which
+from heatsoak.tools import ran, which
 
 ABSOLUTE_ZERO_C = -273.15
 
@@ -270,16 +270,7 @@ class VendorLogSensor(Sensor):
 
     def _take(self) -> float:
         try:
-            done = subprocess.run(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TIMEOUT_S,
-                env=environment(),
-                check=False,
-            )
+            done = ran(self._command, timeout_s=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
         if done.returncode != 0:
