@@ -90,7 +90,6 @@ def plan_session(
     copy_from: Callable[[], Place] | None = None,
     erase_id: str | None = None,
     options: DriveOptions | None = None,
-    roots: Roots | None = None,
     tell: Callable[[str], None] | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> "Session":
@@ -104,7 +103,7 @@ def plan_session(
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.
     """
-    roots, options = roots or Roots(), options or DriveOptions()
+    roots, options = Roots(), options or DriveOptions()
     wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
     if copy_from is not None:
         protocol, run = plan_copy(

@@ -31,7 +31,7 @@ from heatsoak.recording import require_new
 from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
-from heatsoak.target.device import describe_device, drive_behind, list_devices
+from heatsoak.target.device import describe_device, drive_behind, drive_called
 from heatsoak.words import amount_text, duration_text, known_text, temp_text
 
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ def watch_command(
 
 def _device(text: str, roots: Roots) -> DeviceInfo:
     """The whole disk of a name, node or serial, or that a directory is on."""
-    named = [one for one in list_devices(roots) if text in one.erase_ids]
-    if len(named) == 1:
-        return named[0]
+    if (named := drive_called(text, roots)) is not None:
+        return named
     path = Path(text)
     if path.is_dir():
         if (info := drive_behind(path, roots)) is None:

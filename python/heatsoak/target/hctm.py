@@ -312,9 +312,9 @@ def left(*, state: Path | None = None) -> list[Note]:
     return _CHANGE.left(state)
 
 
-def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
+def left_on(info: DeviceInfo) -> list[Note]:
     """Return the same notes for one drive."""
-    return [] if info.serial is None else _CHANGE.left(state, info.serial)
+    return [] if info.serial is None else _CHANGE.left(None, info.serial)
 
 
 def put_back(
