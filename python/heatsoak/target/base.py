@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import polars as pl
 
@@ -111,6 +111,19 @@ def resting(duration_s: float) -> Iterator[Batch]:
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(left, BEAT_S))
         yield HEARTBEAT
+
+
+class Closing:
+    """What is closed at the end of a ``with``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release everything; may be called twice."""
 
 
 class RecordingClock(Protocol):

@@ -16,6 +16,7 @@ from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
+from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard.doubt import Doubt, blind_spot
 from heatsoak.target.guard.look import Data, View, content, look_for_data, of_others
@@ -166,7 +167,7 @@ _WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass
-class Claim:
+class Claim(Closing):
     """A device that may be overwritten, held exclusively until :meth:`close`.
 
     Pass `fd` to the tool that writes (it is not inherited automatically) and let it open
@@ -211,12 +212,6 @@ class Claim:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
-
-    def __enter__(self) -> "Claim":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def claim(
