@@ -421,6 +421,9 @@ class Observation(Model):
 
     is_observed: ClassVar[bool] = True
     scale: ClassVar[float] = 1.0
+    # nobody says that it was repeated, or what it was made for
+    rounds: ClassVar[list[Rounds]] = []
+    scores: ClassVar[list[ScoreRule]] = []
 
     name: str = Field(min_length=1, max_length=100)
     title: str = ""
@@ -431,16 +434,6 @@ class Observation(Model):
     def workload_steps(self) -> list[Observed]:
         """The steps, as a protocol has them."""
         return self.steps
-
-    @property
-    def rounds(self) -> list[Rounds]:
-        """None: nobody says that it was repeated."""
-        return []
-
-    @property
-    def scores(self) -> list[ScoreRule]:
-        """None: nobody says what it was made for."""
-        return []
 
 
 def _list(names: list[str]) -> str:
