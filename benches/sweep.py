@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import distributed
-from heatsoak.sweep import Grid, sweep
+from heatsoak.sweep import Grid, sweep, workers
 from heatsoak.sweep.plan import plan_of
-from heatsoak.sweep.running import workers
 from heatsoak.sweep.store import POINTS, Table
 from heatsoak.sweep.work import predict_each, prepare
 

@@ -54,7 +54,7 @@ def heatsoak_here(
 
 def _without_progress(errors: str) -> str:
     """Leave out the lines about what is left to do, which a busy machine has time for."""
-    return re.sub(r"^.*, \d+%; .* left\n", "", errors, flags=re.MULTILINE)
+    return re.sub(r"^.*, [\d.]+ %; .* to go\n", "", errors, flags=re.MULTILINE)
 
 
 @contextmanager

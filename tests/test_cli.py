@@ -127,6 +127,11 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a share such as"),
         (("run", "quick"), "Missing option '--on'"),
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
+        (
+            ("compare", "x", "--by", "slot", "--fail-below", "500MB/s"),
+            "No such option: --fail-below: heatsoak compare --help lists what it takes",
+        ),
+        (("analyze", "x", "-o", "y.html"), "-o: heatsoak analyze --help lists what it takes"),
         (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
         (("analyze", "empty"), "nothing can be imported: there is no file in it"),

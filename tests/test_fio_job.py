@@ -11,7 +11,7 @@ from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol, WorkloadStep
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
+from heatsoak.protocol.workload import PASSED_ON, wrong_option
 from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st

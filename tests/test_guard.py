@@ -306,7 +306,7 @@ def test_a_link_is_followed_to_the_drive_that_has_to_be_named(drive: Drive, tmp_
     link.symlink_to(drive.node)
     refusal(link, f"{link}:{SIZE}")
     with claim(link, drive.id) as held:
-        assert held.rdev == drive.node.stat().st_rdev
+        assert os.fstat(held.fd).st_rdev == drive.node.stat().st_rdev
     ext4(drive)
     assert "ext4" in refusal(link, drive.id)
 
@@ -365,6 +365,21 @@ def test_a_drive_under_a_mounted_volume_is_refused(machine: Machine, tmp_path: P
 
 
 @needs_loop
+def test_a_second_place_that_a_drive_is_mounted_on_is_counted(
+    machine: Machine, tmp_path: Path
+) -> None:
+    volume = machine.add("dm-0", "253:0", SIZE)
+    (volume / "slaves" / "sdx").symlink_to(machine.disk)
+    proc = fake_proc(tmp_path / "proc", "253:0 / /srv/data")
+    with (proc / "1" / "mountinfo").open("a") as mounts:
+        mounts.write("23 1 253:0 / /srv/more rw - ext4 /dev/somewhere rw\n")
+    roots = Roots(sys=machine.base, proc=proc)
+    said = refusal(machine.drive.node, f"/dev/sdx:{SIZE}", roots)
+    assert "mounted on /srv/data and 1 more place" in said
+    assert "places" not in said
+
+
+@needs_loop
 def test_a_drive_in_use_as_swap_is_refused(drive: Drive, tmp_path: Path) -> None:
     swaps = f"{drive.node} partition 32764 0 -2\n"
     roots = Roots(proc=fake_proc(tmp_path / "proc", swaps=swaps))
@@ -400,7 +415,7 @@ def test_an_empty_drive_is_given_out_and_not_touched_by_that(drive: Drive) -> No
     with claim(drive.node, drive.id) as held:
         assert held.size_bytes == SIZE
         assert held.path == drive.node
-        assert os.fstat(held.fd).st_rdev == held.rdev == drive.node.stat().st_rdev
+        assert os.fstat(held.fd).st_rdev == drive.node.stat().st_rdev
         assert held.fd_path == f"/proc/self/fd/{held.fd}"
         assert not os.get_inheritable(held.fd)
         held.recheck()

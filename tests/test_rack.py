@@ -345,7 +345,7 @@ def test_a_test_past_its_plan_is_given_no_time_that_is_left(
         progress(rack.progress, "late")
     first, in_time, late = capsys.readouterr().err.splitlines()
     assert first.endswith("follows")
-    assert re.fullmatch(".*in time, 75 %; .* left", in_time)
+    assert re.fullmatch(".*in time, 75 %; .* to go", in_time)
     assert late.endswith("late")
 
 

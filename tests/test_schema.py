@@ -9,7 +9,7 @@ import pytest
 import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run, steady
-from heatsoak.cli.schema import NAMES
+from heatsoak.cli.overview import NAMES
 from schema_check import complaints
 
 #: A counted figure whose recording takes a fraction of a second.

@@ -3,7 +3,8 @@
 import ctypes
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -430,12 +431,20 @@ class Log:
         self.wait(lambda: self.count(column) > seen + rows)
 
 
+@contextmanager
+def polling(sensors: Sequence[Sensor], log: Log) -> Iterator[Poller]:
+    poller = Poller(sensors, Clock(), log.sink, log.note).start()
+    try:
+        yield poller
+    finally:
+        poller.stop()
+
+
 def test_each_row_has_the_time_of_its_reading_and_one_sensors_values() -> None:
     log = Log()
     sensors = [FakeSensor("a"), FakeSensor("b")]
-    with Poller(sensors, Clock(), log.sink) as poller:
+    with polling(sensors, log) as poller:
         log.wait(lambda: log.count("temp_c.a") > 3 and log.count("temp_c.b") > 3)
-    assert poller.columns == ["temp_c.a", "temp_c.b"]
     assert all(len(row) == 2 and "t_s" in row for row in log.rows)
     times = [row["t_s"] for row in log.rows]
     assert len(set(times)) == len(times)
@@ -480,7 +489,7 @@ def test_a_sensor_that_fails_is_reported_once_and_tried_again(raises: bool) -> N
             raise RuntimeError("it is gone")
         return {}
 
-    with Poller([FakeSensor("a", fail_at_first)], Clock(), log.sink, on_note=log.note):
+    with polling([FakeSensor("a", fail_at_first)], log):
         log.wait(lambda: log.count("temp_c.a") > 2)
     assert [level for level, _ in log.notes] == ["warning", "info"]
     assert ("it is gone" in log.notes[0][1]) == raises
@@ -490,7 +499,7 @@ def test_a_sensor_that_fails_is_reported_once_and_tried_again(raises: bool) -> N
 def test_in_a_pause_the_drive_is_left_alone_and_the_host_is_not() -> None:
     log = Log()
     sensors = [FakeSensor("drive"), FakeSensor("cpu", wakes_drive=False)]
-    with Poller(sensors, Clock(), log.sink) as poller:
+    with polling(sensors, log) as poller:
         log.wait(lambda: log.count("temp_c.drive") > 3)
         poller.slow(3600)
         log.wait_for_more("temp_c.cpu", 5)
@@ -501,18 +510,12 @@ def test_in_a_pause_the_drive_is_left_alone_and_the_host_is_not() -> None:
         log.wait_for_more("temp_c.drive", 3)
 
 
-def test_an_interval_given_to_the_poller_beats_the_sensors_own() -> None:
-    log = Log()
-    with Poller([FakeSensor("a", interval_s=3600)], Clock(), log.sink, interval_s=0.001):
-        log.wait(lambda: log.count("temp_c.a") > 3)
-
-
 def test_warnings_of_a_sensor_reach_the_recording() -> None:
     log = Log()
     sensor = FakeSensor("a")
     pending = ["do not trust it"]
     sensor.notes = lambda: [pending.pop()] if pending else []  # type: ignore[method-assign]
-    with Poller([sensor], Clock(), log.sink, on_note=log.note):
+    with polling([sensor], log):
         log.wait(lambda: log.count("temp_c.a") > 3)
     assert log.notes == [("warning", "a: do not trust it")]
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.sweep import Grid, running, work
+from heatsoak.sweep import Grid, work, workers
 from heatsoak.sweep.plan import plan_of
-from heatsoak.sweep.running import workers
 from schema_check import complaints
 from waiting import until
 
@@ -211,7 +210,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         predicted.extend(name for name, _ in asked)
         return work.predict_each(packed, asked)
 
-    monkeypatch.setattr(running, "predict_each", foretell)
+    monkeypatch.setattr("heatsoak.sweep.predict_each", foretell)
     return predicted
 
 
@@ -346,13 +345,13 @@ def test_recorded_workloads_are_followed_and_rates_are_asked_for(tmp_path: Path)
         ('drives = "nope"', "no simulated drive 'nope'"),
         ("drives = 3", "drives: 3: must be a name in quotes"),
         ('workloads = "write"', "drives is missing"),
-        ("ambient_c = [30, 300]", "ambient_c: 300: must be a number between -40 and 150 C"),
+        ("ambient_c = [30, 300]", "ambient_c: '300' is not between -40 and 150 C"),
         ("ambient_c = [30, 30.0]", "ambient_c: has 30.0 twice"),
         ("ambient_c = { from = 1, to = 3 }", "a range is { from = 20, to = 50, steps = 7 }"),
         ("ambient_c = { from = 1, to = 3, steps = 1 }", "a range has at least 2 steps"),
         ('ambient_c = { from = "a", to = 3, steps = 4 }', "from a number to a number"),
         ("ambiant_c = 3", "unknown key 'ambiant_c' (did you mean 'ambient_c'?)"),
-        ("airflow_m_s = true", "airflow_m_s: true: must be a number"),
+        ("airflow_m_s = true", "airflow_m_s: 'True' is not a number in m/s"),
         ('heatsink = "wings"', "no simulated enclosure 'wings' (did you mean 'wings-px1'?)"),
         ("heatsink = 0", "heatsink: '0' is no resistance in K/W"),
         ('for = "1y"', "for: '1y' is not a time"),
@@ -427,7 +426,7 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
 @pytest.mark.parametrize(
     ("words", "where"),
     [
-        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep.running"),
+        (("sweep", "grid.toml", "-o", "s"), "heatsoak.sweep"),
         (("rack", "drives", "-o", "rack.toml"), "heatsoak.rack.hosts"),
     ],
 )

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from heatsoak.errors import HeatsoakError
+from heatsoak.serve import listing
 from heatsoak.serve.library import Library, Shelf
-from heatsoak.serve.listing import listing
 from law import breach, within
 from made_recording import of_older_version, remake
 from mutations import JSON_VALUES, with_damaged_json

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
+from heatsoak.cli.common import FormatOption, console, progress_bar
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.output import Console, Text, print_json, print_out
 from rich.table import Table
@@ -50,7 +50,7 @@ def calibrate_command(
     check: Annotated[
         bool, typer.Option("--check", help="Do not fit; check the catalog as it is.")
     ] = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> None:
     """Fit the simulated drives to the published figures: a minute; leave-one-out: minutes."""
     # loads scipy's optimisers, which are slow to import
@@ -76,7 +76,7 @@ def calibrate_command(
             )
         with progress_bar() as progress:
             predicted = calibration.leave_one_out(iterations=iterations, progress=progress)
-        if output_format is OutputFormat.JSON:
+        if output_format == "json":
             print_json(predicted.as_dict())
         else:
             print_leave_one_out(predicted.as_dict(), console())
@@ -102,7 +102,7 @@ def calibrate_command(
         calibration.write([parameter for one in found for parameter in one.parameters], directory)
         if not check:
             calibration.write_roles([row for one in found for row in one.rows], directory)
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json({"stages": [one.as_dict() for one in found]})
     else:
         for one in found:

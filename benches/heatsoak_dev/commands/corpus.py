@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
+from heatsoak.cli.common import FormatOption, console, progress_bar
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import print_json
 
@@ -17,7 +17,7 @@ def corpus_command(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Use the seeds held out from development.")
     ] = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> None:
     """Write recordings of simulated drives with known throughput drops and causes."""
     # these take a while to load, and every command loads this module
@@ -51,7 +51,7 @@ def corpus_command(
                 }
             )
         show(1.0, f"{count} cases")
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(rows)
         return
     console().print(

@@ -18,8 +18,8 @@ _LOOK_S = 0.2
 _CONTINUE = "then press Enter (or type stop: the same command with --resume continues later)"
 #: The values of the axes that hands change.
 _Place = tuple[Label, ...]
-#: Of more places than these only the plain orders are compared.
-_MAX_COMPARED = 24
+#: An order is looked for from so many places at most.
+_STARTS = 24
 
 Result = TypeVar("Result")
 
@@ -69,11 +69,11 @@ def walked(cells: Sequence[Conditions], axes: Sequence[str]) -> list[Conditions]
     places: dict[_Place, list[Conditions]] = {}
     for cell in cells:
         places.setdefault(tuple(cell[axis] for axis in axes), []).append(cell)
-    as_given = list(places)
-    best = min(as_given, _to_and_fro(as_given), key=_changes)
-    # no order takes fewer than one each; looking for a better one takes the fourth power of them
-    if _changes(best) >= len(places) and len(places) <= _MAX_COMPARED:
-        best = min(best, *(_nearest(as_given, start) for start in as_given), key=_changes)
+    best = as_given = list(places)
+    for start in as_given[:_STARTS]:
+        if _changes(best) < len(places):
+            break  # no order takes fewer than one each
+        best = min(best, _nearest(as_given, start), key=_changes)
     return [cell for place in best for cell in places[place]]
 
 
@@ -167,31 +167,14 @@ def _distance(one: _Place, other: _Place) -> int:
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
-def _to_and_fro(places: list[_Place]) -> list[_Place]:
-    """Sweep the last axis to and fro, as a field is mown, and the others alike."""
-    if not places or not places[0]:
-        return places
-    groups: dict[Label, list[_Place]] = {}
-    for first, *rest in places:
-        groups.setdefault(first, []).append(tuple(rest))
-    order: list[_Place] = []
-    for turn, (first, rest_of_group) in enumerate(groups.items()):
-        rests = _to_and_fro(rest_of_group)
-        order += [(first, *rest) for rest in (reversed(rests) if turn % 2 else rests)]
-    return order
-
-
 def _nearest(places: list[_Place], start: _Place) -> list[_Place]:
     """From `start` always to the nearest that is left, of several to the loneliest."""
     left = [place for place in places if place != start]
     order = [start]
-
-    def rank(place: _Place) -> tuple[int, int]:
-        near = sum(_distance(place, other) == 1 for other in left)
-        return _distance(order[-1], place), near
-
     while left:
-        following = min(left, key=rank)
+        least = min(_distance(order[-1], place) for place in left)
+        near = [place for place in left if _distance(order[-1], place) == least]
+        following = min(near, key=lambda one: sum(_distance(one, other) == 1 for other in left))
         left.remove(following)
         order.append(following)
     return order

@@ -21,9 +21,9 @@ _EMPTY = (JOURNAL, EVENTS)
 _BEFORE = (*_EMPTY, META + PARTIAL, RESERVE)
 
 
-def default_directory(name: str, parent: Path = PARENT) -> Path:
-    """Return a directory below `parent` that does not exist yet, named after protocol and time."""
-    return free_path(parent / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+def default_directory(name: str) -> Path:
+    """Return a directory that does not exist yet, named after protocol and time."""
+    return free_path(PARENT / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def started_in(directory: Path) -> Recording | None:
@@ -102,12 +102,12 @@ def set_aside(directory: Path) -> Note:
     return Note("warning", text)
 
 
-def latest_unfinished(name: str, parent: Path = PARENT) -> Path | None:
-    """Return the directory below `parent` of the last run of protocol `name`.
+def latest_unfinished(name: str) -> Path | None:
+    """Return the directory of the last run of protocol `name`.
 
     None where no run of it was started there, or the last one was finished.
     """
-    stems = sorted(parent.glob(f"{name}-[0-9]*"), reverse=True) if parent.is_dir() else []
+    stems = sorted(PARENT.glob(f"{name}-[0-9]*"), reverse=True) if PARENT.is_dir() else []
     # copies that were made again are kept beside it, with a number behind this
     stems = [stem for stem in stems if "~" not in stem.name]
     for directory in stems:

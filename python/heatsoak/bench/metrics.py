@@ -17,7 +17,7 @@ from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.exporter.openmetrics import MISSING, Sample, labels_of, metric
-from heatsoak.output import announce
+from heatsoak.output import announce, print_err
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
 from heatsoak.sensor import SensorInfo
@@ -130,6 +130,20 @@ class Scrapes:
         with suppress(KeyboardInterrupt):
             while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
                 time.sleep(0.1)
+
+
+@contextmanager
+def serving(collector: Collector, address: str | None) -> Iterator[None]:
+    """Serve metrics meanwhile at what ``--metrics`` names, and say where; None serves nothing.
+
+    Raises what :meth:`Address.parse` and :func:`served` do.
+    """
+    if address is None:
+        yield
+        return
+    with served(collector, Address.parse(address)) as url:
+        print_err(f"metrics: {url}")
+        yield
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import psutil
 import heatsoak
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
-from heatsoak.protocol import Conditions, Protocol, Step
+from heatsoak.protocol import Conditions, Observation, Protocol, Step
 from heatsoak.recording import (
     CopyPart,
     Event,
@@ -27,7 +27,7 @@ from heatsoak.recording.columns import COMPOSITE, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
-from heatsoak.target import Note, Target
+from heatsoak.target import Note, Recorded
 from heatsoak.units import is_possible_temp
 from heatsoak.words import temp_text
 
@@ -120,7 +120,7 @@ class Side:
         part_of_copy: of a copy, which side it is, and of which copy.
     """
 
-    protocol: Protocol
+    protocol: Protocol | Observation
     conditions: Conditions
     directory: Path
     sensors: list[Sensor] = field(default_factory=list)
@@ -135,38 +135,41 @@ class Recorder:
         step_name: the step that samples belong to; None between loads.
         latest: the newest value of each column.
         outcome: what the step's load came to, as its generator said at its end.
+        unwritten: why a reading could not be kept; None while all were.
     """
 
     def __init__(
         self,
         side: Side,
-        target: Target,
+        target: Recorded,
         on_note: Callable[[str, str], None],
         resumes: Recording | None = None,
+        on_reading: Callable[[dict[str, float]], None] = lambda _: None,
     ) -> None:
         """Open the recording in the side's directory; `on_note` gets what is worth a line.
 
-        `resumes` is the recording that already exists there, reopened for writing.
+        `resumes` is the recording that already exists there, reopened for writing; `on_reading`
+        gets each reading of a sensor, in the sensor's thread.
         """
         self.side = side
         self.target = target
         self.latest = Latest()
         self.step_name: str | None = None
         self.outcome: dict[str, Any] = {}
-        self._on_note = on_note
-        self._unwritten: ToolError | None = None
+        self.unwritten: ToolError | None = None
+        self._on_note, self._on_new_reading = on_note, on_reading
         self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
         self._critical_c = _critical_limit(side.sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
-        sensors = [*map(sensor_meta, side.sensors), *target.sensors()]
+        sensors = [*map(_sensor_meta, side.sensors), *target.sensors()]
         if resumes is None:
             meta = RecordingMeta(
                 protocol=side.protocol,
                 conditions=side.conditions,
                 drive=asdict(target.identity),
-                host=host_facts(),
+                host=_host_facts(),
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
                 sensors=sensors,
@@ -255,14 +258,13 @@ class Recorder:
         self.event(level, self.step_name, text, data)
         self._on_note(level, text)
 
-    def check(self) -> None:
-        """Look at what can end a run or has interrupted it, several times a second.
+    def look(self) -> None:
+        """Note what has interrupted the recording; to be called several times a second.
 
-        Raises ToolError where the drive is at its critical limit, where a reading was not kept, and
-        where the machine slept while the drive was loaded.
+        Raises ToolError where a reading was not kept, and where the machine slept in a step.
         """
-        if self._unwritten is not None:
-            raise self._unwritten
+        if self.unwritten is not None:
+            raise self.unwritten
         for seen in () if self._interruptions is None else self._interruptions.look():
             if seen.slept_s and self.step_name is not None:
                 raise ToolError(
@@ -270,6 +272,10 @@ class Recorder:
                     "step has to be repeated"
                 )
             self.note("warning", seen.text, seen.data)
+
+    def check(self) -> None:
+        """Look, and raise ToolError also where the drive is at its critical limit."""
+        self.look()
         temp_c, limit_c = self.latest.value(COMPOSITE), self._critical_c
         if limit_c is None or temp_c is None or not is_possible_temp(temp_c):
             return
@@ -300,7 +306,8 @@ class Recorder:
             self._warn_of_impossible(row)
             self.writer.append_row({**row, "step": self.step_name})
         except ToolError as error:
-            self._unwritten = error
+            self.unwritten = error
+        self._on_new_reading(row)
 
     def _warn_of_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
@@ -320,7 +327,7 @@ class Recorder:
         try:
             self.note(level, text)
         except ToolError as error:
-            self._unwritten = error
+            self.unwritten = error
 
 
 def _resumed(
@@ -348,7 +355,7 @@ def _critical_limit(sensors: list[Sensor]) -> float | None:
     return limits_c[-1] if limits_c else None
 
 
-def sensor_meta(sensor: Sensor) -> SensorMeta:
+def _sensor_meta(sensor: Sensor) -> SensorMeta:
     """Return what a recording says of a sensor."""
     info = sensor.info
     return SensorMeta(
@@ -362,7 +369,7 @@ def sensor_meta(sensor: Sensor) -> SensorMeta:
     )
 
 
-def host_facts() -> dict[str, Any]:
+def _host_facts() -> dict[str, Any]:
     """Return what a recording says of the machine."""
     return {
         "system": platform.system(),

@@ -3,7 +3,7 @@ JSON."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -40,6 +40,19 @@ class ScoreOfProtocol(BaseModel):
     definition: str
 
 
+def _lengths(protocol: Protocol, plan: Plan) -> dict[str, Any]:
+    """Return how long a plan takes and what it writes, as rows have it."""
+    least = plan.without_probes()
+    return {
+        "duration_s": plan.duration_s,
+        "written_bytes": plan.written_bytes,
+        "duration_without_probes_s": least.duration_s,
+        "written_without_probes_bytes": least.written_bytes,
+        "has_rounds": bool(protocol.rounds),
+        "unknown_steps": plan.unknown,
+    }
+
+
 class ProtocolRow(_Row):
     """A bundled protocol on a typical drive.
 
@@ -73,17 +86,11 @@ def protocol_rows() -> list[ProtocolRow]:
 
 def _protocol_row(name: str, protocol: Protocol) -> ProtocolRow:
     plan = typical_plan(protocol)
-    without_probes = plan.without_probes()
     return ProtocolRow(
         name=name,
         title=protocol.title,
         description=protocol.description,
-        duration_s=plan.duration_s,
-        written_bytes=plan.written_bytes,
-        duration_without_probes_s=without_probes.duration_s,
-        written_without_probes_bytes=without_probes.written_bytes,
-        has_rounds=bool(protocol.rounds),
-        unknown_steps=plan.unknown,
+        **_lengths(protocol, plan),
         writes=protocol.writes,
         recordings=len(protocol.cells()),
         steps=[step.name for step in protocol.steps],
@@ -192,7 +199,6 @@ def planned_row(
     heat: Sequence[PlannedHeat] = (),
 ) -> PlannedRow:
     """Return the row of one drive of a run; nothing is touched."""
-    without_probes = plan.without_probes()
     rated = part.place.rated
     if rated is not None:
         endurance_bytes = rated.endurance_bytes
@@ -208,12 +214,7 @@ def planned_row(
         heat=list(heat),
         warm_up_s=plan.warm_up_s,
         size_bytes=plan.size_bytes,
-        duration_s=plan.duration_s,
-        written_bytes=plan.written_bytes,
-        duration_without_probes_s=without_probes.duration_s,
-        written_without_probes_bytes=without_probes.written_bytes,
-        has_rounds=bool(part.protocol.rounds),
-        unknown_steps=plan.unknown,
+        **_lengths(part.protocol, plan),
         endurance_bytes=endurance_bytes,
         endurance_is_rated=rated is not None,
         endurance_pct=100 * plan.written_bytes / endurance_bytes,

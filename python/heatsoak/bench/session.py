@@ -90,7 +90,6 @@ def plan_session(
     copy_from: Callable[[], Place] | None = None,
     erase_id: str | None = None,
     options: DriveOptions | None = None,
-    roots: Roots | None = None,
     tell: Callable[[str], None] | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> "Session":
@@ -104,7 +103,7 @@ def plan_session(
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.
     """
-    roots, options = roots or Roots(), options or DriveOptions()
+    roots, options = Roots(), options or DriveOptions()
     wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
     if copy_from is not None:
         protocol, run = plan_copy(
@@ -119,12 +118,10 @@ def plan_session(
         for option in [*options.given, *(key for key in SETTINGS if key in run.conditions)]:
             raise UsageError(f"{option}: applies to one drive, but a copy has two")
         _check_erase(place, erase_id)
-        return Session(place, protocol, [run], options, roots)
+        return Session(place, protocol, [run], options)
     protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
     axes = [] if place.is_simulated else axes_by_hand(protocol)
-    session = Session(
-        place, protocol, runs_of(protocol, place, axes, erase_id), options, roots, axes
-    )
+    session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
     _check_options(place, options, roots)
     for run in session.runs:
         require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
@@ -205,14 +202,13 @@ class Session:
         protocol: Protocol,
         runs: list[PlannedRun],
         options: DriveOptions,
-        roots: Roots,
         axes_by_hand: Sequence[str] = (),
     ) -> None:
         self.place = place
         self.protocol = protocol
         self.runs = runs
         self.options = options
-        self.roots = roots
+        self.roots = Roots()
         self.axes_by_hand = axes_by_hand
         self.heaters = Heaters(protocol, self._ask)
         self._held_back: Callable[[], AbstractContextManager[None]] = nullcontext

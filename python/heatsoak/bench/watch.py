@@ -4,9 +4,8 @@ import math
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import heatsoak
 from heatsoak.analysis import RecordingFindings, analyze
-from heatsoak.bench.interruptions import Interruptions
-from heatsoak.bench.recorder import Latest, add_moved, host_facts, nothing_moved, sensor_meta
+from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_moved
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import (
-    Event,
-    InMemoryRecording,
-    Recording,
-    RecordingMeta,
-    RecordingWriter,
-)
-from heatsoak.recording.columns import types_of
+from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, SensorMeta
 from heatsoak.recording.meta import Status
-from heatsoak.sensor import CountersSensor, Poller, Roots, Sensor, discover, sysfs
+from heatsoak.sensor import CountersSensor, Roots, Sensor, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
-from heatsoak.target.base import SAMPLE_S, MonotonicClock
+from heatsoak.target.base import SAMPLE_S, Identity, MonotonicClock, RecordingClock
 from heatsoak.target.device import DeviceInfo
 
 #: The verdict so far is about the last half hour.
@@ -71,7 +61,6 @@ class DriveWatch:
     elapsed_s: float = 0.0
     moved: dict[str, float] = field(default_factory=nothing_moved)
     sensors: Sequence[SensorInfo] = ()
-    _unwritten: ToolError | None = field(default=None, init=False)
 
     def run(self, duration_s: float | None, on_beat: Callable[["DriveWatch"], None]) -> Recording:
         """Watch for `duration_s`, or until interrupted, and return what was recorded.
@@ -80,7 +69,6 @@ class DriveWatch:
         drive's I/O, ToolError for a drive that went away; what was seen before is kept.
         """
         disk = sysfs.directory_of_name(self.device.name, self.roots)
-        clock = MonotonicClock()
         counters = None if disk is None else CountersSensor.find(disk, self.interval_s)
         if counters is None:
             raise UsageError(
@@ -92,46 +80,44 @@ class DriveWatch:
         sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
         self.sensors = [sensor.info for sensor in sensors]
         try:
-            return self._record(clock, sensors, duration_s, on_beat)
+            return self._record(sensors, duration_s, on_beat)
         finally:
             for sensor in [counters, *others]:
                 sensor.close()
 
     def _record(
         self,
-        clock: MonotonicClock,
         sensors: list[Sensor],
         duration_s: float | None,
         on_beat: Callable[["DriveWatch"], None],
     ) -> Recording:
-        meta = self._meta(clock, sensors)
-        recent = _Recent(meta.columns)
-        with RecordingWriter(self.directory, meta) as writer:
+        protocol = Observation(
+            name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
+        )
+        side = Side(protocol, self.conditions, self.directory, sensors)
+        watched = _Watched(self.device.identity(str(self.device.path)), MonotonicClock())
 
-            def take(row: dict[str, float]) -> None:
-                self.latest.update(row)
-                add_moved(self.moved, row)
-                with self._keeping():
-                    writer.append_row(row)
-                recent.add(row)
+        def take(row: dict[str, float]) -> None:
+            add_moved(self.moved, row)
+            recent.add(row)
 
-            def note(level: str, text: str, data: dict[str, Any] | None = None) -> None:
-                with self._keeping():
-                    writer.event(Event(t_s=clock.now_s(), kind=level, text=text, data=data or {}))
-
-            status: Status = "finished"
-            reason: str | None = None
-            poller = Poller(sensors, clock, take, on_note=note).start()
+        recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
+        recent = _Recent(recorder.writer.meta.columns)
+        self.latest = recorder.latest
+        status: Status = "finished"
+        reason: str | None = None
+        with recorder.writer:
+            recorder.start([])
             try:
-                self._wait(clock, meta, recent, duration_s, on_beat, note)
+                self._wait(recorder, recent, duration_s, on_beat)
             except KeyboardInterrupt:
                 reason = "stopped by the user"
             except ToolError as error:
                 status, reason = "failed", str(error)
             finally:
-                poller.stop()
+                recorder.poller.stop()
             try:
-                recording = self._finish(writer, clock.now_s(), status, reason)
+                recording = self._finish(recorder, status, reason)
             except ToolError as error:
                 status, reason = "failed", reason if status == "failed" else str(error)
         if status == "failed":
@@ -140,39 +126,25 @@ class DriveWatch:
 
     def _wait(
         self,
-        clock: MonotonicClock,
-        meta: RecordingMeta,
+        recorder: Recorder,
         recent: "_Recent",
         duration_s: float | None,
         on_beat: Callable[["DriveWatch"], None],
-        note: Callable[[str, str, dict[str, Any]], None],
     ) -> None:
-        interruptions = Interruptions()
         judge_at_s = _JUDGE_AGAIN_S
-        while duration_s is None or clock.now_s() < duration_s:
-            left_s = _BEAT_S if duration_s is None else duration_s - clock.now_s()
+        while duration_s is None or recorder.now_s() < duration_s:
+            left_s = _BEAT_S if duration_s is None else duration_s - recorder.now_s()
             time.sleep(max(0.0, min(_BEAT_S, left_s)))
-            self.elapsed_s = clock.now_s()
-            for seen in interruptions.look():
-                note("warning", seen.text, seen.data)
-            if self._unwritten is not None:
-                raise self._unwritten
+            self.elapsed_s = recorder.now_s()
+            recorder.look()
             if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and self._is_gone():
                 raise ToolError(f"{self.device.path}: is gone")
             if self.elapsed_s >= judge_at_s:
                 began_s = time.thread_time()
-                self.findings = self._judge(meta, recent.samples())
+                self.findings = self._judge(recorder.writer.meta, recent.samples())
                 spent_s = time.thread_time() - began_s
-                judge_at_s = clock.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
+                judge_at_s = recorder.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
-
-    @contextmanager
-    def _keeping(self) -> Iterator[None]:
-        """What cannot be kept ends the watch, not the thread of a sensor."""
-        try:
-            yield
-        except ToolError as error:
-            self._unwritten = error
 
     def _is_gone(self) -> bool:
         return sysfs.directory_of_name(self.device.name, self.roots) is None
@@ -183,13 +155,12 @@ class DriveWatch:
         held = InMemoryRecording(self.directory, meta, samples, [])
         return analyze([divided(held)]).recordings[0]
 
-    def _finish(
-        self, writer: RecordingWriter, duration_s: float, status: Status, reason: str | None
-    ) -> Recording:
+    def _finish(self, recorder: Recorder, status: Status, reason: str | None) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""
+        writer, duration_s = recorder.writer, recorder.now_s()
         plain = Recording.open(self.directory)
         worked = divided(plain)
-        if not isinstance(worked, InMemoryRecording) or self._unwritten is not None:
+        if not isinstance(worked, InMemoryRecording) or recorder.unwritten is not None:
             writer.finish(status, duration_s, reason)
             return Recording.open(self.directory)
         for event in worked.events:
@@ -206,21 +177,22 @@ class DriveWatch:
         )
         return Recording.open(self.directory)
 
-    def _meta(self, clock: MonotonicClock, sensors: list[Sensor]) -> RecordingMeta:
-        columns = ["t_s", "step", *(column for one in sensors for column in one.info.columns)]
-        return RecordingMeta(
-            protocol=Observation(
-                name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
-            ),
-            conditions=self.conditions,
-            drive=asdict(self.device.identity(str(self.device.path))),
-            host=host_facts(),
-            tools={"heatsoak": heatsoak.__version__},
-            load={"tool": "none of ours: the drive was watched"},
-            sensors=[sensor_meta(sensor) for sensor in sensors],
-            columns=types_of(columns),
-            started_unix_s=time.time() - clock.now_s(),
-        )
+
+@dataclass
+class _Watched:
+    """A drive as its recording has it: all that is known of the load is what sensors read."""
+
+    identity: Identity
+    clock: RecordingClock
+
+    def columns(self) -> list[str]:
+        return ["t_s"]
+
+    def sensors(self) -> list[SensorMeta]:
+        return []
+
+    def describe(self) -> dict[str, Any]:
+        return {"tool": "none of ours: the drive was watched"}
 
 
 class _Recent:

@@ -1,6 +1,10 @@
-"""``heatsoak analyze`` and ``compare``: judge recordings and other tools' logs, one or many."""
+"""``heatsoak analyze``, ``compare`` and ``report``: what recordings and logs show."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,18 +15,28 @@ from heatsoak.cli.common import (
     BaselineOption,
     ByOption,
     EvidenceOption,
+    ForceOption,
     FormatOption,
     LimitOptions,
-    OutputFormat,
+    OptionalByOption,
     ReadOptions,
     RecordingsArgument,
     WindowOption,
     console,
+    output_option,
+    progress_bar,
+    show,
     show_findings,
     with_groups,
 )
 from heatsoak.errors import UsageError
-from heatsoak.output import announce, print_json
+from heatsoak.output import Console, Text, announce, print_json, utf8_text
+from heatsoak.recording.meta import META
+from heatsoak.words import size_text
+
+if TYPE_CHECKING:
+    from heatsoak.report.files import Reported
+    from heatsoak.twin import Twin
 
 
 @with_groups
@@ -31,7 +45,7 @@ def analyze_command(
     read: ReadOptions,
     limits: LimitOptions,
     window_s: WindowOption = WINDOW_S,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     evidence: EvidenceOption = False,
 ) -> int:
     opened = read.open(paths, keeps_changed=True)
@@ -64,7 +78,7 @@ def compare_command(
         str | None,
         typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # the statistics take a while to load, and analyze needs none of them
     from heatsoak.analysis.comparison import NotAlikeError, compare
@@ -89,10 +103,111 @@ def compare_command(
         return UsageError.exit_code
     for line in comparison.caveats:
         announce(f"warning: runs differ: {line}")
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         for note in comparison.notes:
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
     else:
         print_comparison(comparison, console(), each=each)
     return opened.exit_code()
+
+
+@with_groups
+def report_command(
+    context: typer.Context,
+    read: ReadOptions,
+    limits: LimitOptions,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING|FILE|SWEEP...",
+            help="Recordings, directories of recordings, logs of other tools, or one sweep.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        output_option(
+            "FILE", "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl."
+        ),
+    ] = Path("report.html"),
+    by: OptionalByOption = None,
+    baseline: BaselineOption = None,
+    anyway: AnywayOption = False,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    twin: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TWIN",
+            help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
+        ),
+    ] = None,
+    force: ForceOption = False,
+    window_s: WindowOption = WINDOW_S,
+    output_format: FormatOption = "text",
+) -> int:
+    # these take a while to load, and help needs none of them
+    from heatsoak.report.files import ReportRequest, check, write_report
+
+    def lines(written: dict[str, Any], out: Console) -> None:
+        for sentence in filter(None, (written["headline"], written["answer"])):
+            out.print(Text(sentence))
+        size = size_text(written["bytes"])
+        out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
+
+    if any(map(_is_sweep, paths)):
+        _require_for_sweep(context, paths)
+        written = _of_sweep(paths[0], output, title, force=force)
+        show(asdict(written), output_format, lines)
+        return 0
+    if by is None and (baseline is not None or anyway):
+        word = "--anyway" if baseline is None else f"--baseline {baseline}"
+        raise UsageError(f"{word}: needs --by with the condition to compare by")
+    inputs = [*paths, *filter(None, (twin, read.power))]
+    check(output, inputs, force=force, has_twin=twin is not None)
+    shown = None if twin is None else _loaded(twin)
+    opened = read.open(paths)
+    recordings = opened.recordings
+    findings = analyze(recordings, window_s)
+    wanted = ReportRequest(
+        by, baseline, anyway, title and utf8_text(title), limits.fail_below, shown
+    )
+    with progress_bar(stays=False) if shown is not None else nullcontext() as progress:
+        written = write_report(recordings, findings, output, replace(wanted, progress=progress))
+    show(asdict(written), output_format, lines)
+    return opened.exit_code(limits.exit_code(findings))
+
+
+#: What also applies to a sweep.
+_OF_SWEEPS = {"paths", "output", "title", "force", "output_format"}
+
+
+def _is_sweep(path: Path) -> bool:
+    # a look at a directory is quick, and what reads a sweep is not
+    return any(path.glob("points/part-*.parquet")) and not (path / META).exists()
+
+
+def _require_for_sweep(context: typer.Context, paths: Sequence[Path]) -> None:
+    """Raise UsageError for what cannot be said of a sweep."""
+    if len(paths) > 1:
+        path = next(filter(_is_sweep, paths))
+        raise UsageError(f"{path}: is a sweep: report it without recordings, one at a time")
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and name not in _OF_SWEEPS:
+            raise UsageError(f"{option.opts[0]}: is for recordings, and {paths[0]} is a sweep")
+
+
+def _of_sweep(path: Path, output: Path, title: str | None, *, force: bool) -> "Reported":
+    from heatsoak.report.files import check_sweep, write_sweep
+    from heatsoak.sweep import FinishedSweep
+
+    check_sweep(output, force=force)
+    return write_sweep(FinishedSweep.load(path), output, title and utf8_text(title))
+
+
+def _loaded(path: Path) -> "Twin":
+    # takes a while to load, and every command loads this module
+    from heatsoak.twin import Twin
+
+    return Twin.load(path)

@@ -123,12 +123,14 @@ _TOO_MANY = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
 
 
 def _said_of(error: typer.exceptions.TyperException) -> str:
-    """Return what the parser says, with the word that it could not read, or has no place for."""
+    """Return what the parser says, with the word that is wrong, and what would be right."""
     said: str = getattr(error, "format_message", error.__str__)()
     context = getattr(error, "ctx", None)
     if context is not None and (extra := _TOO_MANY.match(said)) is not None:
         usage = " ".join(context.get_usage().removeprefix("Usage:").split())
         return f"has no place for '{extra[1]}': {usage}"
+    if context is not None and hasattr(error, "option_name"):
+        said = f"{said}: {context.command_path} --help lists what it takes"
     options = getattr(getattr(error, "param", None), "opts", ())
     wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):

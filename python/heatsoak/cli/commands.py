@@ -77,7 +77,7 @@ COMMANDS = {
         "Say whether drives are slower than they were, from years of recordings.",
     ),
     "fit": (
-        "fit",
+        "predict",
         "Fit a model of a drive in its places: its limit, and how it sheds heat.\n\n"
         "Recordings of one drive with the same conditions of cooling share a place.",
     ),
@@ -96,7 +96,7 @@ COMMANDS = {
     ),
     "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "report": (
-        "report",
+        "analyze",
         "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
     ),
     "import": (
@@ -114,7 +114,7 @@ COMMANDS = {
     "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
     "nbd": ("serve", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
     "schema": (
-        "schema",
+        "overview",
         "Print the JSON Schema of what a command prints with --format json.\n\n"
         "A schema is JSON whatever --format says. docs/json.md says what may change.",
     ),

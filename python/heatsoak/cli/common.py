@@ -9,13 +9,12 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import StrEnum
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
@@ -35,8 +34,9 @@ from heatsoak.units import parse_rate_mb_s, parse_seconds, parse_share
 from heatsoak.words import duration_text, number_text, percent_text
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from heatsoak.analysis import Findings
-    from heatsoak.analysis.limits import Forbidden
     from heatsoak.importer import Options
     from heatsoak.protocol import Protocol
     from heatsoak.recording import Recording
@@ -68,19 +68,13 @@ def drive_id(text: str) -> str:
     return text.removeprefix("sim:")
 
 
-class OutputFormat(StrEnum):
-    """How a result is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+#: How a result is printed.
+OutputFormat = Literal["text", "json"]
 
 
-class FailOn(StrEnum):
-    """What ``--fail-on`` takes."""
-
-    THROTTLE = "throttle"
-    UNKNOWN = "unknown"
-    ANY = "any"
+def output_option(metavar: str, what: str) -> Any:
+    """Return the option ``-o``, whose help says `what` is written."""
+    return typer.Option("--output", "-o", metavar=metavar, help=what)
 
 
 FormatOption = Annotated[
@@ -90,7 +84,7 @@ OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
 ]
 FailOnOption = Annotated[
-    FailOn | None,
+    Literal["throttle", "unknown", "any"] | None,
     typer.Option(
         "--fail-on",
         help="Exit 1 if a step throttles or may have (throttle), if a step's verdict is unknown or "
@@ -174,6 +168,9 @@ MetricsOption = Annotated[
         metavar="ADDRESS:PORT",
         help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
     ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
 ]
 LabelOption = Annotated[
     list[str] | None,
@@ -272,10 +269,8 @@ class LimitOptions:
         """Return the exit code of what was found."""
         from heatsoak.analysis.limits import why_failed  # takes a while to load
 
-        word: Forbidden | None = None if self.fail_on is None else self.fail_on.value
-        return limit_code(
-            holds=not any(why_failed(one, word, self.fail_below) for one in findings.recordings)
-        )
+        found = (why_failed(one, self.fail_on, self.fail_below) for one in findings.recordings)
+        return limit_code(holds=not any(found))
 
 
 @dataclass(frozen=True)
@@ -347,11 +342,20 @@ def show(
     document: _Document, output_format: OutputFormat, as_text: Callable[[_Document, Console], None]
 ) -> None:
     """Print a result in a format: as one JSON document, or as `as_text` does."""
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         dump = getattr(document, "model_dump", None)
         print_json(document if dump is None else dump(mode="json"))
     else:
         as_text(document, console())
+
+
+def show_rows(
+    rows: Iterable[BaseModel],
+    output_format: OutputFormat,
+    as_text: Callable[[list[dict[str, Any]], Console], None],
+) -> None:
+    """Print rows in a format: as a JSON list, or as `as_text` does with their JSON values."""
+    show([row.model_dump(mode="json") for row in rows], output_format, as_text)
 
 
 def show_findings(
@@ -426,7 +430,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
-            text = f"{text}, {percent_text(100 * done)}; {duration_text(left_s)} left"
+            text = f"{text}, {percent_text(100 * done)}; {duration_text(left_s)} to go"
         print_err(text)
 
     return say

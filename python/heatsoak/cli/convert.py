@@ -16,9 +16,10 @@ from heatsoak.cli.common import (
     LabelOption,
     LogOptions,
     Opened,
-    OutputFormat,
+    output_option,
     progress_bar,
     show,
+    show_rows,
     with_groups,
 )
 from heatsoak.errors import UsageError
@@ -49,7 +50,7 @@ def import_command(
             help="Add the power from a meter's log to a copy of this recording.",
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import import_files, save_with_meter
@@ -70,8 +71,7 @@ def import_command(
                 progress=progress,
             )
         made = save_all(imported, output)
-    rows = [_imported(recording).model_dump(mode="json") for recording in made]
-    show(rows, output_format, print_imported)
+    show_rows(map(_imported, made), output_format, print_imported)
     return 0
 
 
@@ -82,11 +82,8 @@ def export_command(
     ],
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="One file for all, a directory for one file each, or - for standard output.",
+        output_option(
+            "PATH", "One file for all, a directory for one file each, or - for standard output."
         ),
     ],
     kind: Annotated[
@@ -97,13 +94,13 @@ def export_command(
     ] = False,
     force: ForceOption = False,
     damaged: DamagedOption = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     opened = Opened()
     opened.take(
         [each for p in paths for each in find_recordings(p, opened.leave_out, damaged=damaged)]
     )
-    if output == "-" and output_format is OutputFormat.JSON:
+    if output == "-" and output_format == "json":
         raise UsageError("-o - and --format json cannot both use standard output")
     written = export(opened.recordings, output, kind, force=force, truth=with_truth)
     if output == "-":

@@ -1,9 +1,8 @@
 """``heatsoak history``: whether drives are slower than they were."""
 
 import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -11,8 +10,8 @@ from rich.table import Table
 from heatsoak.cli.common import (
     FormatOption,
     Opened,
-    OutputFormat,
     limit_code,
+    output_option,
     progress_bar,
     show,
 )
@@ -22,14 +21,6 @@ from heatsoak.words import amount_text, counted, plain, signed_text
 
 if TYPE_CHECKING:
     from heatsoak.history.findings import History, HistoryChange, Interval
-
-
-class FailOnTrend(StrEnum):
-    """What ``--fail-on`` takes here."""
-
-    SLOWER = "slower"
-    UNKNOWN = "unknown"
-    ANY = "any"
 
 
 def _date(text: str) -> datetime.date:
@@ -63,13 +54,11 @@ def history_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Keep the index here; default: in DIR."
-        ),
+        output_option("FILE", "Keep the index here; default: in DIR."),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     fail_on: Annotated[
-        FailOnTrend | None,
+        Literal["slower", "unknown", "any"] | None,
         typer.Option(
             help="Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
             "is (unknown), or for both (any)."
@@ -94,9 +83,9 @@ def history_command(
     show(found, output_format, print_history)
     is_hit = {
         None: False,
-        FailOnTrend.SLOWER: found.slower == "yes",
-        FailOnTrend.UNKNOWN: found.slower == "cannot-tell",
-        FailOnTrend.ANY: found.slower != "no",
+        "slower": found.slower == "yes",
+        "unknown": found.slower == "cannot-tell",
+        "any": found.slower != "no",
     }[fail_on]
     return opened.exit_code(limit_code(holds=not is_hit))
 

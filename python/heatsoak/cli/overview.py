@@ -1,19 +1,24 @@
-"""What is here: this machine, drives, places and protocols (``doctor``, ``drives``, ...)."""
+"""What is here: this machine, drives, places, protocols, schemas (``doctor``, ``drives``, ...)."""
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from types import GenericAlias
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 from rich.columns import Columns
 from rich.console import RenderableType
 from rich.table import Table
+from typing_extensions import override
 
 from heatsoak import system
 from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
-from heatsoak.cli.common import FormatOption, OutputFormat, show
-from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.output import Console, Text, announce, lines, table_of
+from heatsoak.cli.common import FormatOption, OutputFormat, show, show_rows
+from heatsoak.errors import HeatsoakError, UsageError, suggestion
+from heatsoak.output import Console, Text, announce, lines, print_json, print_out, table_of
 from heatsoak.sensor import Roots
 from heatsoak.words import duration_text, labels_text, rate_text, size_text, temp_text
 
@@ -28,7 +33,7 @@ def doctor_command(
             autocompletion=completion.targets,
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # other commands of this module need none of it
     from heatsoak.doctor import examine
@@ -58,7 +63,7 @@ def drives_command(
         bool,
         typer.Option("--known", help="List the simulated drives alone, and all of them."),
     ] = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     # places and protocols need none of it
     from heatsoak.bench.places import leftovers
@@ -80,7 +85,7 @@ def drives_command(
         print_drives(rows, out, known=known)
 
     listed = simulated() if known else inventory(Roots())
-    show([row.model_dump(mode="json") for row in listed], output_format, table)
+    show_rows(listed, output_format, table)
     if known:
         return 0
     if system.IS_LINUX:
@@ -105,20 +110,20 @@ def _restore(output_format: OutputFormat) -> int:
         if not rows:
             out.print("nothing to restore: no killed run left anything changed", soft_wrap=True)
 
-    show([row.model_dump(mode="json") for row in restored_rows(notes)], output_format, lines)
+    show_rows(restored_rows(notes), output_format, lines)
     return HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
 
 
-def places_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
+def places_command(output_format: FormatOption = "text") -> None:
     from heatsoak.bench.rows import place_rows
 
-    show([row.model_dump(mode="json") for row in place_rows()], output_format, print_places)
+    show_rows(place_rows(), output_format, print_places)
 
 
-def protocols_command(output_format: FormatOption = OutputFormat.TEXT) -> None:
+def protocols_command(output_format: FormatOption = "text") -> None:
     from heatsoak.bench.rows import protocol_rows
 
-    show([row.model_dump(mode="json") for row in protocol_rows()], output_format, print_protocols)
+    show_rows(protocol_rows(), output_format, print_protocols)
 
 
 #: What the catalog's drives are, by what is known of them.
@@ -265,3 +270,86 @@ def _told(fact: dict[str, Any]) -> RenderableType:
     told = f"{fact['brings']}: {fact['found']}"
     # on a line of its own, to be copied
     return lines([told, fact["get"]]) if fact["get"] else Text(told)
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+#: The names, the commands that print such a document, and its type, in brackets a list of it.
+NAMES = {
+    "advise": ("advise", "twin:Advice"),
+    "analyze": ("analyze", "analysis:Findings"),
+    "compare": ("compare", "analysis.comparison:[ComparisonRow]"),
+    "demo": ("demo, and its findings.json", "analysis:Findings"),
+    "doctor": ("doctor", "doctor:Checkup"),
+    "drives": ("drives", "target.device:[DriveRow]"),
+    "drives-like": ("drives --like", "bench.rows:LikenessRow"),
+    "drives-restore": ("drives --restore", "bench.rows:[RestoredRow]"),
+    "export": ("export", "exporter:[Written]"),
+    "fit": ("fit", "twin:Twin"),
+    "history": ("history", "history:History"),
+    "import": ("import", "cli.convert:[ImportedRow]"),
+    "places": ("places", "bench.rows:[PlaceRow]"),
+    "predict": ("predict", "twin:Prediction"),
+    "protocols": ("protocols", "bench.rows:[ProtocolRow]"),
+    "rack-drives": ("rack drives", "rack.host:[HostDrive]"),
+    "rack-host": ("rack host status and collect", "rack.kept:[HostTest]"),
+    "rack-host-start": ("rack host start", "rack.kept:HostTest"),
+    "rack-report": ("rack report", "report.rack:RackReport"),
+    "rack-run": ("rack run", "rack.state:RackFindings"),
+    "rack-run-dry-run": ("rack run --dry-run", "rack.state:[PlannedTest]"),
+    "report": ("report", "report.files:Reported"),
+    "reproduce": ("reproduce, and its reproduce.json", "reproduce:[ReproductionRow]"),
+    "run": ("run", "analysis:Findings"),
+    "run-dry-run": ("run --dry-run", "bench.rows:[PlannedRow]"),
+    "sweep": ("sweep, and its sweep.json", "sweep:Sweep"),
+    "trace-check": ("trace check", "analysis.traces:TraceCheck"),
+    "trace-stats": ("trace stats", "analysis.traces:TraceStatistics"),
+    "watch": ("watch", "analysis:Findings"),
+}
+
+
+def _type_of(name: str) -> Any:
+    module, _, kind = NAMES[name][1].partition(":")
+    found = getattr(import_module(f"heatsoak.{module}"), kind.strip("[]"))
+    return GenericAlias(list, found) if kind.startswith("[") else found
+
+
+class _EveryKey(GenerateJsonSchema):
+    """Schemas that require every key: all are printed, also those with a default in Python."""
+
+    @override
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return True
+
+
+def _schema_of(name: str) -> dict[str, Any]:
+    if name not in NAMES:
+        raise UsageError(
+            f"{name}: has no schema{suggestion(name, NAMES)}: there are {', '.join(NAMES)}"
+        )
+    schema = TypeAdapter(_type_of(name)).json_schema(
+        mode="serialization", schema_generator=_EveryKey
+    )
+    return {"$schema": _DIALECT, **schema, "title": f"heatsoak {NAMES[name][0]} --format json"}
+
+
+def schema_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Whose schema to print; without it, list the names.",
+            autocompletion=lambda: list(NAMES),
+        ),
+    ] = None,
+    output_format: FormatOption = "text",
+) -> None:
+    if name is not None:
+        print_json(_schema_of(name))
+    elif output_format == "json":
+        print_json([{"schema_version": 1, "name": key, "of": of} for key, (of, _) in NAMES.items()])
+    else:
+        width = max(map(len, NAMES))
+        for key, (of, _) in NAMES.items():
+            print_out(f"{key:{width}}  heatsoak {of}")

@@ -1,18 +1,24 @@
-"""``heatsoak predict`` and ``advise``: what a drive would do, and the cooling that it needs."""
+"""``heatsoak fit``, ``predict`` and ``advise``: models of drives, and what they foretell."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.table import Table
 
+from heatsoak.catalog import load_drive
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    ForceOption,
     FormatOption,
-    OutputFormat,
+    ReadOptions,
+    RecordingsArgument,
+    drive_id,
     limit_code,
+    output_option,
     progress_bar,
     seconds_between,
     show,
@@ -21,13 +27,18 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
+from heatsoak.recording.files import check_free, write_output
 from heatsoak.twin import (
     Advice,
     Cooling,
+    FittedParameter,
     Prediction,
+    Twin,
     advise,
+    fit,
     length_s,
     predict,
+    protocol_of,
     subject_of,
     workload_of,
 )
@@ -42,6 +53,106 @@ from heatsoak.words import (
     rate_text,
     signed_text,
 )
+
+
+@with_groups
+def fit_command(
+    paths: RecordingsArgument,
+    read: ReadOptions,
+    output: Annotated[
+        Path | None,
+        output_option("TWIN.toml", "Write the twin to this file."),
+    ] = None,
+    force: ForceOption = False,
+    next_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--next",
+            metavar="PROTOCOL.toml",
+            help="Write the run that would tell most to this file, for heatsoak run.",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DRIVE",
+            parser=drive_id,
+            help="The simulated drive that everything comes from that is not fitted; "
+            "by default the most similar one.",
+            autocompletion=completion.simulated,
+        ),
+    ] = None,
+    output_format: FormatOption = "text",
+) -> int:
+    chosen = None if base is None else load_drive(base)
+    outputs = [path for path in (output, next_run) if path is not None]
+    check_free(outputs, force=force, inputs=[*paths, *filter(None, (read.power,))])
+    opened = read.open(paths)
+    twin = fit(opened.recordings, chosen)
+    if output is not None:
+        twin.save(output)
+    if next_run is not None:
+        _write_next(twin, next_run)
+    show(twin, output_format, partial(print_twin, path=output, next_run=next_run))
+    return opened.exit_code()
+
+
+def _write_next(twin: Twin, path: Path) -> None:
+    if not twin.experiments:
+        raise UsageError(f"--next {path}: no run would tell much more of this drive")
+    from heatsoak.report.page.facts import protocol_toml  # predictions need no pages
+
+    write_output(path, protocol_toml(protocol_of(twin.experiments[0], twin.full_load)))
+
+
+_NETWORKS = {
+    1: "a drive of one piece",
+    2: "packages on a board",
+    3: "packages on a board, on a mount that warms with it",
+}
+
+
+def print_twin(
+    twin: Twin, console: Console, path: Path | None = None, next_run: Path | None = None
+) -> None:
+    """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
+    console.print(twin.answer)
+    for sentence in twin.told:
+        console.print(f"  - {sentence}")
+    for experiment in twin.experiments[:1]:
+        console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
+        how = "--next FILE writes it as a protocol"
+        if next_run is not None:
+            how = f"heatsoak run {next_run} --on DRIVE"
+        console.print(Text(f"    {how}"), soft_wrap=True)
+    console.print()
+    console.print(_parameters(twin))
+    console.print()
+    model = f" ({twin.model})" if twin.model else ""
+    console.print(f"network: {_NETWORKS[twin.nodes]}; all else from {twin.base}{model}")
+    if path is not None:
+        console.print(f"written to {path}")
+
+
+def _parameters(twin: Twin) -> Table:
+    numbers = ("value", "90 %", "expected", "learned")
+    table = table_of("Parameter", *numbers, numbers=numbers)
+    for parameter in twin.parameters:
+        table.add_row(
+            parameter.name,
+            f"{number_text(parameter.value)} {parameter.unit}".rstrip(),
+            f"{number_text(parameter.low)} to {number_text(parameter.high)}",
+            _expected(parameter),
+            percent_text(100 * parameter.learned),
+        )
+    return table
+
+
+def _expected(parameter: FittedParameter) -> str:
+    """What was expected, two thirds of the time."""
+    prior = parameter.prior
+    return f"{number_text(prior.value(-1))} to {number_text(prior.value(1))}"
+
 
 #: A load that nobody recorded is followed no longer than this.
 _LONGEST_S = 6 * 3600.0
@@ -162,7 +273,7 @@ def predict_command(
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     with progress_bar(stays=False) as progress:
         progress(0.0, f"predicting {case.workload}")
@@ -179,7 +290,7 @@ def advise_command(
         list[str] | None,
         typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     named = dict(map(_price, prices or []))
     with progress_bar(stays=False) as progress:

@@ -1,19 +1,17 @@
 """``heatsoak rack``: one protocol on the drives of many hosts."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from heatsoak import system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
-from heatsoak.bench.metrics import Address, Scrapes, served
 from heatsoak.cli.common import (
+    DryRunOption,
     FailBelowOption,
     ForceOption,
     FormatOption,
@@ -24,16 +22,18 @@ from heatsoak.cli.common import (
     ProtocolOptions,
     console,
     limit_code,
+    output_option,
     print_help_alone,
     progress_bar,
     show,
+    show_rows,
     with_groups,
 )
 from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
-from heatsoak.output import Console, Text, announce, print_err, print_out, table_of
+from heatsoak.output import Console, Text, announce, print_out, table_of
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
@@ -69,12 +69,10 @@ def drives_command(
     scheduler: SchedulerOption,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write those that may be written to this file."
-        ),
+        output_option("FILE", "Write those that may be written to this file."),
     ] = None,
     force: ForceOption = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
     if output is not None:
@@ -109,12 +107,7 @@ def run_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Collect here; a run that was started there is followed again.",
-        ),
+        output_option("DIR", "Collect here; a run that was started there is followed again."),
     ] = None,
     together: Annotated[
         Together,
@@ -139,16 +132,14 @@ def run_command(
             help="Wait so long at the start for hosts that are missing.",
         ),
     ] = 60.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
-    ] = False,
+    dry_run: DryRunOption = False,
     metrics: MetricsOption = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
     shown = RackMetrics(directory)
-    with progress_bar(stays=False) as progress, _served(shown, metrics):
+    with progress_bar(stays=False) as progress, shown.served(metrics):
 
         def tell(rack: Rack, text: str) -> None:
             shown.rack = rack
@@ -210,20 +201,6 @@ def perform_command(
     return perform(directory, attempt)
 
 
-@contextmanager
-def _served(shown: RackMetrics, metrics: str | None) -> Iterator[None]:
-    """Serve metrics, if that is asked for."""
-    if metrics is None:
-        yield
-        return
-    scrapes = Scrapes(shown)
-    with served(scrapes, Address.parse(metrics)) as url:
-        print_err(f"metrics: {url}")
-        with shown.judging():
-            yield
-        scrapes.wait_for_the_next()
-
-
 def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:
     """Yield what was recorded; the test says why one cannot be read."""
     for row in rack.tests:
@@ -258,17 +235,8 @@ def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
             print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
             print_preview([run.model_dump(mode="json") for run in tests[0].runs], out)
 
-    show([test.model_dump(mode="json") for test in found], output_format, table)
+    show_rows(found, output_format, table)
     return max((test.exit_code for test in found), default=0)
-
-
-class FailOnRack(StrEnum):
-    """What ``--fail-on`` takes here."""
-
-    THROTTLE = "throttle"
-    UNKNOWN = "unknown"
-    OUTLIER = "outlier"
-    ANY = "any"
 
 
 @rack_app.command("report")
@@ -281,12 +249,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Also write this file: .html page, .csv table, JUnit .xml.",
-        ),
+        output_option("FILE", "Also write this file: .html page, .csv table, JUnit .xml."),
     ] = None,
     by_place: Annotated[
         str | None,
@@ -296,9 +259,9 @@ def report_command(
         ),
     ] = None,
     force: ForceOption = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     fail_on: Annotated[
-        FailOnRack | None,
+        Literal["throttle", "unknown", "outlier", "any"] | None,
         typer.Option(
             help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
             "does (unknown), if a drive is worse than others of its model (outlier), or for all "
@@ -322,12 +285,12 @@ def report_command(
     found = report(
         rack,
         by_place=keys,
-        forbidden=None if fail_on is None else fail_on.value,
+        forbidden=fail_on,
         fail_below_mb_s=fail_below,
     )
     written = None if output is None else write(found, rack, output)
     show(found, output_format, print_rack)
-    if written is not None and output_format is OutputFormat.TEXT:
+    if written is not None and output_format == "text":
         console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
     return opened.exit_code(limit_code(holds=found.limits_hold))
 

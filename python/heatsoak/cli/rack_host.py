@@ -12,7 +12,12 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import ProtocolOptions, print_help_alone, with_groups
+from heatsoak.cli.common import (
+    ProtocolOptions,
+    output_option,
+    print_help_alone,
+    with_groups,
+)
 from heatsoak.errors import HeatsoakError, RefusedError, UsageError
 from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings
@@ -83,9 +88,7 @@ def status_command(run: RunArgument) -> int:
 @host_app.command("collect")
 def collect_command(
     run: RunArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Copy to DIR/HOST/TEST.")
-    ],
+    output: Annotated[Path, output_option("DIR", "Copy to DIR/HOST/TEST.")],
 ) -> int:
     """Copy what the tests that have ended recorded."""
     name, rows = host.describe().name, []

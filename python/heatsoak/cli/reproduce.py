@@ -1,8 +1,7 @@
 """``heatsoak reproduce``: compare the simulated drives with published figures."""
 
 from dataclasses import asdict
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,7 +10,6 @@ from heatsoak import reproduce as reproduction
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     FormatOption,
-    OutputFormat,
     OutputOption,
     console,
     drive_id,
@@ -26,12 +24,6 @@ from heatsoak.reproduce import FigureSet
 from heatsoak.words import number_text, percent_text
 
 
-class LeaveOut(StrEnum):
-    """What a prediction does without."""
-
-    DRIVE = "drive"
-
-
 def reproduce_command(
     figure_set: Annotated[
         FigureSet,
@@ -42,7 +34,7 @@ def reproduce_command(
         ),
     ] = FigureSet.PUBLISHED,
     leave_out: Annotated[
-        LeaveOut | None,
+        Literal["drive"] | None,
         typer.Option(
             help="drive: predict each drive from its class and data sheet, without what was fitted "
             "to it; only with --set modern."
@@ -71,7 +63,7 @@ def reproduce_command(
     ] = None,
     output: OutputOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     custom = {}
     if drive is not None and drive.endswith(".toml"):
@@ -92,7 +84,7 @@ def reproduce_command(
     if output is not None:
         write_json(document, output / "reproduce.json")
     show(document, output_format, print_reproduction)
-    if figure_set is FigureSet.MODERN and output_format is OutputFormat.TEXT:
+    if figure_set is FigureSet.MODERN and output_format == "text":
         found = reproduction.nearness(questions, rows)
         print_nearness([asdict(one) for one in found], console())
         figures = catalog.modern_figures()

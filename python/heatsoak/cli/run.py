@@ -15,20 +15,21 @@ from heatsoak.bench.places import leftovers
 from heatsoak.bench.session import DriveOptions, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
+    DryRunOption,
     EvidenceOption,
     FormatOption,
     LimitOptions,
-    OutputFormat,
     OutputOption,
     PowerSensorOption,
     ProtocolOptions,
     console,
-    show,
     show_findings,
+    show_rows,
     with_groups,
 )
 from heatsoak.cli.overview import length_text
 from heatsoak.errors import NotEmptyError, ToolError, UsageError
+from heatsoak.files import free_path
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
@@ -99,10 +100,8 @@ def run_command(
             "--resume", help="Resume what was started in -o, or the last run that was cut short."
         ),
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
-    ] = False,
-    output_format: FormatOption = OutputFormat.TEXT,
+    dry_run: DryRunOption = False,
+    output_format: FormatOption = "text",
     evidence: EvidenceOption = False,
 ) -> int:
     planned = partial(
@@ -124,8 +123,7 @@ def run_command(
         for note in leftovers():
             announce(note.text)
     if dry_run:
-        rows = [row.model_dump(mode="json") for row in session.preview()]
-        show(rows, output_format, print_preview)
+        show_rows(session.preview(), output_format, print_preview)
         return 0
     if resume and output is None:
         output = _unfinished(session.protocol.name)
@@ -148,20 +146,18 @@ def _unfinished(name: str) -> Path:
     return unfinished
 
 
-def demo_command(
-    output: OutputOption = None, output_format: FormatOption = OutputFormat.TEXT
-) -> None:
-    directory = output or _free_directory(Path("heatsoak-demo"))
+def demo_command(output: OutputOption = None, output_format: FormatOption = "text") -> None:
+    directory = output or free_path(Path("heatsoak-demo"))
     session = plan_session(parse_place(f"sim:{_DEMO_DRIVE}"), lambda: load("puget"))
     recordings = session.record(directory)
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     write_output(directory / "findings.json", document + "\n")
     out = console()
-    if output_format is OutputFormat.TEXT:
+    if output_format == "text":
         print_matrix(recordings, findings, out)  # before the page, which takes a while
     page = _write_page(recordings, findings, directory / "report.html")
-    if output_format is OutputFormat.JSON:
+    if output_format == "json":
         print_json(findings.model_dump(mode="json"))
         return
     out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
@@ -181,15 +177,6 @@ def _write_page(
     except ToolError as error:
         announce(f"warning: no {path.name}: {error}")
         return None
-
-
-def _free_directory(wanted: Path) -> Path:
-    """The directory, or the first of its numbered neighbours that is not there yet."""
-    path, count = wanted, 2
-    while path.exists():
-        path = wanted.with_name(f"{wanted.name}-{count}")
-        count += 1
-    return path
 
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:

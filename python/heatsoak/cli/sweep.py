@@ -7,8 +7,8 @@ import typer
 
 from heatsoak.cli.common import (
     FormatOption,
-    OutputFormat,
     limit_code,
+    output_option,
     progress_bar,
     show,
     write_json,
@@ -30,12 +30,7 @@ def sweep_command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Where the tables are, or go; default: sweeps/ and the grid's name.",
-        ),
+        output_option("DIR", "Where the tables are, or go; default: sweeps/ and the grid's name."),
     ] = None,
     draws: Annotated[
         int,
@@ -68,7 +63,7 @@ def sweep_command(
             help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
         ),
     ] = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     if jobs is not None and scheduler is not None:
         raise UsageError("--jobs is for processes of this machine: leave it out with --scheduler")

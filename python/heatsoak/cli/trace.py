@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -22,9 +21,9 @@ from heatsoak.cli.common import (
     DeviceOption,
     ForceOption,
     FormatOption,
-    OutputFormat,
     console,
     limit_code,
+    output_option,
     print_help_alone,
     progress_bar,
     show,
@@ -44,26 +43,8 @@ from heatsoak.words import (
     size_text,
 )
 
-
-class TraceFormat(StrEnum):
-    """What ``--as`` takes."""
-
-    FIO3 = "fio3"
-    FIO2 = "fio2"
-    MSR = "msr"
-    BLKPARSE = "blkparse"
-
-    @property
-    def core(self) -> str:
-        """Its name in `_core`."""
-        return {"fio3": "iolog-v3", "fio2": "iolog-v2"}.get(self.value, self.value)
-
-
-class Damaged(StrEnum):
-    """What ``--damaged`` takes."""
-
-    ERROR = "error"
-    SKIP = "skip"
+#: What ``--as`` takes whose name in `_core` is another.
+_CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}
 
 
 SHAPE_HELP = "A bundled shape (destroyer, heavy, light), or a shape's TOML file."
@@ -101,8 +82,8 @@ def stats_command(
     seed: SeedOption = 0,
     idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
     damaged: Annotated[
-        Damaged, typer.Option(help="What to do with damaged lines of a file.")
-    ] = Damaged.ERROR,
+        Literal["error", "skip"], typer.Option(help="What to do with damaged lines of a file.")
+    ] = "error",
     span_bytes: Annotated[
         int | None,
         typer.Option(
@@ -113,7 +94,7 @@ def stats_command(
         ),
     ] = None,
     device: DeviceOption = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
     if trace in trace_ids() or trace.endswith(".toml"):
@@ -138,19 +119,21 @@ def stats_command(
 @trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
+    output: Annotated[Path, output_option("FILE", "File to write.")],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     trace_format: Annotated[
-        TraceFormat, typer.Option("--as", help="Format of the file.")
-    ] = TraceFormat.FIO3,
+        Literal["fio3", "fio2", "msr", "blkparse"],
+        typer.Option("--as", help="Format of the file."),
+    ] = "fio3",
     force: ForceOption = False,
 ) -> None:
     """Write a synthetic trace of a shape, to replay it or for other tools."""
     trace = _synthesize(load_trace(shape), scale, seed)
     check_free([output], force=force, inputs=[Path(shape)])
     with replacing(output) as partial, progress_bar() as show:
-        trace.write(str(partial), trace_format.core, progress=_progress(show, trace, shape))
+        named = _CORE_NAMES.get(trace_format, trace_format)
+        trace.write(str(partial), named, progress=_progress(show, trace, shape))
     console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 
@@ -159,7 +142,7 @@ def check_command(
     shape: ShapeArgument,
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
 ) -> int:
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
     wanted = load_trace(shape)
@@ -179,14 +162,14 @@ def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
         raise UsageError(f"{shape.id}: {error}") from error
 
 
-def _open(path: str, damaged: Damaged, span_bytes: int | None, device: str | None) -> Trace:
+def _open(path: str, damaged: str, span_bytes: int | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
             f"{path}: there is no such file or shape: shapes are {', '.join(trace_ids())}"
         )
     require_file(Path(path))
     try:
-        return Trace.open(path, damaged=damaged.value, span_bytes=span_bytes, device=device)
+        return Trace.open(path, damaged=damaged, span_bytes=span_bytes, device=device)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 

@@ -1,8 +1,6 @@
 """``heatsoak watch``: a drive that something else loads."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +18,6 @@ from heatsoak.cli.common import (
     LabelOption,
     LimitOptions,
     MetricsOption,
-    OutputFormat,
     OutputOption,
     PowerSensorOption,
     seconds_between,
@@ -32,9 +29,9 @@ from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.recording import require_new
 from heatsoak.report.steps import sentence
-from heatsoak.sensor import Roots, device_behind
+from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
-from heatsoak.target.device import describe_device, list_devices
+from heatsoak.target.device import describe_device, drive_behind, drive_called
 from heatsoak.words import amount_text, duration_text, known_text, temp_text
 
 if TYPE_CHECKING:
@@ -75,12 +72,13 @@ def watch_command(
     metrics: MetricsOption = None,
     labels: LabelOption = None,
     output: OutputOption = None,
-    output_format: FormatOption = OutputFormat.TEXT,
+    output_format: FormatOption = "text",
     fail_on: FailOnOption = None,
     evidence: EvidenceOption = False,
 ) -> int:
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
+    from heatsoak.bench.metrics import Metrics, seen_of, serving
     from heatsoak.bench.watch import DriveWatch
 
     roots = Roots()
@@ -94,37 +92,23 @@ def watch_command(
         interval_s=interval_s,
         power_sensor=power_sensor,
     )
-    with _served(watch, metrics), _View(watch) as view:
+    seen = Metrics(lambda: [seen_of(watch)])
+    with serving(seen, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
     return LimitOptions(fail_on).exit_code(findings)
 
 
-@contextmanager
-def _served(watch: "DriveWatch", metrics: str | None) -> Iterator[None]:
-    """Serve metrics, if that is asked for."""
-    if metrics is None:
-        yield
-        return
-    from heatsoak.bench.metrics import Address, Metrics, seen_of, served
-
-    with served(Metrics(lambda: [seen_of(watch)]), Address.parse(metrics)) as url:
-        print_err(f"metrics: {url}")
-        yield
-
-
 def _device(text: str, roots: Roots) -> DeviceInfo:
     """The whole disk of a name, node or serial, or that a directory is on."""
-    named = [one for one in list_devices(roots) if text in one.erase_ids]
-    if len(named) == 1:
-        return named[0]
+    if (named := drive_called(text, roots)) is not None:
+        return named
     path = Path(text)
     if path.is_dir():
-        name = device_behind(path, roots)
-        if name is None:
+        if (info := drive_behind(path, roots)) is None:
             raise UsageError(f"{text}: is not on a drive that can be watched")
-        return describe_device(name, roots)
+        return info
     return describe_device(text, roots)
 
 

@@ -402,40 +402,15 @@ ROWS = (
         "cargo build --release -p heatsoak-nbd",
     ),
     Row("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
-    Row(
-        "plot",
-        "reports",
-        "reports as PNG and SVG",
-        _extra("matplotlib"),
-        needs_linux=False,
-    ),
-    Row(
-        "ocp",
-        "reports",
-        "reports as OCP test results",
-        _extra("ocptv"),
-        needs_linux=False,
-    ),
-    Row(
-        "history",
-        "reports",
-        "heatsoak history",
-        _extra("duckdb"),
-        needs_linux=False,
-    ),
-    Row(
-        "cluster",
-        "reports",
-        "heatsoak rack, and sweeps over several machines",
-        _extra("distributed"),
-        needs_linux=False,
-    ),
-    Row(
-        "metrics",
-        "reports",
-        "metrics for Prometheus (--metrics)",
-        _extra("prometheus_client"),
-        needs_linux=False,
+    *(
+        Row(name, "reports", brings, _extra(module), needs_linux=False)
+        for name, brings, module in (
+            ("plot", "reports as PNG and SVG", "matplotlib"),
+            ("ocp", "reports as OCP test results", "ocptv"),
+            ("history", "heatsoak history", "duckdb"),
+            ("cluster", "heatsoak rack, and sweeps over several machines", "distributed"),
+            ("metrics", "metrics for Prometheus (--metrics)", "prometheus_client"),
+        )
     ),
 )
 

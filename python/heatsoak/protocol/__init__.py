@@ -13,8 +13,7 @@ from heatsoak.protocol.conditions import (
     kind_of_condition,
     label_text,
 )
-from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import RATES, Matrix, Observation, Observed, Protocol, ScoreRule
+from heatsoak.protocol.model import RATES, Heat, Matrix, Observation, Observed, Protocol, ScoreRule
 from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.source import apply_settings, bundled, load, read_labels, scaled
 from heatsoak.protocol.steps import (

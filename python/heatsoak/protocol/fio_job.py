@@ -3,7 +3,7 @@
 Sections become workloads; those without ``stonewall`` run beside the one before them, those with
 it start a new step. What a section says about the place (``filename``, ``ioengine``, ``direct``...)
 is ignored, since heatsoak chooses the target itself. Some options are passed on to fio, if their
-values are among those that :mod:`~heatsoak.protocol.fio_options` allows. All else is an error that
+values are among those that :mod:`~heatsoak.protocol.workload` allows. All else is an error that
 names file, section and option.
 
 Observed with fio 3.33: a bare ``k``, ``kb`` or ``ki`` is 1024 bytes and ``kib`` is 1000 (fio's
@@ -22,10 +22,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from heatsoak.errors import UsageError, suggestion, without_prefix
-from heatsoak.protocol.fio_options import PASSED_ON, wrong_option
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
-from heatsoak.protocol.workload import Workload
+from heatsoak.protocol.workload import PASSED_ON, Workload, wrong_option
 from heatsoak.units import Size, parse_seconds
 from heatsoak.words import duration_text, listed
 

@@ -3,6 +3,7 @@
 docs/protocols.md says how a protocol reads in TOML.
 """
 
+import shlex
 from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, ClassVar, Literal, Self
@@ -11,7 +12,6 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
 from heatsoak.protocol.conditions import Conditions, Label
-from heatsoak.protocol.heat import Heat
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import (
     Copy,
@@ -23,8 +23,89 @@ from heatsoak.protocol.steps import (
     with_kind,
 )
 from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare, with_values
-from heatsoak.units import Size
-from heatsoak.words import block_text, percent_text
+from heatsoak.units import Size, parse_seconds
+from heatsoak.words import block_text, duration_text, percent_text
+
+#: How long a warm-up takes at most that ends once temperatures are steady.
+MAX_WARM_UP_S = 3600.0
+
+
+def _warm_up(value: object) -> object:
+    return value if value == "steady" else parse_seconds(value)  # type: ignore[arg-type]
+
+
+class Heat(Model):
+    """Something that warms the case while the steps run.
+
+    Attributes:
+        source: what makes the heat: ``gpu``, ``cpu``, a ``command``, or a ``person`` who is asked.
+        when: the conditions under which it is on; an empty table is always.
+        load_pct: how hard it is loaded.
+        command: the command line of a ``command``.
+        warm_up: how long it runs before the first step, in s, or ``steady``: until no temperature
+            rises any more.
+        at_most_s: how long ``steady`` may take.
+    """
+
+    source: Literal["gpu", "cpu", "command", "person"]
+    when: Conditions = Field(default_factory=dict)
+    load_pct: float = Field(100, gt=0, le=100)
+    command: str | None = None
+    warm_up: Annotated[float | Literal["steady"], BeforeValidator(_warm_up)] = Field(
+        0.0, validation_alias=AliasChoices("warm_up", "warm_up_s")
+    )
+    at_most_s: Seconds | None = Field(
+        None, gt=0, validation_alias=AliasChoices("at_most", "at_most_s")
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.source == "command") != (self.command is not None):
+            raise ValueError("command is only for source = 'command', and is required there")
+        if self.command is not None:
+            _check_command(self.command)
+            if self.load_pct != 100:
+                raise ValueError(
+                    "load_pct does not apply to a command: put the load into the command itself"
+                )
+        if self.at_most_s is not None and not self.until_steady:
+            raise ValueError("at_most is only for warm_up = 'steady'")
+        return self
+
+    @property
+    def until_steady(self) -> bool:
+        """Whether its warm-up ends once no temperature rises any more."""
+        return self.warm_up == "steady"
+
+    @property
+    def longest_warm_up_s(self) -> float:
+        """How long it runs before the first step, at most."""
+        if self.warm_up == "steady":
+            return MAX_WARM_UP_S if self.at_most_s is None else self.at_most_s
+        return self.warm_up
+
+    def describe(self) -> str:
+        """Return it in a few words: ``"gpu heat at 100 %, 10 min of warm-up"``."""
+        text = f"{self.source} heat"
+        text += f" ({self.command})" if self.command else f" at {percent_text(self.load_pct, 3)}"
+        longest = duration_text(self.longest_warm_up_s)
+        if self.until_steady:
+            return f"{text}, warm-up until steady, at most {longest}"
+        return f"{text}, {longest} of warm-up" if self.longest_warm_up_s else text
+
+    def is_on(self, conditions: Conditions) -> bool:
+        """Whether these conditions ask for it."""
+        return all(conditions.get(key) == value for key, value in self.when.items())
+
+
+def _check_command(command: str) -> None:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"command is '{command}', which cannot be read: {error}") from error
+    if not words:
+        raise ValueError("command is empty: give a program and its arguments")
+
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
 #: took longer than 10 or 100 ms; the length of a step; energy.
@@ -340,6 +421,9 @@ class Observation(Model):
 
     is_observed: ClassVar[bool] = True
     scale: ClassVar[float] = 1.0
+    # nobody says that it was repeated, or what it was made for
+    rounds: ClassVar[list[Rounds]] = []
+    scores: ClassVar[list[ScoreRule]] = []
 
     name: str = Field(min_length=1, max_length=100)
     title: str = ""
@@ -350,16 +434,6 @@ class Observation(Model):
     def workload_steps(self) -> list[Observed]:
         """The steps, as a protocol has them."""
         return self.steps
-
-    @property
-    def rounds(self) -> list[Rounds]:
-        """None: nobody says that it was repeated."""
-        return []
-
-    @property
-    def scores(self) -> list[ScoreRule]:
-        """None: nobody says what it was made for."""
-        return []
 
 
 def _list(names: list[str]) -> str:

@@ -14,8 +14,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.files import require_file
 from heatsoak.protocol.conditions import COOLING, Conditions, Label
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.heat import Heat
-from heatsoak.protocol.model import Matrix, Protocol
+from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import TO_BE_RUN, Workload

@@ -25,6 +25,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from heatsoak import system
 from heatsoak.errors import RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording.files import replace_atomically, reporting_write_errors, reserve
@@ -202,11 +203,9 @@ class Kept:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else looks what is here before writing it."""
-        import fcntl  # not on Windows, where no tests are kept
-
         descriptor = os.open(self.directory, os.O_RDONLY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            system.lock(descriptor, wait=True)
             yield
         finally:
             os.close(descriptor)
@@ -230,7 +229,7 @@ class Kept:
 
     def process(self) -> int | None:
         """Return the number of this test's process; None where none lives."""
-        import fcntl  # as above
+        import fcntl  # not on Windows, where no tests are kept
 
         with suppress(FileNotFoundError), (self.directory / "lock").open("rb") as file:
             try:

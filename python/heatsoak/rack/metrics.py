@@ -1,14 +1,14 @@
 """A run of a rack as metrics for Prometheus: where tests stand, and what their drives do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.metrics import Metrics, Seen
+from heatsoak.bench.metrics import Metrics, Scrapes, Seen, serving
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
 from heatsoak.exporter.openmetrics import Sample, metric
@@ -40,8 +40,18 @@ class RackMetrics:
     _verdicts: dict[str, str | None] = field(default_factory=dict)
 
     @contextmanager
-    def judging(self) -> Iterator[None]:
-        """Judge what is collected meanwhile; when somebody asks, there is no time for it."""
+    def served(self, address: str | None) -> Iterator[None]:
+        """Serve them meanwhile, as :func:`serving` does, and then wait for a last scrape."""
+        scrapes = Scrapes(self)
+        with serving(scrapes, address):
+            # judged beside the run: when somebody asks, there is no time for it
+            with nullcontext() if address is None else self._judging():
+                yield
+            scrapes.wait_for_the_next()
+
+    @contextmanager
+    def _judging(self) -> Iterator[None]:
+        """Judge what is collected meanwhile."""
         is_over = Event()
         thread = Thread(target=self._judge, args=(is_over,), daemon=True)
         thread.start()

@@ -19,7 +19,7 @@ from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings, label_text
 from heatsoak.rack import host
 from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import RackTest, Status, write
+from heatsoak.rack.kept import ENDS, RackTest, Status, write
 from heatsoak.rack.state import (
     NAME,
     ListedDrive,
@@ -114,7 +114,7 @@ async def _follow(asked: Asked, hosts: Hosts) -> Rack:
         await _patiently(asked, hosts.find)  # hosts that do not answer may come back
     if asked.resume or asked.again:
         for row in rack.tests:
-            if row.state != "finished" and Status(state=row.state).has_ended:
+            if row.state != "finished" and row.state in ENDS:
                 row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
                 row.take(Status())
     _keep(rack, asked.directory)
@@ -327,7 +327,7 @@ class _Following:
                 await self._hosts.call(host_id, host.readings, self._rack.run, running)
             )
         for row in todo:
-            if Status(state=row.state).has_ended and not row.is_collected:
+            if row.state in ENDS and not row.is_collected:
                 await self._collect(host_id, row)
 
     async def _begin(self, host_id: str, rows: Sequence[Row]) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
@@ -21,7 +21,7 @@ from heatsoak.sensor.nvme_admin import (
     parse_power_log,
     parse_power_states,
 )
-from heatsoak.tools import environment, which
+from heatsoak.tools import ran, which
 
 ABSOLUTE_ZERO_C = -273.15
 
@@ -92,12 +92,28 @@ def _words(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip("\0 ")
 
 
-class NvmeSensor(Sensor):
+class _ControllerSensor(Sensor):
+    """A sensor that asks one controller by admin commands."""
+
+    def __init__(self, admin: NvmeAdmin, controller: str) -> None:  # noqa: ARG002 -- for subclasses
+        self._admin = admin
+
+    @classmethod
+    def find(cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None) -> Self | None:
+        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
+        return first_that_answers(disk, roots, ioctl, cls)
+
+    def close(self) -> None:
+        """Release the descriptor."""
+        self._admin.close()
+
+
+class NvmeSensor(_ControllerSensor):
     """The health log of one controller as a sensor; includes power if the drive reports it."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
         """Read the thresholds and the log once; raises OSError if the drive does not answer."""
-        self._admin = admin
+        super().__init__(admin, controller)
         self._has_power = False
         self._watch = PlaceholderWatch()
         thresholds: dict[str, float] = {}
@@ -131,11 +147,6 @@ class NvmeSensor(Sensor):
             details=details,
         )
 
-    @classmethod
-    def find(cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None) -> "NvmeSensor | None":
-        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        return first_that_answers(disk, roots, ioctl, cls)
-
     def leave_out(self, column: str) -> None:
         """Stop reporting `column`: another sensor is a better source."""
         columns = tuple(name for name in self.info.columns if name != column)
@@ -157,20 +168,16 @@ class NvmeSensor(Sensor):
         except OSError:
             return {}
 
-    def close(self) -> None:
-        """Release the descriptor."""
-        self._admin.close()
-
 
 INTERVAL_S = 5.0
 
 
-class PowerStateSensor(Sensor):
+class PowerStateSensor(_ControllerSensor):
     """The current power state of one controller."""
 
     def __init__(self, admin: NvmeAdmin, controller: str) -> None:
         """Read it once; raises OSError if the drive does not answer."""
-        self._admin = admin
+        super().__init__(admin, controller)
         admin.power_state()
         self.info = SensorInfo(
             name="nvme-power-state",
@@ -184,20 +191,9 @@ class PowerStateSensor(Sensor):
             },
         )
 
-    @classmethod
-    def find(
-        cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None
-    ) -> "PowerStateSensor | None":
-        """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        return first_that_answers(disk, roots, ioctl, cls)
-
     def values(self) -> dict[str, float]:
         """Return the state's number; raises OSError if the drive does not answer."""
         return {"power_state": self._admin.power_state()}
-
-    def close(self) -> None:
-        """Release the descriptor."""
-        self._admin.close()
 
 
 # --- throttling counters in vendor-specific log pages, read with nvme-cli ------------------------
@@ -274,16 +270,7 @@ class VendorLogSensor(Sensor):
 
     def _take(self) -> float:
         try:
-            done = subprocess.run(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TIMEOUT_S,
-                env=environment(),
-                check=False,
-            )
+            done = ran(self._command, timeout_s=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
         if done.returncode != 0:

@@ -53,17 +53,12 @@ class Poller:
         sensors: Sequence[Sensor],
         clock: Now,
         sink: Sink,
-        interval_s: float | None = None,
         on_note: OnNote | None = None,
     ) -> None:
-        """Prepare; nothing is read before :meth:`start`.
-
-        `interval_s` overrides the sensors' own intervals.
-        """
+        """Prepare; nothing is read before :meth:`start`."""
         self._clock = clock
         self._sink = sink
         self._on_note = on_note
-        self._interval_s = interval_s
         self._pause_s: float | None = None
         self._changed = threading.Condition()
         self._out = threading.Lock()
@@ -76,24 +71,11 @@ class Poller:
             for beat in self._beats
         ]
 
-    @property
-    def columns(self) -> list[str]:
-        """All columns that its sensors fill."""
-        return list(
-            dict.fromkeys(column for beat in self._beats for column in beat.sensor.info.columns)
-        )
-
     def start(self) -> "Poller":
         """Start polling; the first readings come immediately."""
         for thread in self._threads:
             thread.start()
         return self
-
-    def __enter__(self) -> "Poller":
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def slow(self, interval_s: float = PAUSE_INTERVAL_S) -> None:
         """Read drives only every `interval_s` from now on; other sensors keep their intervals."""
@@ -120,8 +102,7 @@ class Poller:
 
     def _wait_s(self, beat: "_Beat") -> float:
         info = beat.sensor.info
-        wait_s = info.interval_s if self._interval_s is None else self._interval_s
-        wait_s = max(wait_s, SHORTEST_INTERVAL_S)
+        wait_s = max(info.interval_s, SHORTEST_INTERVAL_S)
         if self._pause_s is not None and info.details.get("wakes_drive", True):
             wait_s = max(wait_s, self._pause_s)
         if beat.failures:

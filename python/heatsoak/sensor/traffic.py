@@ -137,9 +137,9 @@ class BusyTime:
     samples their starts and ends.
     """
 
-    def __init__(self, disk: Path, now_s: Clock = time.monotonic) -> None:
+    def __init__(self, disk: Path) -> None:
         """Start counting for the device with the sysfs directory `disk`."""
-        self._counters = _Counters(disk, now_s)
+        self._counters = _Counters(disk, time.monotonic)
 
     def pct(self) -> float | None:
         """Return the share since the last call, or None if the kernel does not count it."""

@@ -23,8 +23,7 @@ from heatsoak.toml import toml_file, validated
 from heatsoak.twin import Cooling, Demand, Twin, length_s, subject_of, workload_of
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K, Before, LikelyDrive
 from heatsoak.twin.named import heatsink_of
-from heatsoak.units import parse_rate_mb_s, parse_seconds
-from heatsoak.words import amount_text, number_text
+from heatsoak.units import parse_number, parse_rate_mb_s, parse_seconds
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -89,15 +88,9 @@ def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
 
 
 def _number(limits: tuple[float, float], unit: str) -> BeforeValidator:
+    """Numbers that the unit may follow."""
     low, high = limits
-
-    def meaning(value: Any) -> float:
-        if not _is_number(value) or not low <= value <= high:
-            most = amount_text(high, unit)
-            raise ValueError(f"{value}: must be a number between {number_text(low)} and {most}")
-        return float(value)
-
-    return _axis(meaning)
+    return _axis(lambda value: parse_number(value, unit, low, high))
 
 
 def _word(value: Any) -> str:

@@ -7,6 +7,7 @@ from heatsoak.target.base import (
     Note,
     NumberedBatch,
     Outcome,
+    Recorded,
     RecordingClock,
     Target,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "NumberedBatch",
     "Outcome",
     "Place",
+    "Recorded",
     "RecordingClock",
     "Target",
     "parse_place",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import polars as pl
 
@@ -113,6 +113,19 @@ def resting(duration_s: float) -> Iterator[Batch]:
         yield HEARTBEAT
 
 
+class Closing:
+    """What is closed at the end of a ``with``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release everything; may be called twice."""
+
+
 class RecordingClock(Protocol):
     """Seconds since the start of the recording, real or simulated."""
 
@@ -135,13 +148,8 @@ class MonotonicClock:
         return time.monotonic() - self._origin_s
 
 
-class Target(Protocol):
-    """A drive, or part of one, that runs workloads.
-
-    The conductor calls :meth:`open` once, then runs the steps in order, and always calls
-    :meth:`close`. Iterators yield at least four times per second of real time, so that a run can be
-    watched and interrupted; closing an iterator ends the load immediately.
-    """
+class Recorded(Protocol):
+    """What a recording says of a drive, whoever loads it."""
 
     identity: Identity
     clock: RecordingClock
@@ -154,6 +162,15 @@ class Target(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made (tool, version, engine), for the recording."""
+
+
+class Target(Recorded, Protocol):
+    """A drive, or part of one, that runs workloads.
+
+    The conductor calls :meth:`open` once, then runs the steps in order, and always calls
+    :meth:`close`. Iterators yield at least four times per second of real time, so that a run can be
+    watched and interrupted; closing an iterator ends the load immediately.
+    """
 
     def open(self, writes: bool) -> list[Note]:
         """Prepare the target; `writes` says whether any step changes data.

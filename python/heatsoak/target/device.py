@@ -162,6 +162,27 @@ def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:
     return info
 
 
+def drive_called(text: str, roots: Roots) -> DeviceInfo | None:
+    """Return the whole disk with this name, serial or id; None if there is none.
+
+    Raises UsageError if several are called that.
+    """
+    named = [one for one in list_devices(roots) if text in (one.name, *one.erase_ids)]
+    if len(named) > 1:
+        raise UsageError(f"{text}: {len(named)} drives of this host are called that")
+    return named[0] if named else None
+
+
+def drive_behind(path: Path, roots: Roots | None = None) -> DeviceInfo | None:
+    """Return the whole disk under a file, directory or device node; None if there is none.
+
+    Raises UsageError if the kernel does not describe it.
+    """
+    name = sysfs.device_behind(path, roots)
+    # by its kernel name: in a container the drive exists, but not its device node
+    return None if name is None else describe_device(name, roots)
+
+
 def describe_number(number: str, roots: Roots) -> DeviceInfo | None:
     """Return the disk ``MAJ:MIN`` as it is now; None for a partition or if it does not exist."""
     directory = sysfs.directory_of_number(number, roots)

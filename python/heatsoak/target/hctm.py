@@ -211,19 +211,6 @@ class ThresholdsRecord(undo.UndoRecord):
 _CHANGE = undo.Change("hctm", "TMT1 and TMT2", ThresholdsRecord)
 
 
-def file_of(controller: NvmeController, state: Path | None) -> Path:
-    """Return the file of a controller."""
-    return _CHANGE.file_of(controller.serial, controller.number, state=state)
-
-
-@contextmanager
-def locked(path: Path, controller: NvmeController) -> Iterator[int]:
-    """Hold a controller's file; raises UsageError if another run does."""
-    held = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
-    with undo.taken(path, f"what {_CHANGE.what} were", held) as file:
-        yield file
-
-
 @contextmanager
 def held(
     info: DeviceInfo,
@@ -252,8 +239,9 @@ def held(
 
 @contextmanager
 def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
-    path = file_of(controller, state)
-    with locked(path, controller) as file:
+    path = _CHANGE.file_of(controller.serial, controller.number, state=state)
+    another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
+    with undo.taken(path, f"what {_CHANGE.what} were", another) as file:
         with _as_tool_error(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
         kept = ThresholdsRecord(
@@ -324,9 +312,9 @@ def left(*, state: Path | None = None) -> list[Note]:
     return _CHANGE.left(state)
 
 
-def left_on(info: DeviceInfo, *, state: Path | None = None) -> list[Note]:
+def left_on(info: DeviceInfo) -> list[Note]:
     """Return the same notes for one drive."""
-    return [] if info.serial is None else _CHANGE.left(state, info.serial)
+    return [] if info.serial is None else _CHANGE.left(None, info.serial)
 
 
 def put_back(

@@ -111,11 +111,6 @@ class HiddenSectorsRecord(undo.UndoRecord):
             raise ValueError("it does not show fewer sectors than it has")
         return self
 
-    def take(self, state: Path | None) -> tuple[Path, int]:
-        """Open and lock the drive's file; raises UsageError if that fails."""
-        path = _CHANGE.file_of(self.serial, state=state)
-        return path, undo.take(path, _CHANGE.what, f"{path}: another run has set {_CHANGE.what}")
-
 
 _CHANGE = undo.Change("capacity", "what the drive hides", HiddenSectorsRecord)
 
@@ -172,7 +167,9 @@ def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
     hdparm, native = require(claim)
     assert claim.info.serial is not None
     kept = HiddenSectorsRecord(serial=claim.info.serial, native=native, shown=used // SECTOR)
-    hidden = Hidden(claim, hdparm, kept, *kept.take(state))
+    path = _CHANGE.file_of(kept.serial, state=state)
+    file = undo.take(path, _CHANGE.what, f"{path}: another run has set {_CHANGE.what}")
+    hidden = Hidden(claim, hdparm, kept, path, file)
     try:
         with uninterrupted():
             write(hidden.file, kept.model_dump_json())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak import catalog, system
 from heatsoak.errors import RefusedError, UsageError, suggestion
 from heatsoak.protocol import Protocol
-from heatsoak.sensor import Roots, device_behind, drive_sensors
+from heatsoak.sensor import Roots, drive_sensors
 from heatsoak.target.base import Drives, MonotonicClock, Target
-from heatsoak.target.device import DeviceInfo, DriveRow, describe_device, list_devices
+from heatsoak.target.device import DeviceInfo, DriveRow, drive_behind, drive_called, list_devices
 from heatsoak.units import Size
 
 if TYPE_CHECKING:
@@ -77,15 +77,8 @@ class Place:
             assert self.enclosure is not None
             return SimulatedTarget(self.drive, self.enclosure, thresholds=thresholds)
         # fio and block devices need Linux; importing and judging do not
-        from heatsoak.target.fio import (
-            BlockTarget,
-            DirectoryTarget,
-            FileTarget,
-            NbdTarget,
-            Settings,
-        )
+        from heatsoak.target.fio import BlockTarget, DirectoryTarget, FileTarget, NbdTarget
 
-        settings = Settings(raw_dir=raw_dir)
         clock = MonotonicClock(start_s)
         purges = set() if protocol is None else protocol.purge_methods
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
@@ -104,21 +97,21 @@ class Place:
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
-            return NbdTarget(self.text, erase_id=erase_id, settings=settings, clock=clock)
+            return NbdTarget(self.text, erase_id=erase_id, raw_dir=raw_dir, clock=clock)
         path = Path(self.text)
         if self.kind == "block":
             return BlockTarget(
                 path,
                 erase_id=erase_id,
                 roots=roots,
-                settings=settings,
+                raw_dir=raw_dir,
                 clock=clock,
                 purges=purges,
                 hides=hides,
             )
         if self.kind == "file":
-            return FileTarget(path, settings=settings, clock=clock)
-        return DirectoryTarget(path, file_size, again=again, settings=settings, clock=clock)
+            return FileTarget(path, raw_dir=raw_dir, clock=clock)
+        return DirectoryTarget(path, file_size, again=again, raw_dir=raw_dir, clock=clock)
 
     def refuse_unsafe(
         self,
@@ -168,9 +161,7 @@ class Place:
         """Return the underlying drive, if known."""
         if self.kind in ("simulated", "nbd"):
             return None
-        name = device_behind(Path(self.text), roots)
-        # by its kernel name: in a container the drive exists, but not its device node
-        return None if name is None else describe_device(name, roots)
+        return drive_behind(Path(self.text), roots)
 
 
 def parse_place(text: str, roots: Roots | None = None) -> Place:
@@ -205,13 +196,10 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
 
 
 def _drive_called(text: str, roots: Roots) -> Place:
-    named = [one for one in list_devices(roots) if text in (one.name, *one.erase_ids)]
-    if len(named) > 1:
-        raise UsageError(f"{text}: {len(named)} drives of this host are called that")
-    if not named:
+    if (named := drive_called(text, roots)) is None:
         near = suggestion(text, catalog.drive_ids(), likeness=0.8)
         raise UsageError(f"{text}: there is no such target{near}: {_FORMS}")
-    return Place(str(named[0].path), "block")
+    return Place(str(named.path), "block")
 
 
 def drives_of(targets: list[Target]) -> Drives:

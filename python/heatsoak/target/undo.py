@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from heatsoak import system
 from heatsoak.errors import UsageError
 from heatsoak.target.base import Note
 
@@ -101,12 +102,10 @@ def write(file: int, text: str) -> None:
 
 def lock(file: int) -> None:
     """Take a run's lock on a file; raises BlockingIOError if another run has it."""
-    import fcntl  # not on Windows, where recordings can still be read
-
     for wait_s in _LOCK_WAITS_S:
         time.sleep(wait_s)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(file)
         except BlockingIOError as error:
             held = error
         else:

@@ -7,7 +7,7 @@ into samples; ``file``, ``block`` and ``nbd`` are the targets.
 from heatsoak.target.fio.block import BlockTarget
 from heatsoak.target.fio.file import DirectoryTarget, FileTarget
 from heatsoak.target.fio.nbd import NbdTarget
-from heatsoak.target.fio.target import FioTarget, Settings
+from heatsoak.target.fio.target import FioTarget
 
 __all__ = [
     "BlockTarget",
@@ -15,5 +15,4 @@ __all__ = [
     "FileTarget",
     "FioTarget",
     "NbdTarget",
-    "Settings",
 ]

@@ -12,13 +12,12 @@ from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.traffic import sectors_changed
 from heatsoak.target import hctm, hidden_sectors, purge
 from heatsoak.target.base import Batch, Note, RecordingClock, spare_note
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
-from heatsoak.target.fio.target import FioTarget, Regions, Settings
+from heatsoak.target.fio.target import FioTarget, Regions
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.guard.look import View
 
@@ -32,25 +31,23 @@ class BlockTarget(FioTarget):
         erase_id: str | None = None,
         *,
         roots: Roots | None = None,
-        settings: Settings | None = None,
+        raw_dir: Path | None = None,
         clock: RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
         hides: bool = False,
-        ioctl: Ioctl | None = None,
     ) -> None:
         """Describe the drive without opening it; raises UsageError if it is not a block device.
 
         `purges` are the purge methods that will be used, and `hides` says whether sectors will be
-        hidden: a drive that does not support these is not opened. `ioctl` replaces fcntl.ioctl.
+        hidden: a drive that does not support these is not opened.
         """
-        super().__init__(settings, clock)
+        super().__init__(raw_dir, clock)
         self._path = path
         self._erase_id = erase_id
         self._roots = roots or Roots()
         self._purges = purges
         self._hides = hides
         self._hidden: hidden_sectors.Hidden | None = None
-        self._ioctl = ioctl
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
@@ -67,10 +64,10 @@ class BlockTarget(FioTarget):
                 yield Note("warning", f"{self._path}: {data}; this run overwrites it")
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
-                yield from hctm.put_back(self._roots, serial=self._info.serial, ioctl=self._ioctl)
+                yield from hctm.put_back(self._roots, serial=self._info.serial)
             yield from hidden_sectors.put_back(self._roots, claim=self._claimed)
             for method in self._purges:
-                purge.require(self._claimed, method, self._ioctl)
+                purge.require(self._claimed, method)
             if self._hides:
                 hidden_sectors.require(self._claimed)
             return
@@ -161,7 +158,7 @@ class BlockTarget(FioTarget):
         if self._claimed is None:
             raise RefusedError(f"{self._path}: is only open for reading and cannot be purged")
         self._show_all()
-        yield from purge.purge(self._claimed, method, self._ioctl)
+        yield from purge.purge(self._claimed, method)
 
     def _spare(self, used: int, spare: Spare) -> Note:
         if spare != "hpa":

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Workload, WorkloadStep
-from heatsoak.protocol.fio_options import wrong_option
+from heatsoak.protocol.workload import wrong_option
+from heatsoak.target.base import REPORT_S
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
 #: Offsets and spans given as shares are rounded down to this, for direct I/O.
 _ALIGNMENT = 4096
+#: The same in every run, so that each has the same offsets.
+SEED = 1
 
 
 @dataclass(frozen=True)
@@ -91,32 +94,33 @@ def command(
     fio: str,
     step: WorkloadStep,
     place: FioPlace,
-    status_interval_s: float,
-    seed: int,
+    *,
     readonly: bool,
 ) -> list[str]:
     """Return fio's command line for a step, with one job per workload.
 
-    Each job's seed is derived from `seed` and the step's name, so that a repeated step uses the
-    same offsets, and two steps do not write the same data.
-
     Raises RefusedError for an option that could make fio access anything else.
     """
-    line = measured(fio, status_interval_s)
+    line = measured(fio)
     if readonly:
         line.append("--readonly")
     for index, workload in enumerate(step.workloads):
         name = job_name(step.name) + (f".{index}" if index else "")
-        line += job(name, workload, place, zlib.crc32(f"{seed}/{step.name}/{index}".encode()))
+        line += job(name, workload, place, seed_of(step.name, index))
     return line
 
 
-def measured(fio: str, status_interval_s: float) -> list[str]:
+def seed_of(step: str, job: object) -> int:
+    """Return a job's seed: a repeated step has the same, and no two write the same data."""
+    return zlib.crc32(f"{SEED}/{step}/{job}".encode())
+
+
+def measured(fio: str) -> list[str]:
     """Return the start of every command line: the options for fio's status output."""
     return [
         fio,
         "--output-format=json+",
-        f"--status-interval={round(status_interval_s * 1000)}ms",
+        f"--status-interval={round(REPORT_S * 1000)}ms",
         "--eta=never",
     ]
 

@@ -15,11 +15,11 @@ from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
-from heatsoak.target.device import describe_device
+from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.process import takes_direct
-from heatsoak.target.fio.target import FioTarget, Regions, Settings
+from heatsoak.target.fio.target import FioTarget, Regions
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import View
 from heatsoak.target.guard.users import writers_of_own
@@ -52,7 +52,7 @@ class DirectoryTarget(FioTarget):
         file_size: Size = _WHOLE,
         *,
         again: bool = False,
-        settings: Settings | None = None,
+        raw_dir: Path | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
@@ -63,7 +63,7 @@ class DirectoryTarget(FioTarget):
 
         Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
         """
-        super().__init__(settings, clock)
+        super().__init__(raw_dir, clock)
         self._directory = directory
         self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
         self._fd: int | None = None
@@ -311,13 +311,13 @@ class FileTarget(DirectoryTarget):
         self,
         path: Path,
         *,
-        settings: Settings | None = None,
+        raw_dir: Path | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Examine the path; raises UsageError if it is not a file."""
         if not path.is_file():
             raise UsageError(f"{path}: is not a file")
-        FioTarget.__init__(self, settings, clock)
+        FioTarget.__init__(self, raw_dir, clock)
         self._path = path
         self._fd = None
         self._name = None
@@ -409,8 +409,7 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(UsageError):
-        if (name := sysfs.device_behind(place)) is not None:
-            info = describe_device(name)
+        info = drive_behind(place)
     drive = {} if info is None else info.details()
     return Identity(
         kind="file",

@@ -15,7 +15,7 @@ from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import BEAT_S, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.base import BEAT_S, REPORT_S, Note, Outcome, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.words import amount_text, duration_text, percent_text, size_text
 
@@ -38,7 +38,6 @@ class Stalls:
         where: str,
         rest_s: float | None,
         is_stopped: Callable[[], bool],
-        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start with none moved.
 
@@ -48,8 +47,7 @@ class Stalls:
         self._where = where
         self._rest_s = rest_s
         self._is_stopped = is_stopped
-        self._now_s = now_s
-        self._looked_s = now_s()
+        self._looked_s = time.monotonic()
         self._moved = 0
         self._silent_s = 0.0
         self._has_warned = False
@@ -60,7 +58,7 @@ class Stalls:
 
         Raises ToolError after a stall that is too long to be still waited for.
         """
-        now_s = self._now_s()
+        now_s = time.monotonic()
         waited_s = min(now_s - self._looked_s, 2 * BEAT_S)
         self._looked_s = now_s
         if moved != self._moved:
@@ -199,7 +197,6 @@ class Lane:
         self,
         load: Load,
         clock: RecordingClock,
-        status_interval_s: float,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
         job: str | None = None,
@@ -212,7 +209,7 @@ class Lane:
         self._clock = clock
         self._busy_time = busy_time
         self._differencer = Differencer(float(load.queue), reads=load.reads, writes=load.writes)
-        self._end = _End(load, status_interval_s)
+        self._end = _End(load)
         self._document: dict[str, Any] | None = None
         self._held: FioStatus | None = None
         self._t_s: float | None = None
@@ -355,8 +352,9 @@ class _End:
     end of the runtime. Rates over such a short time are mostly rounding errors.
     """
 
-    def __init__(self, load: Load, status_interval_s: float) -> None:
-        self._near_ms = 500 * status_interval_s
+    _near_ms = 500 * REPORT_S
+
+    def __init__(self, load: Load) -> None:
         self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
         self._bytes = load.total_bytes
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
@@ -10,7 +11,7 @@ from heatsoak.protocol import PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
-from heatsoak.target.fio.target import FioTarget, Settings
+from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.hold import Naming
 from heatsoak.target.guard.look import (
@@ -42,11 +43,11 @@ class NbdTarget(FioTarget):
         uri: str,
         erase_id: str | None = None,
         *,
-        settings: Settings | None = None,
+        raw_dir: Path | None = None,
         clock: RecordingClock | None = None,
     ) -> None:
         """Ask the server for the size; raises UsageError or ToolError if it gives none."""
-        super().__init__(settings, clock)
+        super().__init__(raw_dir, clock)
         self._uri = uri
         self._erase_id = erase_id
         self._server: Server | None = None

@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import printable
+from heatsoak.target.base import Closing
 
 _PORT = 10809
 _TIMEOUT_S = 20.0
@@ -92,7 +93,7 @@ def parse_uri(uri: str) -> Address:
     raise UsageError(f"'{uri}' is not an NBD URI that can be loaded, {want}")
 
 
-class Server:
+class Server(Closing):
     """The server behind a URI, held so that every connection reaches the same one.
 
     A Unix socket is held by a descriptor, so that connections go to that socket even if its path is
@@ -167,18 +168,12 @@ class Server:
             os.close(self.fd)
             self.fd = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _because(error: OSError) -> str:
     return "it does not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
 
 
-class NbdConnection:
+class NbdConnection(Closing):
     """A connection to one export."""
 
     def __init__(self, uri: str, made: socket.socket, name: bytes) -> None:
@@ -307,12 +302,6 @@ class NbdConnection:
         said = self._library.nbd_get_error() or b"libnbd failed"
         text = printable(said.decode("utf-8", "replace"))
         return re.sub(r"^nbd_\w+: ", "", text)[:300]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _Callback(ctypes.Structure):

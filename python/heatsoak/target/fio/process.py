@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 from heatsoak.errors import ToolError
+from heatsoak.target.base import Closing
 from heatsoak.tools import environment, find_tool, ran
 
 #: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
@@ -119,7 +120,7 @@ FAREWELL_S = 5.0
 _PIPE_BYTES = 1 << 20
 
 
-class FioProcess:
+class FioProcess(Closing):
     """Starts fio and reads its output.
 
     The kernel kills fio when the *thread* that started it ends for any reason, so start it from the
@@ -217,12 +218,6 @@ class FioProcess:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _lines(stream: IO[bytes]) -> list[str]:

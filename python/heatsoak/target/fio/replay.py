@@ -16,7 +16,7 @@ from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Batch, Note, waiting_for
-from heatsoak.target.fio.command import FioPlace, job_name, loading, measured
+from heatsoak.target.fio.command import SEED, FioPlace, job_name, loading, measured
 from heatsoak.target.fio.lane import Load
 from heatsoak.target.fio.process import Fio, takes_direct
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
@@ -156,16 +156,14 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     return log
 
 
-def replay_command(
-    fio: Fio, step: Replay, place: FioPlace, status_interval_s: float, seed: int, log: Iolog
-) -> list[str]:
+def replay_command(fio: Fio, step: Replay, place: FioPlace, log: Iolog) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
     if fio.number < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
     return [
-        *measured(fio.path, status_interval_s),
-        *loading(job_name(step.name), place, log.asked["largest_bytes"], step.iodepth, seed),
+        *measured(fio.path),
+        *loading(job_name(step.name), place, log.asked["largest_bytes"], step.iodepth, SEED),
         f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
         # otherwise fio only reaps completions when iodepth I/Os are in flight

@@ -2,11 +2,9 @@
 
 import os
 import shlex
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +35,7 @@ from heatsoak.target.base import (
     used_bytes,
     waiting_for,
 )
-from heatsoak.target.fio.command import FioPlace, command, job, measured, region_of
+from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
 from heatsoak.target.fio.lane import COLUMNS, Lane, Load
 from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
@@ -47,36 +45,8 @@ from heatsoak.target.guard.look import Seen, View, changes, look, look_for_data,
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
-#: Shorter ones work, but cost fio noticeable time.
-_SHORTEST_INTERVAL_S = 0.1
-
-
 #: Start and end of parts of a place, in bytes.
 Regions = Sequence[tuple[int, int]]
-
-
-@dataclass
-class Settings:
-    """How to run fio on any target.
-
-    Attributes:
-        status_interval_s: how often fio reports its status, 0.1 to 60 s.
-        raw_dir: where to save the last document and the standard error of each step
-            (``<step>.json``, ``<step>.stderr``); None to not save them. May be set later.
-        seed: the same seed gives the same offsets in every run.
-    """
-
-    status_interval_s: float = REPORT_S
-    raw_dir: Path | None = None
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        """Check the interval."""
-        if not _SHORTEST_INTERVAL_S <= self.status_interval_s <= 60:
-            raise UsageError(
-                f"a status interval of {self.status_interval_s} s: must be "
-                f"{_SHORTEST_INTERVAL_S} to 60 s"
-            )
 
 
 class FioTarget(ABC):
@@ -84,11 +54,13 @@ class FioTarget(ABC):
 
     identity: Identity
 
-    def __init__(
-        self, settings: Settings | None = None, clock: RecordingClock | None = None
-    ) -> None:
-        """Access nothing yet; time starts here unless a `clock` is given."""
-        self.settings = settings or Settings()
+    def __init__(self, raw_dir: Path | None = None, clock: RecordingClock | None = None) -> None:
+        """Access nothing yet; time starts here unless a `clock` is given.
+
+        The last document and the standard error of each step are saved to `raw_dir`
+        (``<step>.json``, ``<step>.stderr``).
+        """
+        self._raw_dir = raw_dir
         self.clock: RecordingClock = clock or MonotonicClock()
         self._fio: Fio | None = None
         self._writes = False
@@ -216,8 +188,8 @@ class FioTarget(ABC):
         """Return how the load is made; the command line of each step comes as a note."""
         made: dict[str, Any] = {
             "tool": "fio",
-            "status_interval_s": self.settings.status_interval_s,
-            "seed": self.settings.seed,
+            "status_interval_s": REPORT_S,
+            "seed": SEED,
         }
         if self._opened:
             place = self.place()
@@ -239,8 +211,6 @@ class FioTarget(ABC):
             self.fio.path,
             step,
             self.place(),
-            self.settings.status_interval_s,
-            self.settings.seed,
             readonly=not (self._writes if writes is None else writes),
         )
 
@@ -314,8 +284,7 @@ class FioTarget(ABC):
                 stack.callback(os.close, ticks)
                 kept.append(ticks)
             log = yield from write_iolog(step, place, file, ticks)
-            interval_s, seed = self.settings.status_interval_s, self.settings.seed
-            line = replay_command(self.fio, step, place, interval_s, seed, log)
+            line = replay_command(self.fio, step, place, log)
             watch = self._watch(log.load(step))
             yield from self._load(step, log.read_region, line, watch, kept)
             yield from compared(step, log, watch.status)
@@ -358,8 +327,7 @@ class FioTarget(ABC):
         return Lane(
             load,
             self.clock,
-            self.settings.status_interval_s,
-            self.settings.raw_dir,
+            self._raw_dir,
             None if disk is None else busy_time(disk, Roots()),
             job,
         )
@@ -425,12 +393,10 @@ class FioPair(Drives):
         yield from FioWatch(*lanes).numbered_batches(line, kept)
 
     def _command_line(self, step: Copy) -> list[str]:
-        source, destination = self._both
-        settings = destination.settings
-        line = measured(source.fio.path, settings.status_interval_s)
+        line = measured(self._both[0].fio.path)
         looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
         for target, half, role in zip(self._both, step.halves(), ROLES, strict=True):
-            seed = zlib.crc32(f"{settings.seed}/{step.name}/{role}".encode())
+            seed = seed_of(step.name, role)
             line += job(role, half, target.place(), seed, grouped=False)
             line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
         return line

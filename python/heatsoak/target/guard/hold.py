@@ -16,10 +16,10 @@ from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
+from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
-from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.look import Data, View, look_for_data, of_others
+from heatsoak.target.guard.look import Data, View, content, look_for_data, of_others
 from heatsoak.target.guard.users import exports, loops, mounts, structure, swaps, writers
 from heatsoak.words import size_text
 
@@ -161,14 +161,13 @@ def naming(device: Path, info: DeviceInfo) -> Naming:
     return Naming(device, info.erase_ids, f"drive ({what})", unnamed, info.model)
 
 
-#: How long to wait for udev, which locks a drive while it examines it.
-_LOCK_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
-#: How long to wait for a program that briefly opens a drive exclusively.
-_OPEN_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
+#: How long to wait for udev, which locks a drive while it examines it, and for a program that
+#: briefly opens one exclusively.
+_WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass
-class Claim:
+class Claim(Closing):
     """A device that may be overwritten, held exclusively until :meth:`close`.
 
     Pass `fd` to the tool that writes (it is not inherited automatically) and let it open
@@ -180,7 +179,6 @@ class Claim:
     path: Path
     id: str
     size_bytes: int
-    rdev: int
     info: DeviceInfo
     roots: Roots
     data: Data | None
@@ -215,12 +213,6 @@ class Claim:
             os.close(self.fd)
             self.fd = -1
 
-    def __enter__(self) -> "Claim":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def claim(
     device: Path,
@@ -236,14 +228,7 @@ def claim(
     `erase_id` is only reported if there is no other reason.
     """
     roots = roots or Roots()
-    try:
-        info = identify(device, roots)
-        if known is not None:
-            same_as(known, info)
-    except Doubt as doubt:
-        raise refusal(device, [str(doubt)]) from None
-    if reasons := _uses(info, roots):
-        raise refusal(device, reasons)
+    info = _unused(device, roots, known)
     try:
         fd = _open_alone(device)
     except OSError as error:
@@ -255,9 +240,26 @@ def claim(
         raise
 
 
+def _unused(device: Path, roots: Roots, known: DeviceInfo | None = None) -> DeviceInfo:
+    """Return the drive that `device` leads to.
+
+    Raises RefusedError if anything uses it, as far as is known without reading it, or if it is
+    another than the one that is `known`.
+    """
+    try:
+        info = identify(device, roots)
+        if known is not None:
+            same_as(known, info)
+    except Doubt as doubt:
+        raise refusal(device, [str(doubt)]) from None
+    if reasons := _uses(info, roots):
+        raise refusal(device, reasons)
+    return info
+
+
 def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
     """Open a drive exclusively, waiting for programs that open it briefly, like :func:`_read`."""
-    for wait_s in _OPEN_WAITS_S:
+    for wait_s in _WAITS_S:
         time.sleep(wait_s)
         try:
             return os.open(device, mode | os.O_EXCL | os.O_CLOEXEC)
@@ -298,12 +300,7 @@ def check(
     correctly: for a drive that does not answer yet. Returns the data that would be lost.
     """
     roots = roots or Roots()
-    try:
-        info = identify(device, roots)
-    except Doubt as doubt:
-        raise refusal(device, [str(doubt)]) from None
-    if reasons := _uses(info, roots):
-        raise refusal(device, reasons)
+    info = _unused(device, roots)
     named = naming(device, info)
     if before_reading is not None and named.refused(erase_id, None) is None:
         before_reading()
@@ -361,7 +358,7 @@ def _lock(fd: int, kind: int) -> None:
 
     While we have it locked exclusively, udev does not look for new partitions or volumes.
     """
-    for wait_s in _LOCK_WAITS_S:
+    for wait_s in _WAITS_S:
         time.sleep(wait_s)
         try:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
@@ -390,8 +387,7 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     if (refused := naming(device, info).refused(erase_id, data)) is not None:
         raise refused
     assert info.erase_id is not None
-    rdev = os.fstat(fd).st_rdev
-    return Claim(fd, device, info.erase_id, info.size_bytes, rdev, info, roots, data)
+    return Claim(fd, device, info.erase_id, info.size_bytes, info, roots, data)
 
 
 def _cannot_open(error: OSError) -> str:

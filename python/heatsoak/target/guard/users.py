@@ -24,6 +24,7 @@ from heatsoak.target.guard.doubt import (
     path_on_machine,
     processes,
 )
+from heatsoak.words import counted
 
 #: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
 #: These open a device non-exclusively, and no process shows that they have it open.
@@ -221,7 +222,7 @@ def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
     reasons = []
     if places:
         first = printable(next(iter(places)))
-        more = f" and {len(places) - 1} more places" if len(places) > 1 else ""
+        more = f" and {counted(len(places) - 1, 'more place')}" if len(places) > 1 else ""
         how = "it is mounted on" if direct else "something on it is mounted on"
         reasons.append(f"{how} {first}{more}")
     if unseen:
