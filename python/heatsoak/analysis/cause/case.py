@@ -16,7 +16,7 @@ FULL = 0.9
 #: A first second faster than its level by this factor is no burst into a buffer, but a fall.
 _MUCH_FASTER = 1.5
 #: A rate of which four fifths stay within this share of the median for so long is held.
-_EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
+EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: A fall as fast comes at once: with a sample a second, a switch shows over two or three.
 AT_ONCE_S = 2.5
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
@@ -139,11 +139,15 @@ class Case:
     def is_even(self, start_s: float, end_s: float) -> bool:
         """Return whether the rate was held, as a benchmark or a copy does and a user's work does
         not."""
+        return self.unevenness(start_s, end_s) < EVEN
+
+    def unevenness(self, start_s: float, end_s: float) -> float:
+        """Return how far most rates lie apart, over their median; infinite of too few."""
         rates = self.view.throughput.between(start_s, end_s).values
         if end_s - start_s < _MIN_EVEN_S or len(rates) < _MIN_EVEN_SAMPLES:
-            return False
+            return np.inf
         low, middle, high = np.quantile(rates, (0.1, 0.5, 0.9))
-        return bool(high - low < _EVEN * middle)
+        return float((high - low) / middle) if middle > 0 else np.inf
 
     def later_alike(self) -> list[StepView]:
         """Return later steps of the recording with the same load as this one."""

@@ -3,7 +3,7 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import AT_ONCE_S, Case, Evidence, is_at_full_speed
+from heatsoak.analysis.cause.case import AT_ONCE_S, EVEN, Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
 from heatsoak.analysis.definitions import HELD_WITHIN_K
@@ -26,6 +26,8 @@ WILDER = 2.5
 MIN_SAMPLES = 20
 #: A link that is halved leaves half, but for its overhead.
 HALF_WITHIN = 0.03
+#: A load whose rate varies by less than so many times what it did before is as even.
+AS_EVEN = 1.2
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
 
@@ -66,10 +68,13 @@ def ratio(case: Case) -> Evidence | None:
         return None
     if case.before_and_during("link_mb_s") is not None or abs(kept - 0.5) > HALF_WITHIN:
         return None
-    if not case.is_even(case.settled_s, drop.end_s):
+    before = case.unevenness(*case.spans_s[0])
+    during = case.unevenness(case.settled_s, drop.end_s)
+    if during >= EVEN and not during < AS_EVEN * before < np.inf:
         return None
+    how = "evenly" if during < EVEN else "as evenly as before"
     why = "as when a PCIe link loses half its lanes or a generation"
-    return "halved", f"{share_text(kept)} was left, evenly, {why}"
+    return "halved", f"{share_text(kept)} was left, {how}, {why}"
 
 
 #: No governor lets a drive do so much more than before it fell.
