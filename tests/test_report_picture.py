@@ -83,7 +83,7 @@ def test_a_test_of_consistency_is_each_second_and_its_end(tmp_path: Path) -> Non
     assert "R  (IOPS of each second)" in written
     assert "R  (IOPS of each second, the last 400 s)" in written
     assert any(text.startswith("R  (random read") for text in written)
-    assert "temperature, °C" in written
+    assert "temperature, C" in written
 
 
 def test_steps_of_mixed_loads_are_one_curve_and_no_charts_of_their_own(tmp_path: Path) -> None:

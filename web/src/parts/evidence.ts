@@ -9,12 +9,12 @@ import { sorted } from "./evidence_sorted";
 /** The facts of an episode, as names and values. */
 export function episodeFacts(episode: Episode): [string, string][] {
   const facts: [string, string][] = [
-    ["Falls after", duration(episode.onset_s)],
-    [episode.recovered ? "Recovers after" : "Lasts until", duration(episode.end_s)],
+    ["Falls after", value(episode.onset_s, "s")],
+    [episode.recovered ? "Recovers after" : "Lasts until", value(episode.end_s, "s")],
     ["Falls by", value(episode.depth_pct, "%")],
     ["Throughput", change(episode.before_mb_s, episode.during_mb_s, "MB/s")],
     ["IOPS", change(episode.before_iops, episode.during_iops, "IOPS")],
-    ["Latency", change(episode.before_lat_us, episode.during_lat_us, "us")],
+    ["Latency", change(episode.before_lat_us, episode.during_lat_us, "µs")],
     ["Of", episode.direction ? `${episode.direction}s` : ""],
     ["Temperature at the onset", given(episode.temp_c_at_onset, "C")],
     ["Written before the onset", given(episode.written_gb_at_onset, "GB")],

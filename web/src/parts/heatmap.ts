@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { MatrixSection } from "../contract";
-import { capital, cut, shortened, unitSign, words } from "../data/format";
+import { capital, cut, shortened, words } from "../data/format";
 import { button, h } from "../dom";
 import { ramp } from "../style/ramp";
 import { colors, type Shade } from "../style/colors";
@@ -45,11 +45,7 @@ class HeatMap implements Drawn {
     const select = h("select", { "aria-label": "What the colours show" });
     grid.given.metrics.forEach((one, i) => {
       select.append(
-        h(
-          "option",
-          { value: i, selected: i === grid.chosen },
-          `${one.label}, ${unitSign(one.unit)}`,
-        ),
+        h("option", { value: i, selected: i === grid.chosen }, `${one.label}, ${one.unit}`),
       );
     });
     select.addEventListener("change", () => {

@@ -2,7 +2,7 @@
 
 import type { MatrixFigure, MatrixSection, MatrixCell, MatrixMetric } from "../contract";
 import { csv } from "../data/csv";
-import { unitSign, value } from "../data/format";
+import { value } from "../data/format";
 
 /** Figures that differ by less than this share get one pale colour. */
 const ALIKE = 0.05;
@@ -30,7 +30,7 @@ export class Grid {
   }
 
   get title(): string {
-    return `${this.metric.label}, ${unitSign(this.metric.unit)}`;
+    return `${this.metric.label}, ${this.metric.unit}`;
   }
 
   find(row: string, column: readonly string[]): MatrixCell | undefined {
@@ -72,7 +72,7 @@ export class Grid {
         typeof holds === "boolean" ? (holds ? "yes" : "no") : "",
       ];
     });
-    const name = `${metric.label} (${unitSign(metric.unit)})`;
+    const name = `${metric.label} (${metric.unit})`;
     const names = [name, "text", "published_least", "published_most", "holds"];
     return csv([...keys, "verdict", ...names], rows);
   }
