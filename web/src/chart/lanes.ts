@@ -83,7 +83,7 @@ export function lanes(
 function bandButton(label: string, episode: Episode, open: () => void): HTMLButtonElement {
   const look = causeLook(episode.cause);
   return button(
-    bandWords(episode).map((word, i) => h(i === 0 ? "b" : "span", {}, word)),
+    bandWords(episode).map((word, i) => [" ", h(i === 0 ? "b" : "span", {}, word)]),
     open,
     {
       class: `band hatch-${look.hatch}`,

@@ -27,7 +27,7 @@ export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
     h("h2", { id: "scores-title" }, scores.length ? "Scores" : "Means"),
     scores.map((one) => bar(app, one)),
     means.length
-      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), !scores.length)
+      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), given.length === 1)
       : null,
   );
 }

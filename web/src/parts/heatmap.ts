@@ -69,7 +69,8 @@ class HeatMap implements Drawn {
 
   draw(of: Shade): void {
     const { given, rows, columns, title } = this.grid;
-    const heads = given.column_keys.map((key, level) =>
+    const levels = given.column_keys.length ? given.column_keys : [""];
+    const heads = levels.map((key, level) =>
       h(
         "tr",
         {},

@@ -505,15 +505,32 @@ class RackSection(_Strict):
     tiles: list[RackTile]
 
 
+class ToldRow(_Strict):
+    """What people read of a row of a comparison; empty where nothing is known.
+
+    Attributes:
+        title: the metric with the unit of `baseline` and `value`.
+        interval: of the change, with 95 %.
+    """
+
+    title: str
+    change: str
+    interval: str
+    baseline: str
+    value: str
+
+
 class ComparisonSection(Comparison):
     """A comparison; numbers of its rows say where people see them.
 
     Attributes:
+        told: the rows as text.
         shown: in the tables.
         apart: in the tables of each set of other conditions; none if there is one set.
         drawn: in the chart.
     """
 
+    told: list[ToldRow]
     shown: list[int]
     apart: list[int]
     drawn: list[int]
@@ -527,7 +544,7 @@ class Headline(_Strict):
 
     Attributes:
         text: the verdict in a sentence.
-        tone: ``good`` if everything is steady, ``bad`` if something throttles, else ``unsure``.
+        tone: ``good`` if the drive does not throttle or is better, ``bad`` if it does or is worse.
         more: a few more sentences.
         counts: the number of steps with each verdict.
     """

@@ -17,7 +17,7 @@ from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
 from heatsoak.report.comparison import drawn as in_chart
-from heatsoak.report.comparison import suited, summaries
+from heatsoak.report.comparison import suited, summaries, told
 from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
@@ -80,7 +80,11 @@ def _section(found: Comparison) -> ComparisonSection:
     kept = set(map(id, over_all))
     apart = [row for row in suited(found.rows) if id(row) not in kept]
     return ComparisonSection(
-        **dict(found), shown=of(suited(over_all)), apart=of(apart), drawn=of(in_chart(over_all))
+        **dict(found),
+        told=[told(row) for row in found.rows],
+        shown=of(suited(over_all)),
+        apart=of(apart),
+        drawn=of(in_chart(over_all)),
     )
 
 
@@ -191,12 +195,12 @@ def _headline(names: Names, found: Findings, comparisons: Sequence[ComparisonSec
     # rounds are judged as a whole: they have hundreds of steps
     steps = [step for one in found.recordings for step in one.steps if step.rounds is None]
     rounds = [one for recording in found.recordings for one in recording.rounds]
-    told = [*answer.because, *([answer.next] if answer.next else [])]
+    reasons = [*answer.because, *([answer.next] if answer.next else [])]
     whole = Headline(
         text=answer.sentence,
         tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
         more=[
-            *map(_sentence, told),
+            *map(_sentence, reasons),
             *(f"{title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
