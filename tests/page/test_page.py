@@ -139,7 +139,7 @@ def test_people_see_one_rate_of_a_step_iops_where_it_is_random(
     (comparison,) = page_of(runs).comparisons
     shown, drawn = (
         [comparison.rows[number].metric for number in numbers]
-        for numbers in (comparison.shown, comparison.drawn)
+        for numbers in (comparison.shown, [one.row for one in comparison.drawn])
     )
     assert {one for one in shown if one.startswith("mean_m") or one.endswith("iops")} <= {
         *(f"{kind}_{rate}" for kind in ("mean", "end", "before", "low")),

@@ -796,7 +796,7 @@ export interface ComparisonSection {
   told: ToldRow[];
   shown: number[];
   apart: number[];
-  drawn: number[];
+  drawn: DrawnRow[];
 }
 /**
  * What a comparison shows overall: of two groups, the headline; of more, their range.
@@ -960,6 +960,17 @@ export interface ToldRow {
   interval: string;
   baseline: string;
   value: string;
+}
+/**
+ * A row of a comparison in its chart.
+ *
+ * Attributes:
+ *     row: its number.
+ *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ */
+export interface DrawnRow {
+  row: number;
+  name: string[];
 }
 /**
  * A twin beside the recordings.

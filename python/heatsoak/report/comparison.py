@@ -14,7 +14,7 @@ from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ran
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
 from heatsoak.report.page.contract import ToldRow
-from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text
+from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -28,8 +28,8 @@ _VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
-#: Up to so many means, a chart has room.
-_FEW = 6
+#: Up to so many means, a chart has room; and more rows than that would not be looked at.
+_FEW, _MAX_DRAWN = 6, 120
 
 
 def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -53,8 +53,22 @@ def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     return [row for row in rows if metric_of(row.metric).is_shown and not is_double(row)]
 
 
-def drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of a chart: each step's rate, or the scores where there are no steps."""
+def drawn(rows: Sequence[ComparisonRow], groups: int) -> list[tuple[ComparisonRow, list[str]]]:
+    """Return the rows of a chart of so many groups, and what each is of, as far as that differs."""
+    chosen = [row for row in _drawn(rows) if row.delta_pct is not None][:_MAX_DRAWN]
+    several = len({row.step for row in chosen}) > 1
+    has_titles = not several or len({row.title for row in chosen}) > 1
+    named = []
+    for row in chosen:
+        step = title_of(row.step) if several else ""
+        title = (row.title if several else title_of(row.title)) if has_titles else ""
+        group = str(row.group) if groups > 2 else ""
+        named.append((row, [part for part in (step, row.model, title, group) if part]))
+    return named
+
+
+def _drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Each step's rate, or the scores where there are no steps."""
     steps = suited([row for row in rows if row.definition is None])
     if not steps:
         return [row for row in rows if row.title == "score"]
@@ -363,7 +377,9 @@ def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console:
             f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that (Holm), "
             "intervals are not"
         )
-        notes.append("groups share a rank if no difference is shown; possible ranks are in brackets")
+        notes.append(
+            "groups share a rank if no difference is shown; possible ranks are in brackets"
+        )
         notes.append("'best in' is the share of bootstrap draws in which a group is the best")
     console.print()
     for text in notes:

@@ -7,7 +7,6 @@ import type { ComparisonRow, ComparisonSection, ToldRow } from "../contract";
 import { csv } from "../data/csv";
 import { capital, shortened, span, value, words } from "../data/format";
 import { fold, h, table, unbroken } from "../dom";
-import { deltasOf } from "./delta_axis";
 import { Deltas } from "./deltas";
 
 const HEADER = [
@@ -78,8 +77,12 @@ function picked({ rows: all, told }: ComparisonSection, numbers: readonly number
 }
 
 function chart(app: App, one: ComparisonSection): HTMLElement | null {
-  const found = deltasOf(one, picked(one, one.drawn));
-  if (found.length === 0) return null;
+  if (one.drawn.length === 0) return null;
+  const found = one.drawn.map(({ row: number, name }) => {
+    const row = one.rows[number] as ComparisonRow;
+    const [low, high] = row.ci95_pct;
+    return { name, at: row.delta_pct ?? 0, low, high, verdict: row.verdict };
+  });
   const title = `Difference from ${words(one.by)} ${shortened(String(one.baseline), 60)}`;
   return stage(new Deltas(app, title, found, () => rows(one)));
 }

@@ -8,19 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis import Episode, RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.bootstrap import RateNoise
-from heatsoak.analysis.comparison.measures import Measure, score_measures
+from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
+from heatsoak.analysis.comparison.measures import Measure, score_measures, whole_means
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.series import Series
-from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
 from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
 from heatsoak.report.page.lines import Chart
 from heatsoak.words import block_text, title_of
 
-_SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
 _OF_NOISE = (
     "Whiskers: 95 % confidence interval of the mean, from noise within the run (block bootstrap); "
@@ -53,9 +49,9 @@ def bar_charts(
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
     measures = {
-        (one.recording, found.step): _measures(one.view, found, number)
+        (one.recording, found.step): whole_means(one.view, one.recording)
         for chart in charts
-        for number, (one, found) in enumerate(chart.runs)
+        for one, found in chart.runs
     }
     found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
@@ -163,28 +159,6 @@ def _chart(
         interval=interval if is_known else _OF_NOTHING,
         bars=bars,
     )
-
-
-def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
-    """The step's means, with their uncertainty from noise within the run."""
-    rates = {view.throughput.unit: view.throughput}
-    if view.throughput.unit == "mb_s" and len(view.iops.values):
-        rates["iops"] = view.iops
-    found = {}
-    for unit, series in rates.items():
-        if len(series.values):
-            end_s = series.duration_s
-            rng = np.random.default_rng([_SEED, number])
-            draws = _noise(series, step.episodes).draws(0.0, end_s, rng)
-            found[f"mean_{unit}"] = Measure(series.mean(0.0, end_s), draws=draws)
-    return found
-
-
-def _noise(series: Series, episodes: Sequence[Episode]) -> RateNoise:
-    edges = [t_s for episode in episodes for t_s in (episode.onset_s, episode.end_s)]
-    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
-    cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
-    return RateNoise(series, inside, max(cycles, default=None))
 
 
 _MIN_POINTS = 3

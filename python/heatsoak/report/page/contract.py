@@ -520,6 +520,18 @@ class ToldRow(_Strict):
     value: str
 
 
+class DrawnRow(_Strict):
+    """A row of a comparison in its chart.
+
+    Attributes:
+        row: its number.
+        name: what it is of: step, drive model, metric and group, as far as they differ.
+    """
+
+    row: int
+    name: list[str]
+
+
 class ComparisonSection(Comparison):
     """A comparison; numbers of its rows say where people see them.
 
@@ -533,7 +545,7 @@ class ComparisonSection(Comparison):
     told: list[ToldRow]
     shown: list[int]
     apart: list[int]
-    drawn: list[int]
+    drawn: list[DrawnRow]
 
 
 Tone = Literal["good", "bad", "unsure"]

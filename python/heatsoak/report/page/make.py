@@ -16,12 +16,12 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report.comparison import drawn as in_chart
-from heatsoak.report.comparison import suited, summaries, told
+from heatsoak.report.comparison import drawn, suited, summaries, told
 from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
     ChartSeries,
     ComparisonSection,
+    DrawnRow,
     Headline,
     Page,
     Tone,
@@ -84,7 +84,10 @@ def _section(found: Comparison) -> ComparisonSection:
         told=[told(row) for row in found.rows],
         shown=of(suited(over_all)),
         apart=of(apart),
-        drawn=of(in_chart(over_all)),
+        drawn=[
+            DrawnRow(row=places[id(row)], name=name)
+            for row, name in drawn(over_all, len(found.groups))
+        ],
     )
 
 
@@ -129,7 +132,7 @@ def make_page(
     names = names_of(recordings)
     found = findings.recordings
     steps = charts(names, found)
-    drawn = [*steps, *unloaded_charts(names, found)]
+    every = [*steps, *unloaded_charts(names, found)]
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
@@ -141,9 +144,9 @@ def make_page(
     if data_budget is None:
         maps = [] if beside is None else beside.maps
         parts = [*page_recordings, *compared, *bars, *curves, *maps]
-        left = PAGE_BYTES - PROGRAM_BYTES - _size(parts, drawn, beside)
+        left = PAGE_BYTES - PROGRAM_BYTES - _size(parts, every, beside)
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
-    workloads, shown_twin, data = _packed(drawn, beside, data_budget)
+    workloads, shown_twin, data = _packed(every, beside, data_budget)
     workloads = _with_charts_open(workloads, steps)
     loaded = workloads[: len(steps)]
     notes += map(_sentence, _notes(names, found))
