@@ -8,7 +8,7 @@ from compared import READ, falling, run, steady
 from heatsoak.analysis import analyze
 from heatsoak.output import Console
 from heatsoak.recording import InMemoryRecording
-from heatsoak.report.first_screen import print_first_screen
+from heatsoak.report.findings import print_first_screen
 from paged import page_of
 
 SHORT = np.full(20, 2000.0)

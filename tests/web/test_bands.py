@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from heatsoak.report.page.contract import Page
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 
 pytest_plugins = ["browsed"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from compared import READ, falling, run, steady
 from heatsoak.report.page.contract import Page
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 from paged import page_of
 
 pytest_plugins = ["browsed"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from heatsoak.report.page.contract import Page
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 from paged import series
 from PIL import Image
 

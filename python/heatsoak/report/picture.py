@@ -30,8 +30,8 @@ from heatsoak.report.page.contract import (
     Page,
     WorkloadSection,
 )
+from heatsoak.report.page.lines import palette
 from heatsoak.report.page.packing import decoded, unpacked
-from heatsoak.report.page.palette import palette
 from heatsoak.words import (
     known_text,
     number_text,
@@ -441,7 +441,7 @@ class _TimeBlock(_Workload):
         return bool(np.nanmedian(values) < _LOW * axis.get_ylim()[1])
 
 
-def _number(value: float, _: int) -> str:
+def _number(value: float, _: float) -> str:
     return number_text(value)
 
 

@@ -29,10 +29,9 @@ from heatsoak.report.page.contract import (
     WorkloadSection,
 )
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.lines import Chart, charts, unloaded_charts
+from heatsoak.report.page.lines import Chart, charts, line_styles, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import Packer, fit_to_size, pack
-from heatsoak.report.page.palette import line_styles
 from heatsoak.report.page.tracks import QuantitySeries
 from heatsoak.report.page.twin import TwinChart, twin_chart
 from heatsoak.report.steps import badness, verdicts
