@@ -15,8 +15,8 @@ import {
   value,
 } from "../src/data/format";
 import { columnName } from "../src/parts/track_csv";
-import { sorted } from "../src/parts/evidence_sorted";
-import { ramp } from "../src/style/ramp";
+import { sorted } from "../src/parts/evidence";
+import { ramp } from "../src/style/colors";
 
 test("numbers have about three digits, and thousands apart", () => {
   assert.deepEqual(

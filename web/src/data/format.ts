@@ -1,5 +1,8 @@
 // Numbers, times and units as a reader sees them.
 
+/** What is not known. */
+export const UNKNOWN = "–";
+
 const grouped = [0, 1, 2, 3].map(
   (digits) =>
     new Intl.NumberFormat("en-US", {
@@ -10,7 +13,7 @@ const grouped = [0, 1, 2, 3].map(
 
 /** A number in at least so many digits, as `heatsoak.words` has it: never rounded before the point. */
 export function number(value: number, digits = 3): string {
-  if (!Number.isFinite(value)) return "–";
+  if (!Number.isFinite(value)) return UNKNOWN;
   const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(+value.toPrecision(digits))));
   const maximumFractionDigits = Math.min(20, Math.max(0, digits - 1 - size));
   return value.toLocaleString("en-US", { maximumFractionDigits }).replace("-", "−");
@@ -38,7 +41,7 @@ function withUnit(text: string, unit: string): string {
 
 /** A number and its unit: `1,431 MB/s`, `75 C`, `43 %`. */
 export function value(v: number | null | undefined, unit: string): string {
-  if (v === null || v === undefined) return "–";
+  if (v === null || v === undefined) return UNKNOWN;
   return withUnit(number(v, digitsOf(unit)), unit);
 }
 
@@ -53,14 +56,14 @@ export function ranged(
 
 /** From the least to the greatest: `37 to 46 C`, or `37 C` if that is the same. */
 export function span(values: readonly number[], unit: string): string {
-  if (values.length === 0) return "–";
+  if (values.length === 0) return UNKNOWN;
   const ends = [Math.min(...values), Math.max(...values)].map((end) => number(end, digitsOf(unit)));
   return withUnit([...new Set(ends)].join(" to "), unit);
 }
 
 /** A difference with its sign, to a tenth: `+4.2 %`. */
 export function signed(v: number | null | undefined, unit: string): string {
-  if (v === null || v === undefined) return "–";
+  if (v === null || v === undefined) return UNKNOWN;
   // what arithmetic leaves of nothing is nothing
   const shown = Math.round(v * 10) / 10 + 0;
   return (shown > 0 ? "+" : "") + withUnit(number(shown), unit);
@@ -68,7 +71,7 @@ export function signed(v: number | null | undefined, unit: string): string {
 
 /** A length of time: `8.3 s`, `66 min`, `2 h 05 min`. */
 export function duration(seconds: number | null | undefined): string {
-  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
   if (seconds < 99.5) return value(seconds, "s");
   const minutes = Math.round(seconds / 60);
   if (minutes < 100) return value(minutes, "min");
@@ -107,7 +110,7 @@ export function timeMarks(marks: readonly number[], step: number): string[] {
 
 /** A date and time of day, in the reader's zone. */
 export function moment(unixS: number | null | undefined): string {
-  if (unixS === null || unixS === undefined) return "–";
+  if (unixS === null || unixS === undefined) return UNKNOWN;
   return new Date(unixS * 1000).toLocaleString("en-GB", {
     dateStyle: "medium",
     timeStyle: "short",

@@ -4,8 +4,7 @@ import type { Drawn } from "../chart/stage";
 import type { RackDriveLine, RackSection, RackTile } from "../contract";
 import { capital, cut, shortened, value } from "../data/format";
 import { button, h } from "../dom";
-import { colors, type Shade } from "../style/colors";
-import { ramp } from "../style/ramp";
+import { colors, type Shade, ramp } from "../style/colors";
 
 /** Where no drive is further from its model than this share, all get one pale colour. */
 const ALIKE = 0.02;
