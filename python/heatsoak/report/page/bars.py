@@ -3,18 +3,26 @@
 The parameter is the share of reads, or the queue depth.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.measures import Measure, score_measures, whole_means
+from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
-from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
-from heatsoak.report.page.lines import Chart
+from heatsoak.report.page.contract import (
+    Bar,
+    BarChart,
+    Curve,
+    CurveChart,
+    CurvePoint,
+    Line,
+    WorkloadSection,
+)
+from heatsoak.report.page.lines import Means, steps_of
 from heatsoak.words import block_text, title_of
 
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
@@ -35,25 +43,18 @@ class _Value:
     mb_s_per_w: float | None = None
 
 
-Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
-
-
 def bar_charts(
     names: Names,
     findings: Sequence[RecordingFindings],
-    charts: Sequence[Chart],
+    charts: Sequence[WorkloadSection],
+    means: Means,
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
 
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
-    measures = {
-        (one.recording, found.step): whole_means(one.view, one.recording)
-        for chart in charts
-        for one, found in chart.runs
-    }
-    found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
+    found = [_of_score(names, key, runs, means) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
     in_curves |= {
         score.steps[0]
@@ -61,13 +62,12 @@ def bar_charts(
         for score in recording.scores
         if len(score.steps) == 1 and score.statistic == "mean" and score.window_s is None
     }
-    means = [
-        _of_step(names, chart, measures)
-        for chart in charts
-        if chart.section.step not in in_curves
-        if any(found.round is None for _, found in chart.runs)
-    ]
-    found += [chart for chart in means if chart and len(chart.bars) > 1]
+    for chart in charts:
+        steps = steps_of(chart, findings)
+        if chart.step in in_curves or all(step.round is not None for _, step in steps):
+            continue
+        made = _of_step(names, chart.title, steps, means)
+        found += [made] if made and len(made.bars) > 1 else []
     return [
         chart.model_copy(update={"id": f"b{number}"})
         for number, chart in enumerate((chart for chart in found if chart), 1)
@@ -91,28 +91,30 @@ def _of_score(
     names: Names,
     key: tuple[str, str, str],
     runs: Sequence[tuple[int, ScoreFindings]],
-    measures: Measures,
+    means: Means,
 ) -> BarChart | None:
     name, unit, definition = key
     values = []
     for number, score in runs:
-        of_steps = {step: found for (of, step), found in measures.items() if of == number}
+        of_steps = {step: found for (of, step), found in means.items() if of == number}
         measure = next(iter(score_measures(score, of_steps).values()))
         values.append(_Value(number, measure, score.power_w, score.mb_s_per_w))
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
+def _of_step(
+    names: Names, title: str, steps: Sequence[tuple[Line, StepFindings]], means: Means
+) -> BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
             _Value(one.recording, found[metric], step.power_mean_w)
-            for one, step in chart.runs
-            if metric in (found := measures[one.recording, step.step])
+            for one, step in steps
+            if metric in (found := means[one.recording, step.step])
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
-            made = _chart(names, chart.section.title, unit, "higher", definition, values)
+            made = _chart(names, title, unit, "higher", definition, values)
             return made and made.model_copy(update={"is_score": False})
     return None
 

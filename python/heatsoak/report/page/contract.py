@@ -58,6 +58,8 @@ class ChartSeries(_Strict):
         gap_s: points further apart than this are not joined by a line.
     """
 
+    model_config = ConfigDict(frozen=False)  # packed last, when it is known how large a page is
+
     name: str
     label: str
     quantity: ChartQuantity
