@@ -241,11 +241,11 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
         for rest, members in groups.items():
             if len({axis.x(step) for step in members}) < _MIN_POINTS:
                 continue
-            unit = "IOPS" if all(values[step.name].mb_s is None for step in members) else "MB/s"
+            unit = "IOPS" if all(values[step.name]["MB/s"] is None for step in members) else "MB/s"
             points = [
-                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name].power_w)
+                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name]["W"])
                 for step in sorted(members, key=axis.x)
-                if (y := values[step.name].of(unit)) is not None
+                if (y := values[step.name][unit]) is not None
             ]
             if len(points) >= _MIN_POINTS:
                 chart = _curve_chart(axis.title(members[0]), axis.label, unit, is_log=axis.is_log)
@@ -268,27 +268,19 @@ def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> CurveC
     return CurveChart(id="", title=title, x_label=x_label, x_is_log=is_log, unit=unit, curves=[])
 
 
-@dataclass(frozen=True)
-class _StepValue:
-    mb_s: float | None
-    iops: float | None
-    power_w: float | None
-
-    def of(self, unit: str) -> float | None:
-        return self.mb_s if unit == "MB/s" else self.iops
-
-
-def _values(findings: RecordingFindings) -> dict[str, _StepValue]:
-    """Each step's result; for steps in rounds, the mean over the last rounds."""
-    found = {step.step: _value_of(step) for step in findings.steps if step.rounds is None}
+def _values(findings: RecordingFindings) -> dict[str, dict[str, float | None]]:
+    """Each step's result by unit; for steps in rounds, the mean over the last rounds."""
+    found: dict[str, dict[str, float | None]] = {}
+    for step in findings.steps:
+        if step.rounds is None:
+            iops = None if step.consistency is None else step.consistency.mean_iops
+            found[step.step] = {"MB/s": step.mean_mb_s, "IOPS": iops, "W": step.power_mean_w}
     for rounds in findings.rounds:
-        found |= {s.step: _StepValue(s.mean_mb_s, s.mean_iops, None) for s in rounds.steps}
-    return {name: v for name, v in found.items() if v.mb_s is not None or v.iops is not None}
-
-
-def _value_of(step: StepFindings) -> _StepValue:
-    iops = None if step.consistency is None else step.consistency.mean_iops
-    return _StepValue(step.mean_mb_s, iops, step.power_mean_w)
+        for last in rounds.steps:
+            found[last.step] = {"MB/s": last.mean_mb_s, "IOPS": last.mean_iops, "W": None}
+    return {
+        name: of for name, of in found.items() if of["MB/s"] is not None or of["IOPS"] is not None
+    }
 
 
 def _once(protocol: Protocol) -> Iterator[WorkloadStep]:
