@@ -319,14 +319,7 @@ def make_recordings(
 
     def make(job: Job) -> RunOrReason:
         fleet.stop_with(shares[job])
-        outcome = _make(
-            job,
-            shares[job],
-            directory=directory,
-            seed=seed,
-            drives=drives or {},
-            places=places or {},
-        )
+        outcome = _make(job, shares[job], directory, seed, drives or {}, places or {})
         shares[job].value = 1.0
         return outcome
 
@@ -367,7 +360,6 @@ def steps_of(job: Job) -> protocol.Protocol:
 def _make(
     job: Job,
     observer: Observer,
-    *,
     directory: Path,
     seed: int,
     drives: Mapping[str, catalog.Drive],
