@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.report.page.contract import ToldRow
 from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
@@ -30,6 +30,21 @@ _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
 #: Up to so many means, a chart has room; and more rows than that would not be looked at.
 _FEW, _MAX_DRAWN = 6, 120
+
+
+class ToldRow(BaseModel):
+    """What people read of a row of a comparison; empty where nothing is known.
+
+    Attributes:
+        title: the metric with the unit of `baseline` and `value`.
+        interval: of the change, with 95 %.
+    """
+
+    title: str
+    change: str
+    interval: str
+    baseline: str
+    value: str
 
 
 def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:

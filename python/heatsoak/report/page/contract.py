@@ -13,6 +13,7 @@ import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.recording import Status
+from heatsoak.report.comparison import ToldRow
 from heatsoak.report.rack import RackDrive, RackMeasure
 
 
@@ -505,21 +506,6 @@ class RackSection(_Strict):
     measures: list[RackMeasure]
     drives: list[RackDriveLine]
     tiles: list[RackTile]
-
-
-class ToldRow(_Strict):
-    """What people read of a row of a comparison; empty where nothing is known.
-
-    Attributes:
-        title: the metric with the unit of `baseline` and `value`.
-        interval: of the change, with 95 %.
-    """
-
-    title: str
-    change: str
-    interval: str
-    baseline: str
-    value: str
 
 
 class DrawnRow(_Strict):
