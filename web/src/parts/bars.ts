@@ -25,7 +25,11 @@ export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
     "section",
     { id: "scores", "aria-labelledby": "scores-title" },
     h("h2", { id: "scores-title" }, scores.length ? "Scores" : "Means"),
-    scores.map((one) => bar(app, one)),
+    h(
+      "div",
+      { class: scores.length > 1 ? "pair" : "" },
+      scores.map((one) => bar(app, one)),
+    ),
     means.length
       ? fold("The mean of each step", () => means.map((one) => bar(app, one)), given.length === 1)
       : null,
