@@ -10,7 +10,7 @@ from command import heatsoak_here
 from heatsoak.analysis import Findings, analyze
 from heatsoak.output import Console
 from heatsoak.recording import Recording
-from heatsoak.report.first_screen import print_first_screen
+from heatsoak.report.findings import print_first_screen
 from made_once import made_once
 
 HEAD = """

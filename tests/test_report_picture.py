@@ -83,7 +83,7 @@ def test_a_test_of_consistency_is_each_second_and_its_end(tmp_path: Path) -> Non
     assert "R  (IOPS of each second)" in written
     assert "R  (IOPS of each second, the last 400 s)" in written
     assert any(text.startswith("R  (random read") for text in written)
-    assert "temperature, °C" in written
+    assert "temperature, C" in written
 
 
 def test_steps_of_mixed_loads_are_one_curve_and_no_charts_of_their_own(tmp_path: Path) -> None:
@@ -97,3 +97,14 @@ def test_steps_of_mixed_loads_are_one_curve_and_no_charts_of_their_own(tmp_path:
     assert any(text.startswith("Reads and writes mixed: random, 4k") for text in written)
     assert "share of reads, %" in written
     assert not any(text.startswith("seconds from") for text in written)
+
+
+def test_recordings_that_are_compared_are_drawn_with_their_differences(tmp_path: Path) -> None:
+    recordings = [
+        run({"heatsink": sink}, falling(onset_s, 0.5), seed=seed)
+        for seed, (sink, onset_s) in enumerate([("none", 60), ("large", 150)])
+    ]
+    written = [text for text, _, _ in texts(recordings, tmp_path)]
+    assert "Difference from heatsink none" in written
+    assert "Mean" in written
+    assert any(text.startswith("Read  (sequential read") for text in written)

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from compared import noise
-from heatsoak.report.page.packing import Packer, decoded, fit_to_size, pack, unpacked
+from heatsoak.report.page.packing import (
+    Packer,
+    SeriesPacker,
+    decoded,
+    fill,
+    fit_to_size,
+    unpacked,
+)
 from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 BUDGET = 1_100_000
@@ -18,7 +25,7 @@ def course(count: int, importance: int, seed: int = 0, sigma: float = 0.02) -> Q
 def size_of(courses: list[QuantitySeries], every: dict[int, int]) -> int:
     packer = Packer()
     for one in courses:
-        pack(one, every[one.importance], packer)
+        fill(SeriesPacker().add(one), one, every[one.importance], packer)
     return len(packer.data())
 
 
@@ -47,7 +54,8 @@ def test_a_day_of_noisy_samples_at_ten_a_second_fits() -> None:
 def test_a_thinned_series_says_so_and_keeps_its_extremes() -> None:
     one = course(50_000, RATE)
     packer = Packer()
-    track = pack(one, 50, packer)
+    track = SeriesPacker().add(one)
+    fill(track, one, 50, packer)
     values = decoded(unpacked(packer.data()), track.v)
     assert track.samples == 50_000
     assert track.v.count == track.t.count < 50_000

@@ -8,7 +8,7 @@ from compared import READ, falling, run, steady
 from heatsoak.analysis import analyze
 from heatsoak.output import Console
 from heatsoak.recording import InMemoryRecording
-from heatsoak.report.first_screen import print_first_screen
+from heatsoak.report.findings import print_first_screen
 from paged import page_of
 
 SHORT = np.full(20, 2000.0)
@@ -100,3 +100,13 @@ def test_a_cell_without_a_fall_is_steady_only_if_its_steps_are() -> None:
     assert found is not None
     texts = {cell.conditions["slot"]: cell.values["onset_s"].text for cell in found.cells}
     assert texts == {"top": "unknown", "low": "steady"}
+
+
+def test_conditions_that_always_change_together_make_no_empty_cells() -> None:
+    recordings = [
+        run({"place": "laptop", "fans": "none", "gpus": 0}, steady(2000)),
+        run({"place": "case", "fans": "rear", "gpus": 1}, steady(2000), seed=2),
+    ]
+    found = page_of(recordings).matrix
+    assert found is not None
+    assert (found.row_key, found.column_keys) == ("place", [])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from compared import Array, run, steady
 from heatsoak.recording import Recording
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 from paged import page_of
 
 #: What people with a form of colour blindness see of linear RGB: Machado, Oliveira and Fernandes,

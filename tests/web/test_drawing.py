@@ -227,6 +227,7 @@ def test_curves_and_latencies_are_drawn(open_page: Any, varied_page: Page) -> No
     assert opened.canvases("#curves") >= 1
     opened.tab.locator("#w1 summary", has_text="Latency").click()
     opened.until(lambda: opened.canvases("#w1 details") >= 1)
+    opened.unfold()
     rows = opened.tab.locator("#comparisons tbody tr").count()
     assert rows >= len({row.metric for row in varied_page.comparisons[0].rows})
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from compared import READ, falling, run, steady
 from heatsoak.report.page.contract import Page
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 from paged import page_of
 
 pytest_plugins = ["browsed"]
@@ -109,6 +109,7 @@ def test_labels_of_long_names_are_neither_cut_off_nor_alike(
     open_page: Any, long_names: Page, width: int
 ) -> None:
     opened = open_page(long_names, viewport={"width": width, "height": 900})
+    opened.unfold()
     for within in ("#scores", "#comparisons .deltas"):
         opened.show(f"{within} .bar-holder")
         opened.until(opened.tab.locator(f"{within} svg text").count)
@@ -246,3 +247,27 @@ def test_charts_say_what_they_are_and_what_they_show(open_page: Any, matrix_page
     label = opened.tab.locator("#w1 .chart").get_attribute("aria-label")
     assert first.title in label
     assert first.summary in label
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1200])
+def test_no_verdict_and_no_word_of_a_fall_is_cut(
+    open_page: Any, matrix_page: Page, width: int
+) -> None:
+    counts = dict.fromkeys(palette()["causes"], 14)
+    rows = [one.model_copy(update={"verdicts": counts}) for one in matrix_page.workloads]
+    page = matrix_page.model_copy(update={"workloads": rows})
+    opened = open_page(page, viewport={"width": width, "height": 900})
+    opened.show("#w1 .lanes")
+    cut = opened.tab.evaluate(
+        """() => {
+            const beyond = (one, all) => {
+                const [box, room] = [one.getBoundingClientRect(), all.getBoundingClientRect()];
+                return box.top < room.bottom && box.right > room.right + 1;
+            };
+            const words = [...document.querySelectorAll(".verdicts > span, .band > span")];
+            const cut = words.filter((one) => beyond(one, one.parentElement));
+            return cut.map((one) => one.innerText);
+        }"""
+    )
+    assert cut == []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from heatsoak.report.page.contract import Page
-from heatsoak.report.page.palette import palette
+from heatsoak.report.page.lines import palette
 from paged import series
 from PIL import Image
 
@@ -80,6 +80,7 @@ def test_matrix_scores_curves_and_histogram_are_saved(
     matrix = matrix_page.matrix
     assert matrix is not None
     opened = open_page(matrix_page)
+    opened.unfold()
     metric = matrix.metrics[0]
     rows = table(saved(opened, "#matrix figure", "CSV"))
     name = f"{metric.label} ({metric.unit})"
@@ -118,6 +119,7 @@ def test_pictures_have_the_lines_in_their_colours_on_the_themes_paper(
     open_page: Any, matrix_page: Page, theme: str
 ) -> None:
     opened = open_page(matrix_page, color_scheme=theme)
+    opened.unfold()
     lines, paper = palette()[theme]["lines"], palette()[theme]["paper"]
     for within, needed in (("#w1 .chart", 3), ("#bars-b1 figure", 3), ("#matrix figure", 0)):
         size, found = shares(saved(opened, within, "PNG"))

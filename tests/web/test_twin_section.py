@@ -67,7 +67,7 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
     air.focus()
     opened.tab.keyboard.press("ArrowRight")
     warmer = given.air_c[given.own_air + 1]
-    assert sentence(opened).startswith(f"At {warmer:.0f} °C air (4 K warmer than it was)")
+    assert sentence(opened).startswith(f"At {warmer:.0f} C air (4 K warmer than it was)")
     assert cursors.first.bounding_box()["x"] > before
     assert f"{warmer:.0f}" in air.get_attribute("aria-valuetext")
     opened.tab.keyboard.press("End")

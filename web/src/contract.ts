@@ -37,7 +37,7 @@ export interface Page {
  *
  * Attributes:
  *     text: the verdict in a sentence.
- *     tone: ``good`` if everything is steady, ``bad`` if something throttles, else ``unsure``.
+ *     tone: ``good`` if the drive does not throttle or is better, ``bad`` if it does or is worse.
  *     more: a few more sentences.
  *     counts: the number of steps with each verdict.
  */
@@ -775,6 +775,7 @@ export interface CurvePoint {
  * A comparison; numbers of its rows say where people see them.
  *
  * Attributes:
+ *     told: the rows as text.
  *     shown: in the tables.
  *     apart: in the tables of each set of other conditions; none if there is one set.
  *     drawn: in the chart.
@@ -792,9 +793,10 @@ export interface ComparisonSection {
   ranking: Ranked[];
   notes: string[];
   caveats: string[];
+  told: ToldRow[];
   shown: number[];
   apart: number[];
-  drawn: number[];
+  drawn: DrawnRow[];
 }
 /**
  * What a comparison shows overall: of two groups, the headline; of more, their range.
@@ -944,6 +946,31 @@ export interface Ranked {
   best_share: number | null;
   not_told_apart_from: (string | number | boolean)[];
   pairs: number;
+}
+/**
+ * What people read of a row of a comparison; empty where nothing is known.
+ *
+ * Attributes:
+ *     title: the metric with the unit of `baseline` and `value`.
+ *     interval: of the change, with 95 %.
+ */
+export interface ToldRow {
+  title: string;
+  change: string;
+  interval: string;
+  baseline: string;
+  value: string;
+}
+/**
+ * A row of a comparison in its chart.
+ *
+ * Attributes:
+ *     row: its number.
+ *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ */
+export interface DrawnRow {
+  row: number;
+  name: string[];
 }
 /**
  * A twin beside the recordings.

@@ -12,15 +12,79 @@ import "./css/rack.css";
 import "./css/print.css";
 import { App } from "./app";
 import { onPrint, redraw, unstage } from "./chart/stage";
-import type { Page } from "./contract";
+import type { Appended, Page } from "./contract";
 import { DataError, inflate } from "./data/unpack";
 import { h } from "./dom";
-import { openFolds, unfold } from "./folds";
-import { follow } from "./live";
 import { sections } from "./page";
 import { evidenceDialog } from "./parts/evidence";
 import { paletteStyle } from "./style/lines";
 import { apply, onShade } from "./style/theme";
+
+/** Listens for new samples; `renew` fetches the page again. Returns a function that stops. */
+function follow(app: () => App, renew: () => Promise<void>): () => void {
+  const source = new EventSource("events");
+  let renewing = false;
+  const again = async () => {
+    if (renewing) return;
+    renewing = true;
+    try {
+      await renew();
+    } finally {
+      renewing = false;
+    }
+  };
+  source.addEventListener("append", (event: MessageEvent<string>) => {
+    const given = JSON.parse(event.data) as Appended[];
+    if (!given.every((one) => append(app(), one))) void again();
+    app().refresh();
+  });
+  source.addEventListener("page", () => void again());
+  source.addEventListener("open", () => state("live"));
+  source.addEventListener("error", () => state("live, waiting for the connection"));
+  return () => source.close();
+}
+
+function state(text: string): void {
+  const shown = document.querySelector(".live");
+  if (shown) shown.textContent = text;
+}
+
+/** Whether the page has the track, so that its samples could be added. */
+function append(app: App, given: Appended): boolean {
+  const workload = app.page.workloads.find(({ id }) => id === given.workload);
+  const line = workload?.lines.find(({ recording }) => recording === given.recording);
+  const track = line?.tracks.find(({ name }) => name === given.track);
+  if (!workload || !track) return false;
+  app.series(track).append(given.t, given.v);
+  const last = given.t.at(-1);
+  if (last !== undefined) app.viewOf(workload.id)?.extend(last);
+  return true;
+}
+
+/** A name for each fold of the page: its id, or the section that it is in and its summary. */
+function named(main: HTMLElement): [string, HTMLDetailsElement][] {
+  return [...main.querySelectorAll("details")].map((details) => {
+    if (details.id) return [details.id, details];
+    const section = details.parentElement?.closest("[id]")?.id ?? "";
+    return [`${section}/${details.querySelector("summary")?.textContent ?? ""}`, details];
+  });
+}
+
+/** The names of the open folds. */
+function openFolds(main: HTMLElement): Set<string> {
+  return new Set(
+    named(main)
+      .filter(([, details]) => details.open)
+      .map(([name]) => name),
+  );
+}
+
+/** Opens the folds that still exist. */
+function unfold(main: HTMLElement, names: ReadonlySet<string>): void {
+  for (const [name, details] of named(main)) {
+    if (names.has(name)) details.dispatchEvent(new Event("unfold"));
+  }
+}
 
 const AGAIN = "Make the page again with `heatsoak report`, or copy the file again.";
 const UNREADABLE = `This file is damaged or cut off: its findings cannot be read. ${AGAIN}`;

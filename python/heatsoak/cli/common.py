@@ -371,8 +371,7 @@ def show_findings(
     `paths` are what other commands take to show the same recordings, None if words would not do.
     """
     # reports take a while to load, and every command loads this module
-    from heatsoak.report.findings import print_findings
-    from heatsoak.report.first_screen import print_first_screen
+    from heatsoak.report.findings import print_findings, print_first_screen
 
     words = None if paths is None else " ".join(shlex.quote(str(path)) for path in paths)
 

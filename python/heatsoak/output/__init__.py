@@ -24,8 +24,7 @@ from heatsoak.output.printing import (
 )
 
 if TYPE_CHECKING:
-    from heatsoak.output.columns import TextColumn
-    from heatsoak.output.consoles import Console, Text, lines, table_of
+    from heatsoak.output.consoles import Console, Text, TextColumn, lines, table_of
 
 __all__ = [
     "LINE_INTERVAL_S",
@@ -51,6 +50,5 @@ def __getattr__(name: str) -> Any:
     """Load the consoles when one of their names is used for the first time."""
     if name not in __all__:
         raise AttributeError(f"module 'heatsoak.output' has no attribute '{name}'")
-    module = "columns" if name == "TextColumn" else "consoles"
-    found = globals()[name] = getattr(import_module(f"heatsoak.output.{module}"), name)
+    found = globals()[name] = getattr(import_module("heatsoak.output.consoles"), name)
     return found

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from rich import console as rich_console
+from rich import progress as rich_progress
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -24,6 +25,14 @@ class Text(RichText):
     def append(self, text: RichText | str, style: Any = None) -> "Text":
         super().append(printable(text) if isinstance(text, str) else text, style)
         return self
+
+
+class TextColumn(rich_progress.TextColumn):
+    """Rich's progress bar column, without markup."""
+
+    @override
+    def render(self, task: rich_progress.Task) -> RichText:
+        return Text(self.text_format.format(task=task))
 
 
 def lines(texts: Iterable[str], **kwargs: Any) -> RichText:

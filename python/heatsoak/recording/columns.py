@@ -264,7 +264,7 @@ _TABLE: tuple[Column, ...] = (
         ),
     ),
     Column(
-        *("temp_c.", "temperature", "°C", Owner.SENSOR, Average.READINGS),
+        *("temp_c.", "temperature", "C", Owner.SENSOR, Average.READINGS),
         OpenMetricsFamily(
             "heatsoak_temperature_celsius",
             "Temperature of a sensor.",

@@ -3,17 +3,18 @@
 Scores are printed as reviews print them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text
+from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -27,8 +28,23 @@ _VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
-#: Up to so many means, a chart has room.
-_FEW = 6
+#: Up to so many means, a chart has room; and more rows than that would not be looked at.
+_FEW, _MAX_DRAWN = 6, 120
+
+
+class ToldRow(BaseModel):
+    """What people read of a row of a comparison; empty where nothing is known.
+
+    Attributes:
+        title: the metric with the unit of `baseline` and `value`.
+        interval: of the change, with 95 %.
+    """
+
+    title: str
+    change: str
+    interval: str
+    baseline: str
+    value: str
 
 
 def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -52,8 +68,22 @@ def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     return [row for row in rows if metric_of(row.metric).is_shown and not is_double(row)]
 
 
-def drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows of a chart: each step's rate, or the scores where there are no steps."""
+def drawn(rows: Sequence[ComparisonRow], groups: int) -> list[tuple[ComparisonRow, list[str]]]:
+    """Return the rows of a chart of so many groups, and what each is of, as far as that differs."""
+    chosen = [row for row in _drawn(rows) if row.delta_pct is not None][:_MAX_DRAWN]
+    several = len({row.step for row in chosen}) > 1
+    has_titles = not several or len({row.title for row in chosen}) > 1
+    named = []
+    for row in chosen:
+        step = title_of(row.step) if several else ""
+        title = (row.title if several else title_of(row.title)) if has_titles else ""
+        group = str(row.group) if groups > 2 else ""
+        named.append((row, [part for part in (step, row.model, title, group) if part]))
+    return named
+
+
+def _drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Each step's rate, or the scores where there are no steps."""
     steps = suited([row for row in rows if row.definition is None])
     if not steps:
         return [row for row in rows if row.title == "score"]
@@ -74,17 +104,23 @@ def _signed(value: float) -> str:
     return signed_text(round(value, 1), 3)
 
 
-def _change_text(row: ComparisonRow) -> str:
-    """How a row's value differs from the baseline's."""
+def _span(ends: tuple[float | None, float | None], text: Callable[[float], str]) -> str:
+    """An interval; empty if there is none."""
+    low, high = ends
+    return "" if low is None or high is None else f"{text(low)} to {text(high)}"
+
+
+def told(row: ComparisonRow) -> ToldRow:
+    """Return what people read of a row: each text is empty if it is not known."""
     is_difference = metric_of(row.metric).scale == "difference"
-    value, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
-    return "" if value is None else f"{_signed(value)} {unit}"
-
-
-def _interval_text(row: ComparisonRow) -> str:
-    """The confidence interval of that change; empty if there is none."""
-    low, high = row.ci95 if metric_of(row.metric).scale == "difference" else row.ci95_pct
-    return "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
+    change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
+    return ToldRow(
+        title=f"{row.title}, {row.unit}",
+        change="" if change is None else f"{_signed(change)} {unit}",
+        interval=_span(row.ci95 if is_difference else row.ci95_pct, _signed),
+        baseline=_value_text(row.baseline, row.baseline_at_least),
+        value=_value_text(row.value, row.value_at_least),
+    )
 
 
 def _verdict_text(row: ComparisonRow) -> Text:
@@ -211,16 +247,16 @@ def _table(
             if name:
                 table.add_row(Text(name))
             name = f"  {group}"
-        change, interval = _change_text(row), _interval_text(row)
+        read = told(row)
         better_by = "" if row.better_by_pct is None else f"{_signed(row.better_by_pct)} %"
         table.add_row(
             Text(name),
             *([Text(group)] if has_column else []),
-            _value_text(row.baseline, row.baseline_at_least),
-            _value_text(row.value, row.value_at_least),
-            lines([change, interval]) if is_narrow and interval else change,
+            read.baseline,
+            read.value,
+            lines([read.change, read.interval]) if is_narrow and read.interval else read.change,
             *([better_by] if with_sign else []),
-            *([] if is_narrow else [interval]),
+            *([] if is_narrow else [read.interval]),
             *([line.count] if has_counts else []),
             _verdict_text(row),
             style="dim" if line.is_detail else "",
@@ -288,7 +324,7 @@ def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: 
     shown = []
     previous = None
     for row in rows:
-        title = "" if row.metric == previous else f"{row.title}, {row.unit}"
+        title = "" if row.metric == previous else told(row).title
         previous = row.metric
         is_detail = not row.pooled and any(r.pooled and r.metric == row.metric for r in rows)
         name = shortened(str(row.group), _NAMES[-1])
@@ -317,13 +353,12 @@ def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
     letters = _NAMES[0] if console.width >= _MAX_LINE else _NARROW_NAME
     previous = None
     for each in ranked:
-        low, high = each.ci95
         table.add_row(
             "" if each.step == previous else each.step,
             f"{each.rank}{_possible(each.ranks)}",
             Text(shortened(str(each.group), letters)),
             _value_text(each.value, each.value_at_least),
-            "" if low is None or high is None else f"{number_text(low)} to {number_text(high)}",
+            _span(each.ci95, number_text),
             "" if each.best_share is None else percent_text(100 * each.best_share),
             _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )
@@ -347,20 +382,22 @@ def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
 
 def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:
     groups = len(comparison.groups)
-    told = [
+    notes = [
         _INTERVAL_NOTES[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None
     ]
     if any(row.pooled for row in rows):
-        told.append("'higher in': in how many sets of other conditions; --each lists them")
+        notes.append("'higher in': in how many sets of other conditions; --each lists them")
     if groups > 2:
-        told.append(
+        notes.append(
             f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that (Holm), "
             "intervals are not"
         )
-        told.append("groups share a rank if no difference is shown; possible ranks are in brackets")
-        told.append("'best in' is the share of bootstrap draws in which a group is the best")
+        notes.append(
+            "groups share a rank if no difference is shown; possible ranks are in brackets"
+        )
+        notes.append("'best in' is the share of bootstrap draws in which a group is the best")
     console.print()
-    for text in told:
+    for text in notes:
         console.print(Text(f"note: {text}", style="dim"))
     for note in comparison.notes:
         console.print(Text(f"note: {note}", style="yellow"))

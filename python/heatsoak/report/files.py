@@ -198,28 +198,20 @@ def _page(
     )
 
 
-_STEP: dict[str, type[pl.DataType]] = {
-    "step": pl.String,
-    "workload": pl.String,
-    "duration_s": pl.Float64,
-    "mean_mb_s": pl.Float64,
-    "start_temp_c": pl.Float64,
-    "power_mean_w": pl.Float64,
-    "energy_j": pl.Float64,
-    "verdict": pl.String,
-    "why_unknown": pl.String,
+_STEP = {
+    **dict.fromkeys(("step", "workload"), pl.String),
+    **dict.fromkeys(
+        ("duration_s", "mean_mb_s", "start_temp_c", "power_mean_w", "energy_j"), pl.Float64
+    ),
+    **dict.fromkeys(("verdict", "why_unknown"), pl.String),
 }
-_EPISODE: dict[str, type[pl.DataType]] = {
-    "onset_s": pl.Float64,
-    "end_s": pl.Float64,
+_CHANGING = [
+    f"{when}_{what}" for what in ("mb_s", "iops", "lat_us") for when in ("before", "during")
+]
+_EPISODE = {
+    **dict.fromkeys(("onset_s", "end_s"), pl.Float64),
     "direction": pl.String,
-    "before_mb_s": pl.Float64,
-    "during_mb_s": pl.Float64,
-    "before_iops": pl.Float64,
-    "during_iops": pl.Float64,
-    "before_lat_us": pl.Float64,
-    "during_lat_us": pl.Float64,
-    "depth_pct": pl.Float64,
+    **dict.fromkeys((*_CHANGING, "depth_pct"), pl.Float64),
     "cause": pl.String,
     "confidence": pl.Float64,
     "shape": pl.String,
@@ -227,8 +219,7 @@ _EPISODE: dict[str, type[pl.DataType]] = {
     "oscillates": pl.Boolean,
     "period_s": pl.Float64,
     "recovered": pl.Boolean,
-    "written_gb_at_onset": pl.Float64,
-    "temp_c_at_onset": pl.Float64,
+    **dict.fromkeys(("written_gb_at_onset", "temp_c_at_onset"), pl.Float64),
 }
 
 

@@ -1,8 +1,8 @@
 """Charts for articles: PNG, SVG.
 
-They are those that the page shows at once: curves over a parameter in place of the steps that they
-are made of; where a protocol is about consistency, each second's IOPS and the end of them; and each
-workload's throughput over its temperatures and power.
+They are those that the page shows at once: what a condition changes; curves over a parameter in
+place of the steps that they are made of; where a protocol is about consistency, each second's IOPS
+and the end of them; and each workload's throughput over its temperatures and power.
 """
 
 import math
@@ -23,15 +23,24 @@ from heatsoak.output import printable
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,
+    ComparisonSection,
     CurveChart,
     Line,
     LineStyle,
     Page,
     WorkloadSection,
 )
+from heatsoak.report.page.lines import palette
 from heatsoak.report.page.packing import decoded, unpacked
-from heatsoak.report.page.palette import palette
-from heatsoak.words import duration_text, known_text, number_text, percent_text, shortened
+from heatsoak.words import (
+    known_text,
+    number_text,
+    percent_text,
+    plain,
+    said,
+    seconds_text,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +51,8 @@ _MISSING = "pictures need matplotlib: pip install matplotlib, or name a .html fi
 _SHADE = "light"
 #: Heights of the first panel, which says what the chart is about, and of the others.
 _FIRST, _OTHER = 3.0, 1.3
+#: The height of a row of changes, and how many are drawn.
+_CHANGE, _MAX_CHANGES = 0.21, 40
 #: With more measurements in the first panel, only the first of them is drawn, as in the others.
 _MAX_TOLD_APART = 3
 _WIDTH_IN, _HEIGHT_IN, _LEGEND_LINE_IN = 7.0, 1.05, 0.22
@@ -121,6 +132,7 @@ def _look() -> Any:
 def _blocks(page: Page) -> Iterator["_Block"]:
     """What the page is about first; steps that a curve is made of are not drawn again."""
     data = unpacked(page.data)
+    yield from (_ChangesBlock(one) for one in page.comparisons if one.drawn)
     for chart in page.curves:
         yield _CurveBlock(page, chart)
     in_curves = {point.step for one in page.curves for of in one.curves for point in of.points}
@@ -143,10 +155,10 @@ def _figure(page: Page, every: Sequence["_Block"], make: type["Figure"]) -> "Fig
     legend_columns = columns if is_long else 2 * columns
     legend_in = _LEGEND_LINE_IN * (-(-len(handles) // legend_columns) + 2)
     rows_in = [_HEIGHT_IN * max(sum(block.heights) for block in row) for row in rows]
-    said = textwrap.wrap(_short(page.headline.text, 400), _HEAD_LETTERS * columns)
+    answer = textwrap.wrap(_short(page.headline.text, 400), _HEAD_LETTERS * columns)
     titles = textwrap.wrap(_short(page.title, 200), _TITLE_LETTERS * columns)
     title_in = _TITLE_IN * len(titles)
-    head_in = title_in + _HEAD_LINE_IN * len(said)
+    head_in = title_in + _HEAD_LINE_IN * len(answer)
     body_in = sum(rows_in) + legend_in
     figure = make(
         figsize=(_WIDTH_IN * columns, head_in + body_in),
@@ -155,7 +167,7 @@ def _figure(page: Page, every: Sequence["_Block"], make: type["Figure"]) -> "Fig
     )
     head, body = figure.subfigures(2, 1, height_ratios=[head_in, body_in], squeeze=False)[:, 0]
     head.text(0.01, 0.95, "\n".join(titles), fontsize=13, fontweight="bold", va="top")
-    head.text(0.01, 1 - title_in / head_in, "\n".join(said), fontsize=10, va="top")
+    head.text(0.01, 1 - title_in / head_in, "\n".join(answer), fontsize=10, va="top")
     places = body.subfigures(len(rows), columns, height_ratios=rows_in, squeeze=False)
     for place, block in zip(places.flat, shown, strict=False):
         block.draw(place)
@@ -214,12 +226,41 @@ class _Block(ABC):
 
     @property
     @abstractmethod
-    def recordings(self) -> list[int]:
+    def recordings(self) -> Sequence[int]:
         """Whose lines are in it."""
 
     @abstractmethod
     def draw(self, figure: Any) -> None:
         """Draw it into a part of the picture."""
+
+
+class _ChangesBlock(_Block):
+    """What a condition changes, with intervals."""
+
+    recordings = ()
+
+    def __init__(self, given: ComparisonSection) -> None:
+        self._given = given
+        self._rows = [(given.rows[one.row], one.name) for one in given.drawn[:_MAX_CHANGES]]
+        self.heights = [_CHANGE * (len(self._rows) + 4)]
+
+    def draw(self, figure: Any) -> None:
+        axis = figure.subplots()
+        looks = palette()["causes"]
+        colors = {"better": looks["spare-area"][_SHADE], "worse": looks["thermal"][_SHADE]}
+        for place, (row, _) in enumerate(self._rows):
+            color = colors.get(row.verdict, palette()[_SHADE]["soft"])
+            if None not in row.ci95_pct:
+                axis.plot(row.ci95_pct, [place, place], marker="|", color=color, linewidth=1.2)
+            axis.plot(row.delta_pct, place, marker="o", markersize=4, color=color)
+        names = [_short(", ".join(name), _MAX_HALF) for _, name in self._rows]
+        axis.set_yticks(range(len(names)), names)
+        axis.invert_yaxis()
+        axis.axvline(0, color=palette()[_SHADE]["ink"], linewidth=1)
+        axis.set_xlabel("change, %, with its 95 % interval")
+        by, baseline = self._given.by, self._given.baseline
+        title = f"Difference from {plain(by)} {said(baseline)}"
+        axis.set_title(_short(title, _BLOCK_LETTERS), loc="left", fontsize=10)
 
 
 class _CurveBlock(_Block):
@@ -245,6 +286,7 @@ class _CurveBlock(_Block):
         if len(ticks) <= _MAX_TICKS:
             axis.set_xticks(ticks, list(map(number_text, ticks)), minor=False)
         axis.set_ylim(bottom=0)
+        axis.yaxis.set_major_formatter(_number)
         axis.set_xlabel(self._chart.x_label)
         axis.set_ylabel(self._chart.unit)
         axis.set_title(_short(self._chart.title, _BLOCK_LETTERS), loc="left", fontsize=10)
@@ -322,6 +364,7 @@ class _SecondsBlock(_Workload):
             axis.yaxis.set_minor_formatter(NullFormatter())
         else:
             axis.set_ylim(bottom=0)
+            axis.yaxis.set_major_formatter(_number)
         axis.set_ylabel("IOPS")
         self._over_time(axis, from_s, to_s)
         last = known_text(self._last_s, lambda last_s: f", the last {number_text(last_s)} s")
@@ -367,6 +410,7 @@ class _TimeBlock(_Workload):
                 axis.legend(loc="best", fontsize=8, edgecolor="none")
         if quantity != "temperature":
             axis.set_ylim(bottom=0)
+        axis.yaxis.set_major_formatter(_number)
 
     def _episodes(self, axes: Sequence["Axes"]) -> None:
         """Draw episodes: a band each for one line, a mark at each onset for several."""
@@ -385,7 +429,7 @@ class _TimeBlock(_Workload):
                     for axis in axes:
                         _band(axis, episode, look)
                 name = f"{shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
-                after = duration_text(episode.onset_s)
+                after = seconds_text(episode.onset_s)
                 fall = f"{episode.cause}, {percent_text(episode.depth_pct)} after {after}"
                 labels.append((episode.onset_s, name + fall, look[_SHADE]))
         if len(lines) <= _MAX_LABELLED:
@@ -395,6 +439,10 @@ class _TimeBlock(_Workload):
         """Whether the lines run mostly along the bottom, where labels would cover them."""
         values = np.concatenate([line.get_ydata() for line in axis.get_lines()])
         return bool(np.nanmedian(values) < _LOW * axis.get_ylim()[1])
+
+
+def _number(value: float, _: float) -> str:
+    return number_text(value)
 
 
 def _band(axis: "Axes", episode: Episode, look: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
 """Compares the simulated drives with everything that was published about the real ones.
 
-`plan` says which recordings the figures need, `runner` makes them like any other run, `measures`
+`runner` says which recordings the figures need, and makes them like any other run, `measures`
 takes one number from them for each figure, and `rows` puts it next to the published one. Figures,
 tolerances and where each is measured are data, in ``catalog/published.toml`` and
 ``catalog/modern.toml``.
@@ -14,9 +14,15 @@ from heatsoak import catalog
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
 from heatsoak.recording import require_new
-from heatsoak.reproduce.plan import FigureSet, Job, Question, jobs_of, questions
 from heatsoak.reproduce.rows import Nearness, ReproductionRow, make_row, nearness
-from heatsoak.reproduce.runner import make_recordings
+from heatsoak.reproduce.runner import (
+    FigureSet,
+    Job,
+    Question,
+    jobs_of,
+    make_recordings,
+    questions,
+)
 
 __all__ = [
     "FigureSet",

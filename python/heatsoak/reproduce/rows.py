@@ -10,8 +10,14 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak import catalog
 from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
 from heatsoak.reproduce.measures import measured
-from heatsoak.reproduce.plan import Job, Question
-from heatsoak.reproduce.runner import FigureInput, FinishedRun, NotMeasured, RunOrReason
+from heatsoak.reproduce.runner import (
+    FigureInput,
+    FinishedRun,
+    Job,
+    NotMeasured,
+    Question,
+    RunOrReason,
+)
 
 NOT_SIMULATED = "no recording shows it"
 

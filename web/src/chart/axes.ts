@@ -85,7 +85,7 @@ export function vertical(colors: Colors, k: number, size: number, isLog = false)
     space: 34 * k,
     grid: { stroke: colors.grid, width: k },
     ticks: { show: false, size: 0 },
-    values: (_u, places) => (isLog ? places.map(number) : marks(places)),
+    values: (_u, places) => (isLog ? places.map((v) => number(v)) : marks(places)),
   };
 }
 

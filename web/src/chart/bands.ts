@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import type { Episode } from "../contract";
+import { value } from "../data/format";
 import { type Box, causeLook, fillBand } from "../style/causes";
 import { lineColor } from "../style/lines";
 import { colors } from "../style/colors";
@@ -10,13 +11,13 @@ import type { Lines } from "./lines";
 import type { Look } from "./panel";
 import type { Trace } from "./trace";
 
-/** Depth and cause in short: `H thermal −43 %`. */
-export function bandText(episode: Episode): string {
-  return `${causeLook(episode.cause).letter} ${episode.cause} −${Math.round(episode.depth_pct)} %`;
+/** Letter, cause and depth: `H`, `thermal`, `−43 %`. */
+export function bandWords({ cause, depth_pct }: Episode): [string, string, string] {
+  return [causeLook(cause).letter, cause, value(-depth_pct, "%")];
 }
 
 /** Draws the bands of the given line, behind the lines. */
-export function drawBands(u: uPlot, look: Look, lines: Lines, isLabelled: boolean): void {
+export function drawBands(u: uPlot, look: Look, lines: Lines): void {
   const { told } = lines;
   if (told === null) return;
   for (const episode of lines.all[told]?.episodes ?? []) {
@@ -24,7 +25,6 @@ export function drawBands(u: uPlot, look: Look, lines: Lines, isLabelled: boolea
     if (!box) continue;
     const area: Box = [box.x, u.bbox.top, box.width, u.bbox.height];
     fillBand(u.ctx, episode.cause, look.shade, area, look.k * uPlot.pxRatio);
-    if (isLabelled) label(u, look, episode, box);
   }
 }
 
@@ -33,31 +33,6 @@ function clipped(u: uPlot, { onset_s, end_s }: Episode): { x: number; width: num
   const from = Math.max(left, u.valToPos(onset_s, "x", true));
   const to = Math.min(left + width, u.valToPos(end_s, "x", true));
   return to > left && from < left + width ? { x: from, width: Math.max(to - from, 2) } : null;
-}
-
-function label(u: uPlot, look: Look, episode: Episode, box: { x: number; width: number }): void {
-  const { ctx } = u;
-  const k = look.k * uPlot.pxRatio;
-  const shade = colors(look.shade);
-  ctx.save();
-  ctx.font = font(k, 12, 600);
-  const full = bandText(episode);
-  const letter = causeLook(episode.cause).letter;
-  const text = ctx.measureText(full).width + 12 * k < box.width ? full : letter;
-  const width = ctx.measureText(text).width + 10 * k;
-  if (width < box.width) {
-    // at the bottom: the top is where a line is that recovers
-    const bottom = u.bbox.top + u.bbox.height;
-    ctx.fillStyle = shade.paper;
-    ctx.globalAlpha = 0.85;
-    ctx.fillRect(box.x + 2 * k, bottom - 22 * k, width, 19 * k);
-    ctx.globalAlpha = 1;
-    ctx.fillStyle = causeLook(episode.cause)[look.shade];
-    ctx.textAlign = "left";
-    ctx.textBaseline = "middle";
-    ctx.fillText(text, box.x + 7 * k, bottom - 12 * k);
-  }
-  ctx.restore();
 }
 
 /** Draws a ring at each onset of the visible lines. */

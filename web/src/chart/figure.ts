@@ -228,7 +228,7 @@ export class Figure {
     const { onsets } = spec;
     if (onsets) hooks.over = (u, look) => drawHeat(u, look, onsets);
     if (!spec.hasEpisodes) return hooks;
-    hooks.under = (u, look) => drawBands(u, look, lines, i === 0);
+    hooks.under = (u, look) => drawBands(u, look, lines);
     if (i > 0) return hooks;
     hooks.over = (u, look) => drawOnsets(u, look, lines, spec.panels[0]?.traces ?? []);
     hooks.clicked = (x) => {

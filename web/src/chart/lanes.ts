@@ -1,18 +1,19 @@
 // The legend: a row for each line, with its episodes on the chart's own time axis.
 
 import type { Episode } from "../contract";
-import { cut, duration, shortened } from "../data/format";
+import { cut, shortened, span } from "../data/format";
 import { button, h } from "../dom";
 import { causeLook } from "../style/causes";
 import { swatch } from "../style/lines";
+import { bandWords } from "./bands";
 import type { Lines } from "./lines";
 import type { View } from "./view";
 
 /** An episode in a sentence, for a button's name. */
 export function episodeText(label: string, episode: Episode): string {
   return (
-    `${causeLook(episode.cause).letter} ${bandWords(episode)}: ${shortened(label, 120)}, ` +
-    `from ${duration(episode.onset_s)} to ${duration(episode.end_s)}; show the evidence`
+    `${bandWords(episode).join(" ")}: ${shortened(label, 120)}, ` +
+    `from ${span([episode.onset_s, episode.end_s], "s")}; show the evidence`
   );
 }
 
@@ -82,7 +83,7 @@ export function lanes(
 function bandButton(label: string, episode: Episode, open: () => void): HTMLButtonElement {
   const look = causeLook(episode.cause);
   return button(
-    h("span", {}, `${look.letter} `, h("span", { class: "band-words" }, bandWords(episode))),
+    bandWords(episode).map((word, i) => [" ", h(i === 0 ? "b" : "span", {}, word)]),
     open,
     {
       class: `band hatch-${look.hatch}`,
@@ -91,10 +92,6 @@ function bandButton(label: string, episode: Episode, open: () => void): HTMLButt
       title: episodeText(label, episode),
     },
   );
-}
-
-function bandWords(episode: Episode): string {
-  return `${episode.cause} −${Math.round(episode.depth_pct)} %`;
 }
 
 function place(band: HTMLElement, { onset_s, end_s }: Episode, view: View): void {

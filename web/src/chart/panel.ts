@@ -25,7 +25,7 @@ export const RIGHT = 22;
 
 export interface PanelSpec {
   title: string;
-  /** As displayed: `°C`. */
+  /** As displayed: `MB/s`. */
   unit: string;
   height: number;
   traces: Trace[];

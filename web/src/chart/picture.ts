@@ -7,7 +7,7 @@ import { lineColor, lineDash } from "../style/lines";
 import { addMark } from "../style/marks";
 import { colors } from "../style/colors";
 import { shade } from "../style/theme";
-import { bandText } from "./bands";
+import { bandWords } from "./bands";
 import { Sheet } from "./canvas";
 import type { Figure } from "./figure";
 import { type Panel, RIGHT } from "./panel";
@@ -136,8 +136,9 @@ function episodes(sheet: Sheet, figure: Figure): void {
       sheet.act((ctx) => {
         fillBand(ctx, episode.cause, shade(), [from, top + 2, to - from, LANE - 4], 1, 1.6);
       });
-      const words = bandText(episode);
-      const text = sheet.textWidth(words, 12, 600) < to - from - 12 ? words : words.slice(0, 1);
+      const words = bandWords(episode);
+      const all = words.join(" ");
+      const text = sheet.textWidth(all, 12, 600) < to - from - 12 ? all : words[0];
       if (to - from > 14) {
         const color = causeLook(episode.cause)[shade()];
         sheet.text(text, from + 5, top + 14, color, { size: 12, weight: 600 });

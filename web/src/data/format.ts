@@ -1,11 +1,7 @@
 // Numbers, times and units as a reader sees them.
 
-const SIGNS: Record<string, string> = { C: "°C", us: "µs", pct: "%", "%": "%" };
-
-/** How a unit is written: `C` is °C. */
-export function unitSign(unit: string): string {
-  return SIGNS[unit] ?? unit;
-}
+/** What is not known. */
+export const UNKNOWN = "–";
 
 const grouped = [0, 1, 2, 3].map(
   (digits) =>
@@ -15,11 +11,11 @@ const grouped = [0, 1, 2, 3].map(
     }),
 );
 
-/** A number in at least three digits, as `heatsoak.words` has it: never rounded before the point. */
-export function number(value: number): string {
-  if (!Number.isFinite(value)) return "–";
-  const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))));
-  const maximumFractionDigits = Math.min(20, Math.max(0, 2 - size));
+/** A number in at least so many digits, as `heatsoak.words` has it: never rounded before the point. */
+export function number(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return UNKNOWN;
+  const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(+value.toPrecision(digits))));
+  const maximumFractionDigits = Math.min(20, Math.max(0, digits - 1 - size));
   return value.toLocaleString("en-US", { maximumFractionDigits }).replace("-", "−");
 }
 
@@ -28,34 +24,58 @@ export function marks(values: readonly number[]): string[] {
   const digits = [0, 1, 2, 3].find((n) =>
     values.every((v) => Math.abs(v * 10 ** n - Math.round(v * 10 ** n)) < 1e-6),
   );
-  if (digits === undefined) return values.map(number);
+  if (digits === undefined) return values.map((v) => number(v));
   return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v).replace("-", "−"));
 }
 
-/** A number and its unit: `1,431 MB/s`, `75 °C`, `43 %`. */
+/** Units of what is not known to more than two digits. */
+const ROUGH = ["C", "K", "%", "s"];
+
+function digitsOf(unit: string): number {
+  return ROUGH.includes(unit) ? 2 : 3;
+}
+
+function withUnit(text: string, unit: string): string {
+  return unit === "" ? text : `${text}\u202f${unit}`;
+}
+
+/** A number and its unit: `1,431 MB/s`, `75 C`, `43 %`. */
 export function value(v: number | null | undefined, unit: string): string {
-  if (v === null || v === undefined) return "–";
-  const digits = unit === "C" || unit === "°C" ? Math.round(v * 10) / 10 : v;
-  const sign = unitSign(unit);
-  return sign === "" ? number(digits) : `${number(digits)}\u202f${sign}`;
+  if (v === null || v === undefined) return UNKNOWN;
+  return withUnit(number(v, digitsOf(unit)), unit);
 }
 
-/** A difference with its sign: `+4.2 %`. */
+/** The middle, and the range around it: `81 C (80 to 82)`. */
+export function ranged(
+  [low, middle, high]: readonly [number, number, number],
+  unit: string,
+): string {
+  const ends = [low, high].map((end) => number(end, digitsOf(unit)));
+  return `${value(middle, unit)} (${ends.join(" to ")})`;
+}
+
+/** From the least to the greatest: `37 to 46 C`, or `37 C` if that is the same. */
+export function span(values: readonly number[], unit: string): string {
+  if (values.length === 0) return UNKNOWN;
+  const ends = [Math.min(...values), Math.max(...values)].map((end) => number(end, digitsOf(unit)));
+  return withUnit([...new Set(ends)].join(" to "), unit);
+}
+
+/** A difference with its sign, to a tenth: `+4.2 %`. */
 export function signed(v: number | null | undefined, unit: string): string {
-  if (v === null || v === undefined) return "–";
+  if (v === null || v === undefined) return UNKNOWN;
   // what arithmetic leaves of nothing is nothing
-  const shown = Math.abs(v) < 5e-4 ? 0 : v;
-  return (shown > 0 ? "+" : "") + value(shown, unit);
+  const shown = Math.round(v * 10) / 10 + 0;
+  return (shown > 0 ? "+" : "") + withUnit(number(shown), unit);
 }
 
-/** A length of time: `8 s`, `5 min`, `1 h 6 min`. */
+/** A length of time: `8.3 s`, `66 min`, `2 h 05 min`. */
 export function duration(seconds: number | null | undefined): string {
-  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
-  if (seconds < 120) return `${number(seconds)}\u202fs`;
-  const whole = Math.round(seconds);
-  const [h, m, s] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
-  const parts = [h ? `${h}\u202fh` : "", m ? `${m}\u202fmin` : "", s && !h ? `${s}\u202fs` : ""];
-  return parts.filter(Boolean).join(" ");
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
+  if (seconds < 99.5) return value(seconds, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 100) return value(minutes, "min");
+  return `${Math.floor(minutes / 60)}\u202fh ${String(minutes % 60).padStart(2, "0")}\u202fmin`;
 }
 
 /** A time within a step, with `digits` after the decimal point: `61.2 s`, `1:02:03.5`. */
@@ -90,7 +110,7 @@ export function timeMarks(marks: readonly number[], step: number): string[] {
 
 /** A date and time of day, in the reader's zone. */
 export function moment(unixS: number | null | undefined): string {
-  if (unixS === null || unixS === undefined) return "–";
+  if (unixS === null || unixS === undefined) return UNKNOWN;
   return new Date(unixS * 1000).toLocaleString("en-GB", {
     dateStyle: "medium",
     timeStyle: "short",

@@ -6,7 +6,7 @@ import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { Bar, BarChart } from "../contract";
 import { csv } from "../data/csv";
-import { cut, shortened, unitSign, value } from "../data/format";
+import { cut, shortened, span, value } from "../data/format";
 import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
@@ -25,9 +25,13 @@ export function bars(app: App, given: readonly BarChart[]): HTMLElement | null {
     "section",
     { id: "scores", "aria-labelledby": "scores-title" },
     h("h2", { id: "scores-title" }, scores.length ? "Scores" : "Means"),
-    scores.map((one) => bar(app, one)),
+    h(
+      "div",
+      { class: scores.length > 1 ? "pair" : "" },
+      scores.map((one) => bar(app, one)),
+    ),
     means.length
-      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), !scores.length)
+      ? fold("The mean of each step", () => means.map((one) => bar(app, one)), given.length === 1)
       : null,
   );
 }
@@ -49,7 +53,7 @@ function capitalBetter({ better }: BarChart): string {
 }
 
 function figures(one: BarChart): HTMLElement {
-  const header = ["Run", unitSign(one.unit), "95 % interval", "Runs", "Power", "MB/s per W"];
+  const header = ["Run", one.unit, "95 % interval", "Runs", "Power", "MB/s per W"];
   const rows = one.bars.map((bar) => [
     bar.label,
     value(bar.value, one.unit),
@@ -65,7 +69,7 @@ function figures(one: BarChart): HTMLElement {
 }
 
 function interval({ low, high }: Bar, unit: string): string {
-  return low === null || high === null ? "–" : `${value(low, "")} to ${value(high, unit)}`;
+  return low === null || high === null ? "–" : span([low, high], unit);
 }
 
 interface Geometry {
@@ -196,7 +200,7 @@ class Bars implements Drawn {
     const { given } = this;
     const shades = colors(shade());
     const sheet = new Sheet(1200, 2, shades.paper);
-    sheet.paragraph(`${given.title}, ${unitSign(given.unit)}`, shades.ink, 22, 650);
+    sheet.paragraph(`${given.title}, ${given.unit}`, shades.ink, 22, 650);
     sheet.paragraph(`${given.definition} ${capitalBetter(given)}`, shades.soft, 14);
     sheet.y += 12;
     await sheet.drawing(this.drawing(shade(), 1200 - 2 * sheet.margin));

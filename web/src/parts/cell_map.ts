@@ -4,8 +4,7 @@
 import { FONT } from "../chart/canvas";
 import { shortened } from "../data/format";
 import { svg } from "../dom";
-import { colors, type Shade } from "../style/colors";
-import { ramp } from "../style/ramp";
+import { colors, type Shade, ramp } from "../style/colors";
 import type { MapAxis } from "./map_axis";
 
 /** Column and row. */

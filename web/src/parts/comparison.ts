@@ -3,11 +3,10 @@
 import type { App } from "../app";
 import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { ComparisonRow, ComparisonSection } from "../contract";
+import type { ComparisonRow, ComparisonSection, ToldRow } from "../contract";
 import { csv } from "../data/csv";
-import { capital, shortened, signed, value, words } from "../data/format";
+import { capital, shortened, span, value, words } from "../data/format";
 import { fold, h, table, unbroken } from "../dom";
-import { deltasOf } from "./delta_axis";
 import { Deltas } from "./deltas";
 
 const HEADER = [
@@ -55,9 +54,9 @@ export function comparisons(app: App, given: readonly ComparisonSection[]): HTML
         ),
         remarks(one),
         chart(app, one),
-        steps(one, picked(one, one.shown)),
+        fold("The figures as a table", () => steps(one, one.shown)),
         one.apart.length > 0
-          ? fold("Each set of conditions on its own", () => steps(one, picked(one, one.apart)))
+          ? fold("Each set of conditions on its own", () => steps(one, one.apart))
           : null,
         ranking(one),
       );
@@ -70,14 +69,20 @@ function named(groups: readonly unknown[]): string[] {
   return groups.map((group) => shortened(String(group), most));
 }
 
-/** Its rows of these numbers. */
-function picked({ rows: all }: ComparisonSection, numbers: readonly number[]): ComparisonRow[] {
-  return numbers.map((number) => all[number] as ComparisonRow);
+type Row = ComparisonRow & { told: ToldRow };
+
+/** Its rows of these numbers, with what is read of them. */
+function picked({ rows: all, told }: ComparisonSection, numbers: readonly number[]): Row[] {
+  return numbers.map((at) => ({ ...(all[at] as ComparisonRow), told: told[at] as ToldRow }));
 }
 
 function chart(app: App, one: ComparisonSection): HTMLElement | null {
-  const found = deltasOf(one, picked(one, one.drawn));
-  if (found.length === 0) return null;
+  if (one.drawn.length === 0) return null;
+  const found = one.drawn.map(({ row: number, name }) => {
+    const row = one.rows[number] as ComparisonRow;
+    const [low, high] = row.ci95_pct;
+    return { name, at: row.delta_pct ?? 0, low, high, verdict: row.verdict };
+  });
   const title = `Difference from ${words(one.by)} ${shortened(String(one.baseline), 60)}`;
   return stage(new Deltas(app, title, found, () => rows(one)));
 }
@@ -93,9 +98,9 @@ function remarks({ notes, caveats }: ComparisonSection): HTMLElement | null {
 }
 
 /** A table for each step. */
-function steps(one: ComparisonSection, given: readonly ComparisonRow[]): HTMLElement[] {
-  const groups = new Map<string, ComparisonRow[]>();
-  for (const row of given) {
+function steps(one: ComparisonSection, numbers: readonly number[]): HTMLElement[] {
+  const groups = new Map<string, Row[]>();
+  for (const row of picked(one, numbers)) {
     const key = JSON.stringify([row.protocol, row.model, row.step]);
     groups.set(key, [...(groups.get(key) ?? []), row]);
   }
@@ -124,7 +129,7 @@ function differing(all: readonly ComparisonRow[]): string[] {
 
 function deltas(
   caption: string,
-  given: readonly ComparisonRow[],
+  given: readonly Row[],
   told: readonly string[],
   isOfMany: boolean,
 ): HTMLElement {
@@ -140,13 +145,13 @@ function deltas(
     HEADER.filter(kept),
     given.map((row, i) =>
       [
-        row.metric === given[i - 1]?.metric ? "" : capital(row.title),
+        row.metric === given[i - 1]?.metric ? "" : capital(row.told.title),
         whose(row),
-        isShare(row) ? signed(row.delta_pct, "%") : signed(row.delta, row.delta_unit),
-        interval(row),
+        row.told.change,
+        row.told.interval,
         verdict(row),
-        atLeast(row.baseline, row.baseline_at_least, row.unit),
-        atLeast(row.value, row.value_at_least, row.unit),
+        row.told.baseline,
+        row.told.value,
         `${row.runs} / ${row.baseline_runs}`,
       ].filter(kept),
     ),
@@ -172,22 +177,6 @@ function others(row: ComparisonRow, told: readonly string[]): string {
     .join(", ");
 }
 
-function atLeast(known: number | null, least: number | null | undefined, unit: string): string {
-  if (known !== null) return value(known, unit);
-  return least === null || least === undefined ? "–" : `over ${value(least, unit)}`;
-}
-
-/** Whether a change is told in percent: of temperatures and shares, only the difference is. */
-function isShare(row: ComparisonRow): boolean {
-  return row.delta_pct !== null && !["K", "pp"].includes(row.delta_unit);
-}
-
-function interval(row: ComparisonRow): string {
-  const [low, high] = isShare(row) ? row.ci95_pct : row.ci95;
-  if (low === null || high === null) return "–";
-  return `${signed(low, "")} to ${signed(high, isShare(row) ? "%" : row.delta_unit)}`;
-}
-
 function ranking(one: ComparisonSection): HTMLElement | null {
   if (one.ranking.length === 0) return null;
   const header = [
@@ -207,10 +196,13 @@ function ranking(one: ComparisonSection): HTMLElement | null {
         `${words(row.step)}, ${words(row.metric)}`,
         row.rank,
         h("span", { class: "whose", title: String(row.group) }, shortened(String(row.group), 40)),
-        atLeast(row.value, row.value_at_least, row.unit),
-        row.ci95[0] === null || row.ci95[1] === null
-          ? "–"
-          : `${value(row.ci95[0], "")} to ${value(row.ci95[1], row.unit)}`,
+        row.value === null && row.value_at_least !== null
+          ? `> ${value(row.value_at_least, row.unit)}`
+          : value(row.value, row.unit),
+        span(
+          row.ci95.filter((end) => end !== null),
+          row.unit,
+        ),
         row.best_share === null ? "–" : value(row.best_share * 100, "%"),
         row.not_told_apart_from.map(String).join(", ") || "–",
       ]),

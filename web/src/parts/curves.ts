@@ -7,7 +7,7 @@ import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { CurveChart } from "../contract";
 import { csv } from "../data/csv";
-import { number, unitSign, value } from "../data/format";
+import { number, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h, table } from "../dom";
 import { columnName } from "./track_csv";
@@ -78,10 +78,10 @@ function chart(app: App, given: CurveChart): Figure {
   const hasPower = given.curves.some((curve) => curve.points.some((point) => point.power_w));
   return new Figure({
     title: given.title,
-    detail: `${given.x_label}, ${unitSign(given.unit)}`,
+    detail: `${given.x_label}, ${given.unit}`,
     summary: "",
     panels: [
-      panel(TITLES[given.unit] ?? "Value", unitSign(given.unit), "y", 280),
+      panel(TITLES[given.unit] ?? "Value", given.unit, "y", 280),
       ...(hasPower ? [{ ...panel("Power", "W", "power_w", 132) }] : []),
     ],
     lines,
@@ -106,7 +106,7 @@ function rows(given: CurveChart): string[] {
 }
 
 function figures(given: CurveChart): HTMLElement {
-  const header = ["Run", "Step", given.x_label, unitSign(given.unit), "Power"];
+  const header = ["Run", "Step", given.x_label, given.unit, "Power"];
   const all = given.curves.flatMap((curve) =>
     curve.points.map((point) => [
       curve.label,

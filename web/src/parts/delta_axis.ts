@@ -1,10 +1,5 @@
-// How differences are named, and on which axis.
+// The axis of a chart of differences.
 
-import type { ComparisonRow, ComparisonSection } from "../contract";
-import { capital, words } from "../data/format";
-
-/** More would not be looked at; the tables below have all. */
-const MOST_ROWS = 120;
 export interface Delta {
   /** What it is of: step, drive model, metric and group, as far as they differ. */
   name: string[];
@@ -13,30 +8,6 @@ export interface Delta {
   low: number | null;
   high: number | null;
   verdict: string;
-}
-
-/** The differences of a comparison's rows that are drawn. */
-export function deltasOf(
-  one: Pick<ComparisonSection, "groups">,
-  chosen: readonly ComparisonRow[],
-): Delta[] {
-  const several = new Set(chosen.map((row) => row.step)).size > 1;
-  const metrics = new Set(chosen.map((row) => row.title));
-  return chosen
-    .filter((row) => row.delta_pct !== null)
-    .slice(0, MOST_ROWS)
-    .map((row) => ({
-      name: [
-        several ? capital(words(row.step)) : "",
-        row.model ?? "",
-        metrics.size > 1 || !several ? (several ? row.title : capital(row.title)) : "",
-        one.groups.length > 2 ? String(row.group) : "",
-      ].filter(Boolean),
-      at: row.delta_pct ?? 0,
-      low: row.ci95_pct[0],
-      high: row.ci95_pct[1],
-      verdict: row.verdict,
-    }));
 }
 
 /** The ends of the axis and its ticks, in percent; intervals far wider than all changes are cut. */

@@ -35,7 +35,6 @@ export class Deltas implements Drawn {
     csv: () => string[],
     /** Of the differences: `%`, `pp` or `K`. */
     private readonly unit = "%",
-    private readonly say = (v: number) => signed(v, unit),
   ) {
     this.element = h(
       "figure",
@@ -66,7 +65,7 @@ export class Deltas implements Drawn {
       height: bottom + AXIS,
       "font-family": FONT,
       role: "img",
-      "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${this.say(one.at)}`).join("; ")}`,
+      "aria-label": `${this.title}. ${given.map((one) => `${one.name.join(", ")} ${signed(one.at, this.unit)}`).join("; ")}`,
     });
     for (const tick of place.ticks) {
       const x = place.x(tick);
@@ -133,7 +132,7 @@ export class Deltas implements Drawn {
             "font-size": 13,
             "font-weight": 600,
           },
-          this.say(one.at),
+          signed(one.at, this.unit),
         ),
       );
     });
@@ -145,7 +144,7 @@ export class Deltas implements Drawn {
     const longest = Math.max(...this.given.map(({ name }) => extent(name.join(", "))));
     const labels = rowLabels(width, Math.min(longest, MOST_LETTERS), ROW);
     const { left } = labels;
-    const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => this.say(at).length));
+    const figure = 24 + 8 * Math.max(...this.given.map(({ at }) => signed(at, this.unit).length));
     const plot = Math.max(40, width - left - figure);
     // a narrow chart has room for fewer ticks
     const every = Math.ceil(ticks.length / Math.max(2, plot / 52));

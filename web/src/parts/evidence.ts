@@ -1,31 +1,30 @@
 // The evidence for and against the cause of an episode, in a dialog.
 
 import type { Episode } from "../contract";
-import { capital, duration, number, value } from "../data/format";
+import { capital, duration, number, UNKNOWN, value } from "../data/format";
 import { button, h } from "../dom";
 import { letter } from "../style/causes";
-import { sorted } from "./evidence_sorted";
 
 /** The facts of an episode, as names and values. */
 export function episodeFacts(episode: Episode): [string, string][] {
   const facts: [string, string][] = [
-    ["Falls after", duration(episode.onset_s)],
-    [episode.recovered ? "Recovers after" : "Lasts until", duration(episode.end_s)],
+    ["Falls after", value(episode.onset_s, "s")],
+    [episode.recovered ? "Recovers after" : "Lasts until", value(episode.end_s, "s")],
     ["Falls by", value(episode.depth_pct, "%")],
     ["Throughput", change(episode.before_mb_s, episode.during_mb_s, "MB/s")],
     ["IOPS", change(episode.before_iops, episode.during_iops, "IOPS")],
-    ["Latency", change(episode.before_lat_us, episode.during_lat_us, "us")],
+    ["Latency", change(episode.before_lat_us, episode.during_lat_us, "µs")],
     ["Of", episode.direction ? `${episode.direction}s` : ""],
-    ["Temperature at the onset", given(episode.temp_c_at_onset, "C")],
-    ["Written before the onset", given(episode.written_gb_at_onset, "GB")],
+    ["Temperature at the onset", value(episode.temp_c_at_onset, "C")],
+    ["Written before the onset", value(episode.written_gb_at_onset, "GB")],
     ["Time to fall", episode.fall_s ? duration(episode.fall_s) : ""],
     [
       "Period of oscillation",
       episode.oscillates && episode.period_s ? duration(episode.period_s) : "",
     ],
-    ["Low share of each period", given(percent(episode.duty), "%")],
+    ["Low share of each period", value(episode.duty && episode.duty * 100, "%")],
   ];
-  return facts.filter(([, text]) => text !== "");
+  return facts.filter(([, text]) => text !== "" && text !== UNKNOWN);
 }
 
 function change(
@@ -33,17 +32,8 @@ function change(
   during: number | null | undefined,
   unit: string,
 ): string {
-  return given(before, unit) && given(during, unit)
-    ? `${number(before ?? 0)} → ${value(during, unit)}`
-    : "";
-}
-
-function given(v: number | null | undefined, unit: string): string {
-  return v === null || v === undefined ? "" : value(v, unit);
-}
-
-function percent(share: number | null | undefined): number | null {
-  return share === null || share === undefined ? null : share * 100;
+  const known = (before ?? null) !== null && (during ?? null) !== null;
+  return known ? `${number(before ?? 0)} → ${value(during, unit)}` : UNKNOWN;
 }
 
 /** A dialog, and a function that opens it. */
@@ -116,4 +106,26 @@ export function evidenceDialog(): {
     element.scrollTop = 0;
   };
   return { element, open };
+}
+
+interface Sorted {
+  heading: string;
+  sentences: string[];
+}
+
+/** Groups sentences of evidence: `for heat`, `against write cache`, `open`. */
+export function sorted(evidence: readonly string[]): Sorted[] {
+  const groups = new Map<string, string[]>();
+  for (const sentence of evidence) {
+    const [, side = "", cause = "", rest = ""] =
+      /^(for|against) ([a-z-]+): ([\s\S]+)$/.exec(sentence) ?? [];
+    const open = /^open: ([\s\S]+)$/.exec(sentence)?.[1];
+    const heading = side ? `${capital(side)}: ${cause}` : open ? "Open" : "Also";
+    groups.set(heading, [...(groups.get(heading) ?? []), rest || open || sentence]);
+  }
+  const order = ["For", "Against", "Open", "Also"];
+  const place = (heading: string) => order.findIndex((word) => heading.startsWith(word));
+  return [...groups]
+    .map(([heading, sentences]) => ({ heading, sentences }))
+    .sort((a, b) => place(a.heading) - place(b.heading));
 }

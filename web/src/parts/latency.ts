@@ -83,7 +83,7 @@ function chart(app: App, given: WorkloadSection, lines: Lines): Figure {
     panels: [panel],
     lines,
     view: app.view(`${given.id}-latency`, least - 0.1, Math.max(most, least + 0.2) + 0.05),
-    say: (x) => `up to ${value(10 ** x, "us")}`,
+    say: (x) => `up to ${value(10 ** x, "µs")}`,
     hasEpisodes: false,
     open: () => undefined,
     tools: (figure) =>

@@ -45,9 +45,9 @@ function ofSteps(app: App, given: WorkloadSection): HTMLElement {
     return step.episodes.map((episode) => [
       line.label,
       button(episode.cause, () => app.evidence(`${given.title} · ${line.label}`, episode)),
-      duration(episode.onset_s),
+      value(episode.onset_s, "s"),
       value(episode.depth_pct, "%"),
-      duration(episode.end_s),
+      value(episode.end_s, "s"),
       value(episode.before_mb_s, "MB/s"),
       value(episode.during_mb_s, "MB/s"),
       value(episode.temp_c_at_onset, "C"),

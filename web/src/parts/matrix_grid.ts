@@ -2,7 +2,6 @@
 
 import type { MatrixFigure, MatrixSection, MatrixCell, MatrixMetric } from "../contract";
 import { csv } from "../data/csv";
-import { unitSign, value } from "../data/format";
 
 /** Figures that differ by less than this share get one pale colour. */
 const ALIKE = 0.05;
@@ -30,7 +29,7 @@ export class Grid {
   }
 
   get title(): string {
-    return `${this.metric.label}, ${unitSign(this.metric.unit)}`;
+    return `${this.metric.label}, ${this.metric.unit}`;
   }
 
   find(row: string, column: readonly string[]): MatrixCell | undefined {
@@ -72,7 +71,7 @@ export class Grid {
         typeof holds === "boolean" ? (holds ? "yes" : "no") : "",
       ];
     });
-    const name = `${metric.label} (${unitSign(metric.unit)})`;
+    const name = `${metric.label} (${metric.unit})`;
     const names = [name, "text", "published_least", "published_most", "holds"];
     return csv([...keys, "verdict", ...names], rows);
   }
@@ -81,7 +80,7 @@ export class Grid {
 /** How many published figures hold, what the small figures are, and their source. */
 export function remarks({ held, source, cells }: MatrixSection): string {
   const all = cells.flatMap(({ values }) => Object.values(values));
-  const isPublished = all.some((figure) => figure.published || figure.published_text);
+  const isPublished = all.some((figure) => figure.published_text);
   return [
     isPublished ? "Published figures in small type, ✓ if they hold." : "",
     held ?? "",
@@ -92,13 +91,8 @@ export function remarks({ held, source, cells }: MatrixSection): string {
 }
 
 /** What was published for a figure, and whether it holds. */
-export function publishedText(figure: MatrixFigure, unit: string): string {
-  const { published, published_text, holds } = figure;
-  const [least, most] = published ?? [null, null];
-  const range = least === most ? value(least, unit) : `${least}–${value(most, unit)}`;
-  const text = published_text ?? (published ? range : "");
-  if (!text) return "";
-  return `${text}${holds === true ? " ✓" : holds === false ? " ✗" : ""}`;
+export function publishedText({ published_text, holds }: MatrixFigure): string {
+  return published_text ? `${published_text}${holds ? " ✓" : " ✗"}` : "";
 }
 
 function product(lists: string[][]): string[][] {

@@ -5,7 +5,7 @@ import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { RackDriveLine, RackEffect, RackMeasure, RackSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, marks, shortened, unitSign, value, words } from "../data/format";
+import { capital, shortened, value, words } from "../data/format";
 import { fold, h, svg, table, unbroken } from "../dom";
 import { shade } from "../style/theme";
 import type { Delta } from "./delta_axis";
@@ -35,7 +35,7 @@ export function rack(app: App, given: RackSection): HTMLElement {
   };
   const select = h("select", { "aria-label": "What is compared" });
   given.measures.forEach(({ name, value_unit }, i) => {
-    select.append(h("option", { value: i }, `${capital(name)}, ${unitSign(value_unit)}`));
+    select.append(h("option", { value: i }, `${capital(name)}, ${value_unit}`));
   });
   select.addEventListener("change", () => show(Number(select.value)));
   show(0);
@@ -112,16 +112,7 @@ function effectsOf(app: App, measure: RackMeasure | undefined): Node[] {
     given.map((group) => {
       const known = group.found.length > 0;
       const chart = () =>
-        stage(
-          new Deltas(
-            app,
-            title(group.title),
-            group.found,
-            () => points(group),
-            unit,
-            (v) => `${v > 0 ? "+" : ""}${marks([tenths(v), 0.1])[0] ?? ""}\u202f${unit}`,
-          ),
-        );
+        stage(new Deltas(app, title(group.title), group.found, () => points(group), unit));
       return [
         group.why_unknown && !sentence.includes(group.why_unknown)
           ? h("p", { class: "held" }, `${capital(group.title)}: ${group.why_unknown}.`)
@@ -152,11 +143,6 @@ function effectsOf(app: App, measure: RackMeasure | undefined): Node[] {
       groups(models, (model) => `${model}: drives against others of the model`),
     ),
   ];
-}
-
-/** Rounded to tenths, and never -0. */
-function tenths(v: number): number {
-  return Math.round(v * 10) / 10 + 0;
 }
 
 /** Why a drive does not pass, and whether that is its place or itself. */
@@ -228,7 +214,7 @@ function sparkline({ drive, line }: RackDriveLine, highest: number): Node {
 function rows({ rows: hosts, columns, measures, drives, tiles }: RackSection): string[] {
   const header = ["row", "column", "drive", "model", "verdict", "why"];
   return csv(
-    [...header, ...measures.map((one) => `${one.name} (${unitSign(one.value_unit)})`)],
+    [...header, ...measures.map((one) => `${one.name} (${one.value_unit})`)],
     tiles.map(({ row, column, drive, values }) => {
       const one = drives[drive] as RackDriveLine;
       const whose = [hosts[row], columns[column], one.drive, one.model, one.verdict];
@@ -238,9 +224,8 @@ function rows({ rows: hosts, columns, measures, drives, tiles }: RackSection): s
 }
 
 function points({ found }: Group): string[] {
-  const ends = (v: number | null) => (v === null ? null : tenths(v));
   return csv(
     ["name", "effect", "low", "high"],
-    found.map(({ name, at, low, high }) => [name[0], ends(at), ends(low), ends(high)]),
+    found.map(({ name, at, low, high }) => [name[0], at, low, high]),
   );
 }

@@ -2,10 +2,9 @@
 
 import type { Drawn } from "../chart/stage";
 import type { RackDriveLine, RackSection, RackTile } from "../contract";
-import { capital, cut, shortened, unitSign, value } from "../data/format";
+import { capital, cut, shortened, value } from "../data/format";
 import { button, h } from "../dom";
-import { colors, type Shade } from "../style/colors";
-import { ramp } from "../style/ramp";
+import { colors, type Shade, ramp } from "../style/colors";
 
 /** Where no drive is further from its model than this share, all get one pale colour. */
 const ALIKE = 0.02;
@@ -45,9 +44,7 @@ export class Picture implements Drawn {
     const { given } = this;
     const { rows, columns, row_label, column_label } = given;
     const measure = given.measures[this.chosen];
-    const title = measure
-      ? `${capital(measure.name)}, ${unitSign(measure.value_unit)}`
-      : "The rack";
+    const title = measure ? `${capital(measure.name)}, ${measure.value_unit}` : "The rack";
     const shares = this.shares();
     const head = (text: string) =>
       h(

@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import type { Fact, PageRecording } from "../contract";
-import { clock, cut, duration, moment, value, words } from "../data/format";
+import { clock, cut, duration, moment, span, value, words } from "../data/format";
 import { button, fold, h, table, unbroken } from "../dom";
 
 /** A section: a table of all recordings, then each in detail. */
@@ -23,7 +23,6 @@ function overview(all: readonly PageRecording[]): HTMLElement {
   const rows = all.map((recording) => {
     const { conditions, drive, steps } = recording.findings;
     const starts = steps.map((step) => step.start_temp_c).filter((temp) => temp !== null);
-    const [low, high] = [Math.min(...starts), Math.max(...starts)];
     return [
       recording.label,
       ...keys.map((key) => plain(conditions[key])),
@@ -31,11 +30,7 @@ function overview(all: readonly PageRecording[]): HTMLElement {
       moment(recording.started_unix_s),
       duration(recording.duration_s),
       [recording.status, recording.reason].filter(Boolean).join(": "),
-      starts.length
-        ? low === high
-          ? value(low, "C")
-          : `${value(low, "")}–${value(high, "C")}`
-        : "–",
+      span(starts, "C"),
     ];
   });
   return table("Recordings and their conditions", header, rows);

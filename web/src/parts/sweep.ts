@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { stage, unstage } from "../chart/stage";
 import type { SweepSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, shortened, unitSign } from "../data/format";
+import { capital, number, shortened } from "../data/format";
 import { fold, h, table } from "../dom";
 import type { Place } from "./cell_map";
 import { MapAxis } from "./map_axis";
@@ -147,12 +147,11 @@ class SweepMaps {
   private axis(i: number): MapAxis {
     const { label, values, numbers, unit } = this.points.axes[i] ?? EMPTY;
     const name = capital(label);
-    const bare = (text: string) => (numbers ? (text.split("\u202f")[0] ?? text) : text);
     return new MapAxis({
-      title: [label, ...(numbers ? [unitSign(unit)] : [])].join(", "),
+      title: [label, ...(numbers ? [unit] : [])].join(", "),
       name,
       before: `${name}:`,
-      labels: values.map(bare),
+      labels: numbers?.map((one) => number(one)) ?? values,
       words: (value) => values[value] ?? "",
       numbers,
     });

@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import type { SweepAxis, SweepColumn, SweepSection } from "../contract";
-import { capital, duration, number, value } from "../data/format";
+import { capital, ranged, value } from "../data/format";
 import { onsetWords, surelyHolds, THROTTLES } from "./throttling";
 
 /** For each axis, the number of a value. */
@@ -106,17 +106,14 @@ export class SweepPoints {
   private outcome(at: number): string {
     const probability = this.get("throttles", at);
     if (probability === null) return "so hot that the drive cannot be there even at rest.";
-    const [low, hottest, high] = this.range("max_reported_temp", "c", at) ?? [0, 0, 0];
-    const temperature = `${value(Math.round(hottest), "C")} at most (${Math.round(low)} to ${Math.round(high)})`;
+    const temperature = `${ranged(this.range("max_reported_temp", "c", at) ?? [0, 0, 0], "C")} at most`;
     const onset = this.range("onset", "s", at);
     if (surelyHolds(probability) || !onset) return `holds its full speed; ${temperature}.`;
     const depth = this.range("depth", "pct", at);
     const left = this.range("throttled", "mb_s", at);
     const loss =
       depth && left
-        ? `: −${value(Math.round(depth[1]), "%")} in the worst minute (${Math.round(depth[0])} to ` +
-          `${Math.round(depth[2])}), ${number(Math.round(left[1]))} MB/s left ` +
-          `(${number(Math.round(left[0]))} to ${number(Math.round(left[2]))})`
+        ? `: −${ranged(depth, "%")} in the worst minute, ${ranged(left, "MB/s")} left`
         : "";
     return `${onsetWords(probability, onset)}${loss}; ${temperature}.`;
   }
@@ -128,8 +125,8 @@ export class SweepPoints {
     const found =
       onset === null
         ? "does not throttle"
-        : `throttles after ${duration(Math.round(onset))}` +
-          (depth === null ? "" : `, −${value(Math.round(depth), "%")}`);
+        : `throttles after ${value(onset, "s")}` +
+          (depth === null ? "" : `, −${value(depth, "%")}`);
     return ` The exact engine ${verdict === "agrees" ? "agrees" : "does not agree"}: ${found}.`;
   }
 

@@ -1,6 +1,6 @@
 // What the maps of a sweep can show.
 
-import { duration, value } from "../data/format";
+import { duration, number, value } from "../data/format";
 import type { Cell } from "./cell_map";
 import type { Quantity } from "./map_figure";
 import { isOpen, onsetShare } from "./throttling";
@@ -32,14 +32,14 @@ export function quantities(points: SweepPoints): SweepQuantity[] {
     quantity(points, "depth_mid_pct", {
       title: "Speed lost in the worst minute",
       unit: "%",
-      ends: deepest > 0 ? [value(0, "%"), value(Math.round(deepest), "%")] : null,
+      ends: deepest > 0 ? [value(0, "%"), value(deepest, "%")] : null,
       share: (of) => of / Math.max(1, deepest),
       ...ofLoss,
     }),
     quantity(points, "throttled_mid_mb_s", {
       title: "Speed left in the worst minute",
       unit: "MB/s",
-      ends: fastest > 0 ? [value(Math.round(fastest), "MB/s"), value(0, "MB/s")] : null,
+      ends: fastest > 0 ? [value(fastest, "MB/s"), value(0, "MB/s")] : null,
       share: (of) => 1 - of / Math.max(1, fastest),
       ...ofLoss,
     }),
@@ -53,8 +53,8 @@ export function quantities(points: SweepPoints): SweepQuantity[] {
     }),
     quantity(points, "max_reported_temp_mid_c", {
       title: "Highest reported temperature",
-      unit: "°C",
-      ends: [value(Math.round(coolest), "C"), value(Math.round(hottest), "C")],
+      unit: "C",
+      ends: [value(coolest, "C"), value(hottest, "C")],
       share: (of) => (of - coolest) / Math.max(1, hottest - coolest),
       ...ofAll,
     }),
@@ -78,7 +78,7 @@ function quantity(points: SweepPoints, name: string, look: Look): SweepQuantity 
     return {
       // of a recorded workload, how far it falls is not known
       share: isShown ? (found === null ? 0 : share(found)) : null,
-      text: isShown ? (found === null ? "–" : String(Math.round(times * found))) : "",
+      text: isShown ? (found === null ? "–" : number(times * found, 2)) : "",
       throttles,
       isHatched: isOpen(probability),
       isPossible: probability !== null,

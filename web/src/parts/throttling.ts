@@ -1,6 +1,6 @@
 // How likely a drive throttles, and how bad it is.
 
-import { duration } from "../data/format";
+import { ranged, value } from "../data/format";
 
 /** A drive throttles if that is likelier than not. */
 export const THROTTLES = 0.5;
@@ -25,11 +25,8 @@ export function onsetShare(onset_s: number, earliest_s: number, duration_s: numb
   return 1 - Math.log(Math.max(onset_s, 1) / earliest_s) / all;
 }
 
-/** When it throttles: `throttles, 60 % likely, after 61 s (50 s to 70 s)`. */
-export function onsetWords(
-  probability: number,
-  [low, middle, high]: readonly [number, number, number],
-): string {
-  const likely = probability > SURE.yes ? "" : `, ${Math.round(100 * probability)} % likely,`;
-  return `throttles${likely} after ${duration(middle)} (${duration(low)} to ${duration(high)})`;
+/** When it throttles: `throttles, 60 % likely, after 61 s (50 to 70)`. */
+export function onsetWords(probability: number, onset: readonly [number, number, number]): string {
+  const likely = probability > SURE.yes ? "" : `, ${value(100 * probability, "%")} likely,`;
+  return `throttles${likely} after ${ranged(onset, "s")}`;
 }

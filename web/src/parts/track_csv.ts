@@ -3,14 +3,12 @@
 import type { App } from "../app";
 import type { ChartSeries, WorkloadSection } from "../contract";
 import { type Cell, csv } from "../data/csv";
-import { unitSign } from "../data/format";
 
-const SUFFIXES: Record<string, string> = { "°C": "c", "%": "pct", µs: "us" };
+const SUFFIXES: Record<string, string> = { "%": "pct", µs: "us" };
 
 /** A name for a column, its unit last: `temperature_c`. */
 export function columnName(quantity: string, unit: string): string {
-  const sign = unitSign(unit);
-  const suffix = (SUFFIXES[sign] ?? sign.toLowerCase().replace(/[^a-z0-9]+/g, "_")).replace(
+  const suffix = (SUFFIXES[unit] ?? unit.toLowerCase().replace(/[^a-z0-9]+/g, "_")).replace(
     /^_+|_+$/g,
     "",
   );

@@ -9,7 +9,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { ChartSeries, TwinLine, TwinSection } from "../contract";
 import { csv } from "../data/csv";
-import { clock, cut, duration, value } from "../data/format";
+import { clock, cut, duration, ranged } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h, unbroken } from "../dom";
 import type { LineStyle } from "../contract";
@@ -107,7 +107,7 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
     info(`measured (${line.measured.label})`, MEASURED),
     info("reported by the twin", REPORTED),
     info("hidden, with 90 % band", HIDDEN),
-    ...(limit_c ? [info(limitWords(limit_c), LIMIT)] : []),
+    ...(limit_c ? [info(`its limit, ${ranged(limit_c, "C")}`, LIMIT)] : []),
   ];
   const id = `twin-${line.recording}`;
   const lines = app.linesOf(id, infos);
@@ -166,7 +166,7 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
     panels: [
       {
         title: "Temperature",
-        unit: "°C",
+        unit: "C",
         height: 320,
         traces,
         x: "time",
@@ -188,10 +188,6 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
         () => rows(app, line),
       ),
   });
-}
-
-function limitWords([low, middle, high]: readonly [number, number, number]): string {
-  return `its limit, ${value(Math.round(middle), "C")} (${Math.round(low)} to ${Math.round(high)})`;
 }
 
 function info(label: string, style: LineStyle): LineInfo {

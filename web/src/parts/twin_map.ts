@@ -4,13 +4,13 @@ import type { App } from "../app";
 import { stage, unstage } from "../chart/stage";
 import type { CoolingMap } from "../contract";
 import { csv } from "../data/csv";
-import { duration, number, shortened, value } from "../data/format";
+import { duration, number, ranged, shortened, value } from "../data/format";
 import { h } from "../dom";
 import type { Cell, Place } from "./cell_map";
 import { MapAxis } from "./map_axis";
 import { MapFigure, type Quantity } from "./map_figure";
 import { isOpen, onsetShare, THROTTLES } from "./throttling";
-import { airWords, kPerW, pointAt, pointWords, recordedWords, resistanceWords } from "./twin_words";
+import { airWords, pointAt, pointWords, recordedWords, resistanceWords } from "./twin_words";
 
 const CALM = "does not throttle";
 
@@ -39,10 +39,10 @@ function maps(app: App, given: CoolingMap): MapFigure {
     detail: `${place}: ${workload} for ${duration(duration_s)}, ${number(full_mb_s)} MB/s from rest`,
     notes: notes(given),
     columns: new MapAxis({
-      title: "air at the drive, °C",
+      title: "air at the drive, C",
       name: "Air at the drive",
       before: "Air at the drive:",
-      labels: given.air_c.map((air) => String(Math.round(air))),
+      labels: given.air_c.map((air) => number(air, 2)),
       words: (i) => airWords(given, i).replace(" air", ""),
       numbers: given.air_c,
     }),
@@ -50,7 +50,7 @@ function maps(app: App, given: CoolingMap): MapFigure {
       title: "K/W to the air",
       name: "Resistance to the air",
       before: "Heatsink or airflow that brings the resistance to the air to",
-      labels: given.k_per_w.map(kPerW),
+      labels: given.k_per_w.map((one) => number(one, 2)),
       words: (i) => resistanceWords(given, i).replace(" to the air", ""),
       numbers: given.k_per_w,
     }),
@@ -83,7 +83,7 @@ function depth(given: CoolingMap): Quantity {
   return {
     title: "Speed lost in the worst minute",
     unit: "%",
-    ends: ["0\u202f%", value(Math.round(deepest), "%")],
+    ends: [value(0, "%"), value(deepest, "%")],
     calm: CALM,
     cell: (place) => cell(given, place, given.depth_pct, (of) => of / deepest),
   };
@@ -102,7 +102,7 @@ function cell(
   const isHot = probability !== null && throttles && found !== null;
   return {
     share: isHot ? share(found) : null,
-    text: isHot ? String(Math.round(found)) : "",
+    text: isHot ? number(found, 2) : "",
     throttles,
     isHatched: isOpen(probability),
     isPossible: probability !== null,
@@ -110,11 +110,10 @@ function cell(
 }
 
 function notes({ air_range_c, air_c, own_air, cliff }: CoolingMap): string[] {
-  const [low, high] = air_range_c;
-  const own = value(Math.round(air_c[own_air] ?? 0), "C");
+  const own = ranged([air_range_c[0], air_c[own_air] ?? 0, air_range_c[1]], "C");
   return [
     "The resistance is that of the whole way from the board to the air. " +
-      `The air was ${own} (${Math.round(low)} to ${Math.round(high)}) by the fit: ` +
+      `The air was ${own} by the fit: ` +
       "how much warmer or cooler it gets is known better than its temperature.",
     ...(cliff ? [cliff] : []),
   ];

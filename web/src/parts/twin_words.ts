@@ -11,25 +11,20 @@ export function pointAt({ air_c }: CoolingMap, column: number, row: number): num
   return row * air_c.length + column;
 }
 
-/** The air of a column: `35 °C, 8 K warmer than it was`. */
+/** The air of a column: `35 C air (8 K warmer than it was)`. */
 export function airWords({ air_c, own_air }: CoolingMap, column: number): string {
   const [here, own] = [air_c[column] ?? 0, air_c[own_air] ?? 0];
   const by = Math.round(here - own);
   const than =
     by === 0 ? AS_IT_WAS : `${Math.abs(by)} K ${by > 0 ? "warmer" : "cooler"} than it was`;
-  return `${value(Math.round(here), "C")} air (${than})`;
+  return `${value(here, "C")} air (${than})`;
 }
 
-/** The resistance of a row: `6.0 K/W to the air, 0.67 of what it was`. */
+/** The resistance of a row: `6 K/W to the air (0.67 times what it was)`. */
 export function resistanceWords({ k_per_w, own_k_per_w }: CoolingMap, row: number): string {
   const [here, own] = [k_per_w[row] ?? 0, k_per_w[own_k_per_w] ?? 1];
   const than = row === own_k_per_w ? AS_IT_WAS : `${number(here / own)} times what it was`;
-  return `${kPerW(here)} K/W to the air (${than})`;
-}
-
-/** A resistance with two digits or three: `0.95`, `6.0`, `12`. */
-export function kPerW(of: number): string {
-  return of >= 10 ? of.toFixed(0) : of.toFixed(of >= 1 ? 1 : 2);
+  return `${number(here, 2)} K/W to the air (${than})`;
 }
 
 /** What the drive does at a point, in a sentence. */
@@ -48,7 +43,7 @@ function outcome(given: CoolingMap, at: number): string {
   if (probability === null) return "so hot that the drive cannot be there even at rest.";
   const [onset, depth, left] = [given.onset_s[at], given.depth_pct[at], given.throttled_mb_s[at]];
   if (surelyHolds(probability) || !onset || !depth || !left) {
-    const hottest = value(Math.round(given.max_temp_c[at] ?? 0), "C");
+    const hottest = value(given.max_temp_c[at] ?? 0, "C");
     return `does not throttle in ${duration(given.duration_s)}; ${hottest} by its own sensor at most.`;
   }
   return `${onsetWords(probability, onset)}: ${loss(given, left[1], depth[1])}.`;
@@ -56,7 +51,7 @@ function outcome(given: CoolingMap, at: number): string {
 
 function loss({ full_mb_s, cliff }: CoolingMap, left: number, depth: number): string {
   if (left === 0) return "then it is so hot that it shuts itself down";
-  const share = `−${Math.round(depth)} %`;
+  const share = value(-depth, "%");
   // with a cache that fills up, the speed at first is not what heat takes its part of
   if (cliff) return `${share} of its speed in the worst minute, ${number(left)} MB/s`;
   return `${number(full_mb_s)} MB/s become ${number(left)} (${share})`;

@@ -10,7 +10,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
-import { capital, clock, cut, shortened, unitSign, value } from "../data/format";
+import { capital, clock, cut, shortened, value } from "../data/format";
 import { DataError } from "../data/unpack";
 import { fold, h, unbroken } from "../dom";
 import { causeRank, letter } from "../style/causes";
@@ -164,7 +164,7 @@ function panel(
     line.tracks.filter((track) => track.quantity === quantity).map((track) => ({ track, line: i })),
   );
   const names = [...new Set(tracks.map(({ track }) => track.label))];
-  const units = [...new Set(tracks.map(({ track }) => unitSign(track.unit)))];
+  const units = [...new Set(tracks.map(({ track }) => track.unit))];
   const trace = (
     track: ChartSeries,
     line: number,

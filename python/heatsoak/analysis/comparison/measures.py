@@ -48,6 +48,16 @@ def measure(views: Mapping[str, StepView], seed: int) -> dict[str, dict[str, Mea
     return {name: dict(_of_step(view, f"{seed}/{name}")) for name, view in views.items()}
 
 
+def whole_means(view: StepView, seed: int) -> dict[str, Measure]:
+    """Return the mean of each rate over a whole step, by the names that :func:`measure` has."""
+    seeds = _seeds(f"{seed}/{view.step.name}")
+    return {
+        f"mean_{unit}": _mean(series, _noise(view, series), 0.0, series.duration_s, next(seeds))
+        for unit, series in _rates(view).items()
+        if len(series.values)
+    }
+
+
 def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)

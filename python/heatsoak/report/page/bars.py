@@ -3,24 +3,28 @@
 The parameter is the share of reads, or the queue depth.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis import Episode, RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.bootstrap import RateNoise
+from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
 from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.series import Series
-from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
-from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
-from heatsoak.report.page.lines import Chart
+from heatsoak.report.page.contract import (
+    Bar,
+    BarChart,
+    Curve,
+    CurveChart,
+    CurvePoint,
+    Line,
+    WorkloadSection,
+)
+from heatsoak.report.page.lines import Means, steps_of
 from heatsoak.words import block_text, title_of
 
-_SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
 _OF_NOISE = (
     "Whiskers: 95 % confidence interval of the mean, from noise within the run (block bootstrap); "
@@ -39,25 +43,18 @@ class _Value:
     mb_s_per_w: float | None = None
 
 
-Measures = Mapping[tuple[int, str], Mapping[str, Measure]]
-
-
 def bar_charts(
     names: Names,
     findings: Sequence[RecordingFindings],
-    charts: Sequence[Chart],
+    charts: Sequence[WorkloadSection],
+    means: Means,
     curves: Sequence[CurveChart],
 ) -> list[BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
 
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
-    measures = {
-        (one.recording, found.step): _measures(one.view, found, number)
-        for chart in charts
-        for number, (one, found) in enumerate(chart.runs)
-    }
-    found = [_of_score(names, key, runs, measures) for key, runs in _scores(findings).items()]
+    found = [_of_score(names, key, runs, means) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
     in_curves |= {
         score.steps[0]
@@ -65,13 +62,12 @@ def bar_charts(
         for score in recording.scores
         if len(score.steps) == 1 and score.statistic == "mean" and score.window_s is None
     }
-    means = [
-        _of_step(names, chart, measures)
-        for chart in charts
-        if chart.section.step not in in_curves
-        if any(found.round is None for _, found in chart.runs)
-    ]
-    found += [chart for chart in means if chart and len(chart.bars) > 1]
+    for chart in charts:
+        steps = steps_of(chart, findings)
+        if chart.step in in_curves or all(step.round is not None for _, step in steps):
+            continue
+        made = _of_step(names, chart.title, steps, means)
+        found += [made] if made and len(made.bars) > 1 else []
     return [
         chart.model_copy(update={"id": f"b{number}"})
         for number, chart in enumerate((chart for chart in found if chart), 1)
@@ -95,28 +91,30 @@ def _of_score(
     names: Names,
     key: tuple[str, str, str],
     runs: Sequence[tuple[int, ScoreFindings]],
-    measures: Measures,
+    means: Means,
 ) -> BarChart | None:
     name, unit, definition = key
     values = []
     for number, score in runs:
-        of_steps = {step: found for (of, step), found in measures.items() if of == number}
+        of_steps = {step: found for (of, step), found in means.items() if of == number}
         measure = next(iter(score_measures(score, of_steps).values()))
         values.append(_Value(number, measure, score.power_w, score.mb_s_per_w))
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(names: Names, chart: Chart, measures: Measures) -> BarChart | None:
+def _of_step(
+    names: Names, title: str, steps: Sequence[tuple[Line, StepFindings]], means: Means
+) -> BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
             _Value(one.recording, found[metric], step.power_mean_w)
-            for one, step in chart.runs
-            if metric in (found := measures[one.recording, step.step])
+            for one, step in steps
+            if metric in (found := means[one.recording, step.step])
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
-            made = _chart(names, chart.section.title, unit, "higher", definition, values)
+            made = _chart(names, title, unit, "higher", definition, values)
             return made and made.model_copy(update={"is_score": False})
     return None
 
@@ -163,28 +161,6 @@ def _chart(
         interval=interval if is_known else _OF_NOTHING,
         bars=bars,
     )
-
-
-def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
-    """The step's means, with their uncertainty from noise within the run."""
-    rates = {view.throughput.unit: view.throughput}
-    if view.throughput.unit == "mb_s" and len(view.iops.values):
-        rates["iops"] = view.iops
-    found = {}
-    for unit, series in rates.items():
-        if len(series.values):
-            end_s = series.duration_s
-            rng = np.random.default_rng([_SEED, number])
-            draws = _noise(series, step.episodes).draws(0.0, end_s, rng)
-            found[f"mean_{unit}"] = Measure(series.mean(0.0, end_s), draws=draws)
-    return found
-
-
-def _noise(series: Series, episodes: Sequence[Episode]) -> RateNoise:
-    edges = [t_s for episode in episodes for t_s in (episode.onset_s, episode.end_s)]
-    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
-    cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
-    return RateNoise(series, inside, max(cycles, default=None))
 
 
 _MIN_POINTS = 3
@@ -265,11 +241,11 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
         for rest, members in groups.items():
             if len({axis.x(step) for step in members}) < _MIN_POINTS:
                 continue
-            unit = "IOPS" if all(values[step.name].mb_s is None for step in members) else "MB/s"
+            unit = "IOPS" if all(values[step.name]["MB/s"] is None for step in members) else "MB/s"
             points = [
-                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name].power_w)
+                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name]["W"])
                 for step in sorted(members, key=axis.x)
-                if (y := values[step.name].of(unit)) is not None
+                if (y := values[step.name][unit]) is not None
             ]
             if len(points) >= _MIN_POINTS:
                 chart = _curve_chart(axis.title(members[0]), axis.label, unit, is_log=axis.is_log)
@@ -292,27 +268,19 @@ def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> CurveC
     return CurveChart(id="", title=title, x_label=x_label, x_is_log=is_log, unit=unit, curves=[])
 
 
-@dataclass(frozen=True)
-class _StepValue:
-    mb_s: float | None
-    iops: float | None
-    power_w: float | None
-
-    def of(self, unit: str) -> float | None:
-        return self.mb_s if unit == "MB/s" else self.iops
-
-
-def _values(findings: RecordingFindings) -> dict[str, _StepValue]:
-    """Each step's result; for steps in rounds, the mean over the last rounds."""
-    found = {step.step: _value_of(step) for step in findings.steps if step.rounds is None}
+def _values(findings: RecordingFindings) -> dict[str, dict[str, float | None]]:
+    """Each step's result by unit; for steps in rounds, the mean over the last rounds."""
+    found: dict[str, dict[str, float | None]] = {}
+    for step in findings.steps:
+        if step.rounds is None:
+            iops = None if step.consistency is None else step.consistency.mean_iops
+            found[step.step] = {"MB/s": step.mean_mb_s, "IOPS": iops, "W": step.power_mean_w}
     for rounds in findings.rounds:
-        found |= {s.step: _StepValue(s.mean_mb_s, s.mean_iops, None) for s in rounds.steps}
-    return {name: v for name, v in found.items() if v.mb_s is not None or v.iops is not None}
-
-
-def _value_of(step: StepFindings) -> _StepValue:
-    iops = None if step.consistency is None else step.consistency.mean_iops
-    return _StepValue(step.mean_mb_s, iops, step.power_mean_w)
+        for last in rounds.steps:
+            found[last.step] = {"MB/s": last.mean_mb_s, "IOPS": last.mean_iops, "W": None}
+    return {
+        name: of for name, of in found.items() if of["MB/s"] is not None or of["IOPS"] is not None
+    }
 
 
 def _once(protocol: Protocol) -> Iterator[WorkloadStep]:

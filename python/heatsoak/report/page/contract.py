@@ -13,6 +13,7 @@ import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.recording import Status
+from heatsoak.report.comparison import ToldRow
 from heatsoak.report.rack import RackDrive, RackMeasure
 
 
@@ -57,6 +58,8 @@ class ChartSeries(_Strict):
             minimum and maximum of each stretch are then kept, in time order.
         gap_s: points further apart than this are not joined by a line.
     """
+
+    model_config = ConfigDict(frozen=False)  # packed last, when it is known how large a page is
 
     name: str
     label: str
@@ -505,18 +508,32 @@ class RackSection(_Strict):
     tiles: list[RackTile]
 
 
+class DrawnRow(_Strict):
+    """A row of a comparison in its chart.
+
+    Attributes:
+        row: its number.
+        name: what it is of: step, drive model, metric and group, as far as they differ.
+    """
+
+    row: int
+    name: list[str]
+
+
 class ComparisonSection(Comparison):
     """A comparison; numbers of its rows say where people see them.
 
     Attributes:
+        told: the rows as text.
         shown: in the tables.
         apart: in the tables of each set of other conditions; none if there is one set.
         drawn: in the chart.
     """
 
+    told: list[ToldRow]
     shown: list[int]
     apart: list[int]
-    drawn: list[int]
+    drawn: list[DrawnRow]
 
 
 Tone = Literal["good", "bad", "unsure"]
@@ -527,7 +544,7 @@ class Headline(_Strict):
 
     Attributes:
         text: the verdict in a sentence.
-        tone: ``good`` if everything is steady, ``bad`` if something throttles, else ``unsure``.
+        tone: ``good`` if the drive does not throttle or is better, ``bad`` if it does or is worse.
         more: a few more sentences.
         counts: the number of steps with each verdict.
     """

@@ -1,18 +1,24 @@
-"""Charts over time: a line for each recording's run of the same workload, or its time without."""
+"""Lines of charts over time: how each looks, and one for each run of a workload, or its time
+without.
+"""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
+from heatsoak.analysis.comparison.measures import Measure, whole_means
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page.contract import (
     ChartQuantity,
     ChartSeries,
-    LatencyHistogram,
     Line,
+    LineStyle,
     WorkloadSection,
 )
 from heatsoak.report.page.tracks import (
@@ -25,110 +31,126 @@ from heatsoak.report.page.tracks import (
 from heatsoak.report.steps import all_in_short, verdicts
 from heatsoak.words import duration_text, listed, span_text, temps_text, title_of
 
+
+@cache
+def palette() -> Mapping[str, Any]:
+    """Return the colours of both themes, line patterns, and the look of causes.
+
+    The lines' colours are four, since not many more can be told apart by everybody: with each
+    colour, five patterns of dashes follow the solid line.
+    """
+    text = (files("heatsoak.report.page") / "palette.json").read_text("utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def line_styles(names: Names) -> list[LineStyle]:
+    """Return a style for each recording: the fifth line is the first that is dashed.
+
+    Sets of conditions differ by colour, or by pattern too if there are more than colours; repeated
+    runs differ by pattern, or by colour if all recordings are runs of the same. If two patterns are
+    not enough, sets take the colour from the condition with the most values that there are colours
+    for, and the pattern from the others together.
+    """
+    colors, patterns = len(palette()["light"]["lines"]), len(palette()["dashes"])
+    sets = [one.color for one in names.recordings]
+    count = len(set(sets))
+    if count == 1:
+        return [LineStyle(color=n % colors, dash=n // colors % patterns) for n in range(len(sets))]
+    if count > 2 * colors and (main := _main_condition(names, colors)):
+        values = [str(one.conditions.get(main)) for one in names.recordings]
+        others = [key for key in names.keys if key != main]
+        rests = [str([one.conditions.get(key) for key in others]) for one in names.recordings]
+        if len(set(rests)) <= patterns:
+            return [
+                LineStyle(color=color, dash=dash)
+                for color, dash in zip(_places(values), _places(rests), strict=True)
+            ]
+    rows = -(-count // colors)
+    runs = [sets[:number].count(own) for number, own in enumerate(sets)]
+    return [
+        LineStyle(color=place % colors, dash=(place // colors + rows * run) % patterns)
+        for place, run in zip(_places(sets), runs, strict=True)
+    ]
+
+
+def _main_condition(names: Names, most: int) -> str | None:
+    """The condition with the most values, up to as many as there are colours."""
+    values = {key: {str(one.conditions.get(key)) for one in names.recordings} for key in names.keys}
+    fitting = [key for key, found in values.items() if len(found) <= most]
+    return max(fitting, key=lambda key: len(values[key]), default=None)
+
+
+def _places(values: Sequence[Hashable]) -> list[int]:
+    known = list(dict.fromkeys(values))
+    return [known.index(value) for value in values]
+
+
 #: Reviews look at so much of the end of a random load.
 LAST_S = 400.0
 #: Statistics of how even a load is.
 _EVENNESS = ("consistency", "stdev")
 
-Pack = Callable[[QuantitySeries], ChartSeries]
+#: Gives a series its form on the page.
+Add = Callable[[QuantitySeries], ChartSeries]
+#: The means of each step, by the number of its recording and its name.
+Means = dict[tuple[int, str], dict[str, Measure]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """A line of a chart before it is packed; its first series is what the chart is about.
-
-    Attributes:
-        step: the number of the step in the recording's findings, and `findings` what it shows; None
-            of a log that shows no load.
-    """
-
-    recording: int
-    label: str
-    view: StepView
-    courses: list[QuantitySeries]
-    step: int | None = None
-    findings: StepFindings | None = None
-    seconds: QuantitySeries | None = None
-    latency: list[LatencyHistogram] = field(default_factory=list)
-
-    @property
-    def series(self) -> list[QuantitySeries]:
-        """All of its series."""
-        return [*self.courses, *([self.seconds] if self.seconds else [])]
-
-    @property
-    def level_mb_s(self) -> float | None:
-        """The level before the first episode, or the mean if there is none."""
-        if self.findings is None:
-            return None
-        episodes = self.findings.episodes
-        return episodes[0].before_mb_s if episodes else self.findings.mean_mb_s
-
-    def line(self, packed: Pack) -> Line:
-        """Return it with its packed series."""
-        return Line(
-            recording=self.recording,
-            step=self.step,
-            label=self.label,
-            start_s=self.view.start_s,
-            tracks=[packed(course) for course in self.courses],
-            seconds=packed(self.seconds) if self.seconds else None,
-            latency=self.latency,
-            level_mb_s=self.level_mb_s,
-        )
-
-
-@dataclass(frozen=True)
-class Chart:
-    """Lines over the same time before they are packed, and what is said of them."""
-
-    section: WorkloadSection
-    drawn: list[Drawn]
-
-    @property
-    def runs(self) -> list[tuple[Drawn, StepFindings]]:
-        """The lines of runs, with what each shows."""
-        return [(one, one.findings) for one in self.drawn if one.findings is not None]
-
-    def workload(self, packed: Pack) -> WorkloadSection:
-        """Return it with its packed lines."""
-        lines = [one.line(packed) for one in self.drawn]
-        return self.section.model_copy(update={"lines": lines})
-
-
-def _shown(drawn: Sequence[Drawn], *more: ChartQuantity) -> list[ChartQuantity]:
+def _shown(lines: Sequence[Line], *more: ChartQuantity) -> list[ChartQuantity]:
     """The quantities that are drawn at once, from the top: what lines are about, and `more`."""
-    about = [one.courses[0].quantity for one in drawn if one.courses]
-    known = {course.quantity for one in drawn for course in one.courses}
+    about = [line.tracks[0].quantity for line in lines if line.tracks]
+    known = {track.quantity for line in lines for track in line.tracks}
     return list(dict.fromkeys([*about, *(one for one in more if one in known)]))
 
 
+def steps_of(
+    section: WorkloadSection, findings: Sequence[RecordingFindings]
+) -> list[tuple[Line, StepFindings]]:
+    """Return the lines of a chart that are runs, with what each shows."""
+    return [
+        (line, findings[line.recording].steps[line.step])
+        for line in section.lines
+        if line.step is not None
+    ]
+
+
 def _of_steps(
-    id_: str, protocol: str, step: str, title: str, scored_s: float | None, drawn: list[Drawn]
-) -> Chart:
-    """The chart of all runs of a workload; `scored_s` is the end that a score of evenness is of."""
-    steps = [one.findings for one in drawn if one.findings is not None]
-    longest_s, workload = max(one.duration_s for one in steps), steps[0].workload
+    id_: str,
+    protocol: str,
+    lines: list[Line],
+    findings: Sequence[RecordingFindings],
+    *,
+    alone: bool,
+) -> WorkloadSection:
+    """The chart of all runs of a workload; one that stands `alone` in logs is named by its load."""
+    steps = [findings[line.recording].steps[line.step or 0] for line in lines]
+    first, name = steps[0], _name(steps[0])
+    longest_s = max(one.duration_s for one in steps)
     last_s = None
-    if any(one.seconds is not None for one in drawn):
+    if any(line.seconds for line in lines):
         # reviews judge long random loads by their end
-        is_long = longest_s > 1.2 * LAST_S and workload.startswith("random")
+        is_long = longest_s > 1.2 * LAST_S and first.workload.startswith("random")
+        scored_s = _scored_s(findings[lines[0].recording], first.step)
         last_s = scored_s or (LAST_S if is_long else None)
-    section = WorkloadSection(
+    return WorkloadSection(
         id=id_,
-        title=title,
-        detail=f"{workload}, {duration_text(longest_s)}",
-        step=step,
+        title=title_of(first.workload if alone else name),
+        detail=f"{first.workload}, {duration_text(longest_s)}",
+        step=name,
         protocol=protocol,
         summary=all_in_short(steps),
         verdicts=verdicts(steps),
         rate=_rate(steps),
         hottest=_hottest([one.max_temp_c for one in steps]),
         last_s=last_s,
-        shown=_shown(drawn, "temperature", "power"),
-        lines=[],
+        shown=_shown(lines, "temperature", "power"),
+        lines=lines,
     )
-    return Chart(section, drawn)
+
+
+def _level_mb_s(step: StepFindings) -> float | None:
+    """The level before the first episode, or the mean if there is none."""
+    return step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
 
 
 def _scored_s(findings: RecordingFindings, step: str) -> float | None:
@@ -149,33 +171,45 @@ def _hottest(temps_c: Sequence[float | None]) -> str:
     return temps_text(known) if known else ""
 
 
-def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
+def unloaded_charts(
+    names: Names, findings: Sequence[RecordingFindings], add: Add
+) -> list[WorkloadSection]:
     """Return the chart of all logs that show no load, if there are any: how warm they were."""
-    drawn, unloaded, protocols = [], [], []
+    lines, unloaded, metas, steps = [], [], [], []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         if judged.unloaded is None:
             continue
         view = next(view for view in loaded_steps(named.recording) if view.is_idle)
         shown = courses_unloaded(view, judged.unloaded)
-        drawn.append(Drawn(recording=number, label=named.label, view=view, courses=shown))
+        lines.append(_line(number, named.label, view, shown, add))
         unloaded.append(judged.unloaded)
-        protocols.append(named.recording.meta.protocol.name)
-    if not drawn:
+        metas.append(named.recording.meta)
+        steps.append(view.step)
+    if not lines:
         return []
-    section = WorkloadSection(
-        id="unloaded",
-        title="Without a load",
-        detail=f"nothing to judge, {duration_text(max(one.duration_s for one in unloaded))}",
-        step=drawn[0].view.step.name,
-        protocol=protocols[0],
-        summary=_summary_unloaded(unloaded),
-        verdicts={},
-        rate="",
-        hottest=_hottest([one.max_temp_c for one in unloaded]),
-        shown=_shown(drawn, "throughput", "iops", "busy", "power"),
-        lines=[],
-    )
-    return [Chart(section, drawn)]
+    return [
+        WorkloadSection(
+            id="unloaded",
+            title="Without a load",
+            detail=f"nothing to judge, {duration_text(max(one.duration_s for one in unloaded))}",
+            step=steps[0].name,
+            protocol=metas[0].protocol.name,
+            summary=_summary_unloaded(unloaded),
+            verdicts={},
+            rate="",
+            hottest=_hottest([one.max_temp_c for one in unloaded]),
+            shown=_shown(lines, "throughput", "iops", "busy", "power"),
+            lines=lines,
+        )
+    ]
+
+
+def _line(
+    number: int, label: str, view: StepView, shown: Sequence[QuantitySeries], add: Add, **more: Any
+) -> Line:
+    given = {"step": None, "seconds": None, "latency": [], "level_mb_s": None, **more}
+    tracks = [add(course) for course in shown]
+    return Line(recording=number, label=label, start_s=view.start_s, tracks=tracks, **given)
 
 
 def _summary_unloaded(found: Sequence[Unloaded]) -> str:
@@ -194,14 +228,13 @@ def _summary_unloaded(found: Sequence[Unloaded]) -> str:
     return " ".join(parts) or "No temperature was logged."
 
 
-#: A step, its title, the end that a score is of, and its runs.
-_Runs = tuple[str, str, float | None, list[Drawn]]
-
-
-def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
-    """Return the charts of workloads in the order of their steps."""
+def charts(
+    names: Names, findings: Sequence[RecordingFindings], add: Add
+) -> tuple[list[WorkloadSection], Means]:
+    """Return the charts of workloads in the order of their steps, and the means of these."""
     alone = _are_single_logs(names)
-    found: dict[tuple[str, str, str], _Runs] = {}
+    found: dict[tuple[str, str, str], list[Line]] = {}
+    means: Means = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         views = {view.step.name: view for view in judged_steps(named.recording)}
         protocol = named.recording.meta.protocol
@@ -210,27 +243,30 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
             view = views.get(step.step)
             if view is None or (step.rounds is not None and step.step not in drawn_rounds):
                 continue
-            name = step.step.rpartition("/")[0] if step.rounds is not None else step.step
-            title = title_of(step.workload if alone else name)
-            first: _Runs = (name, title, _scored_s(judged, step.step), [])
-            *_, lines = found.setdefault(
-                (protocol.name, "" if alone else name, step.workload), first
-            )
-            one = Drawn(
-                recording=number,
+            means[number, step.step] = whole_means(view, number)
+            each_s = seconds(view)
+            line = _line(
+                number,
+                named.label if step.round is None else f"{named.label}, round {step.round}",
+                view,
+                courses(view),
+                add,
                 step=index,
-                label=named.label if step.round is None else f"{named.label}, round {step.round}",
-                findings=step,
-                view=view,
-                courses=courses(view),
-                seconds=seconds(view),
+                seconds=None if each_s is None else add(each_s),
                 latency=histograms(named.recording, view),
+                level_mb_s=_level_mb_s(step),
             )
-            lines.append(one)
-    return [
-        _of_steps(f"w{number}", protocol, *of)
-        for number, ((protocol, *_), of) in enumerate(found.items(), 1)
+            key = (protocol.name, "" if alone else _name(step), step.workload)
+            found.setdefault(key, []).append(line)
+    sections = [
+        _of_steps(f"w{number}", name, lines, findings, alone=alone)
+        for number, ((name, *_), lines) in enumerate(found.items(), 1)
     ]
+    return sections, means
+
+
+def _name(step: StepFindings) -> str:
+    return step.step if step.rounds is None else step.step.rpartition("/")[0]
 
 
 def _are_single_logs(names: Names) -> bool:

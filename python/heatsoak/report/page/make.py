@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
 from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.findings import Throttles
@@ -16,25 +14,21 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report.comparison import drawn as in_chart
-from heatsoak.report.comparison import suited, summaries
+from heatsoak.report.comparison import drawn, suited, summaries, told
 from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
-    ChartSeries,
     ComparisonSection,
+    DrawnRow,
     Headline,
     Page,
     Tone,
-    TwinSection,
     WorkloadSection,
 )
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.lines import Chart, charts, unloaded_charts
+from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_charts
 from heatsoak.report.page.matrix import matrix
-from heatsoak.report.page.packing import Packer, fit_to_size, pack
-from heatsoak.report.page.palette import line_styles
-from heatsoak.report.page.tracks import QuantitySeries
-from heatsoak.report.page.twin import TwinChart, twin_chart
+from heatsoak.report.page.packing import SeriesPacker
+from heatsoak.report.page.twin import twin_section
 from heatsoak.report.steps import badness, verdicts
 from heatsoak.words import counted, listed, said, title_of
 
@@ -80,7 +74,14 @@ def _section(found: Comparison) -> ComparisonSection:
     kept = set(map(id, over_all))
     apart = [row for row in suited(found.rows) if id(row) not in kept]
     return ComparisonSection(
-        **dict(found), shown=of(suited(over_all)), apart=of(apart), drawn=of(in_chart(over_all))
+        **dict(found),
+        told=[told(row) for row in found.rows],
+        shown=of(suited(over_all)),
+        apart=of(apart),
+        drawn=[
+            DrawnRow(row=places[id(row)], name=name)
+            for row, name in drawn(over_all, len(found.groups))
+        ],
     )
 
 
@@ -98,8 +99,6 @@ PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
 _MAX_OPEN, _MAX_WITH_CHART = 2, 12
 _TONES_OF_ANSWERS: dict[Throttles, Tone] = {"yes": "bad", "no": "good"}
 _TONES_OF_COMPARISONS: dict[str, Tone] = {"better": "good", "worse": "bad"}
-#: About what the page takes for each series besides its data.
-_SERIES_BYTES = 300
 
 
 def make_page(
@@ -124,26 +123,25 @@ def make_page(
     """
     names = names_of(recordings)
     found = findings.recordings
-    steps = charts(names, found)
-    drawn = [*steps, *unloaded_charts(names, found)]
+    series = SeriesPacker()
+    steps, means = charts(names, found, series.add)
+    workloads = _with_charts_open([*steps, *unloaded_charts(names, found, series.add)], found)
     curves = curve_charts(names, found)
     compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
         page_recording(named, one, style)
         for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
     ]
-    bars = bar_charts(names, found, steps, curves)
-    beside = None if twin is None else twin_chart(twin, names, found, progress)
+    bars = bar_charts(names, found, steps, means, curves)
+    beside = None if twin is None else twin_section(twin, names, found, series.add, progress)
     if data_budget is None:
-        maps = [] if beside is None else beside.maps
-        parts = [*page_recordings, *compared, *bars, *curves, *maps]
-        left = PAGE_BYTES - PROGRAM_BYTES - _size(parts, drawn, beside)
+        parts = [*page_recordings, *compared, *bars, *curves, *workloads]
+        parts += [] if beside is None else [beside]
+        left = PAGE_BYTES - PROGRAM_BYTES - sum(len(part.model_dump_json()) for part in parts)
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
-    workloads, shown_twin, data = _packed(drawn, beside, data_budget)
-    workloads = _with_charts_open(workloads, steps)
-    loaded = workloads[: len(steps)]
+    data = series.pack(data_budget)
     notes += map(_sentence, _notes(names, found))
-    if any(map(_is_thinned, _tracks(workloads, shown_twin))):
+    if series.is_thinned:
         notes.append(
             "Charts with fewer points than were recorded keep the minimum and maximum of each "
             "stretch: no dip or peak is lost."
@@ -154,24 +152,25 @@ def make_page(
         recordings=page_recordings,
         sensor=_sensor(names, found),
         workloads=workloads,
-        matrix=matrix(names, found, loaded),
+        matrix=matrix(names, found, steps),
         bars=bars,
         curves=curves,
         comparisons=compared,
-        twin=shown_twin,
+        twin=beside,
         notes=notes,
         data=data,
     )
 
 
 def _with_charts_open(
-    workloads: Sequence[WorkloadSection], steps: Sequence[Chart]
+    workloads: Sequence[WorkloadSection], findings: Sequence[RecordingFindings]
 ) -> list[WorkloadSection]:
     """The workloads, with the charts open that a reader came for: few, or the worst."""
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
-        worst = sorted(steps, key=lambda chart: min(badness(found) for _, found in chart.runs))
-        shown = {chart.section.id for chart in worst[: 1 if len(steps) <= _MAX_WITH_CHART else 0]}
+        loaded = {one.id: steps for one in workloads if (steps := steps_of(one, findings))}
+        worst = sorted(loaded, key=lambda id_: min(badness(step) for _, step in loaded[id_]))
+        shown = set(worst[: 1 if len(worst) <= _MAX_WITH_CHART else 0])
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
 
 
@@ -191,12 +190,12 @@ def _headline(names: Names, found: Findings, comparisons: Sequence[ComparisonSec
     # rounds are judged as a whole: they have hundreds of steps
     steps = [step for one in found.recordings for step in one.steps if step.rounds is None]
     rounds = [one for recording in found.recordings for one in recording.rounds]
-    told = [*answer.because, *([answer.next] if answer.next else [])]
+    reasons = [*answer.because, *([answer.next] if answer.next else [])]
     whole = Headline(
         text=answer.sentence,
         tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
         more=[
-            *map(_sentence, told),
+            *map(_sentence, reasons),
             *(f"{title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
@@ -249,42 +248,6 @@ def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
         else f"{note} ({labels[0] if len(labels) == 1 else f'{len(labels)} recordings'})"
         for note, labels in whose.items()
     ]
-
-
-def _size(parts: Sequence[BaseModel], drawn: Sequence[Chart], beside: TwinChart | None) -> int:
-    """About how many bytes a page takes besides its series."""
-    lines = [one for chart in drawn for one in chart.drawn]
-    counted = [histogram for one in lines for histogram in one.latency]
-    texts = sum(len(part.model_dump_json()) for part in [*parts, *counted])
-    count = sum(len(one.series) for one in lines) + (len(beside.series) if beside else 0)
-    return texts + _SERIES_BYTES * count
-
-
-def _packed(
-    drawn: Sequence[Chart], beside: TwinChart | None, budget: int
-) -> tuple[list[WorkloadSection], TwinSection | None, str]:
-    """The charts and the twin with their series packed, and the packed series."""
-    of_charts = [course for chart in drawn for one in chart.drawn for course in one.series]
-    every = fit_to_size([*of_charts, *(beside.series if beside else [])], budget)
-    packer = Packer()
-
-    def packed(course: QuantitySeries) -> ChartSeries:
-        return pack(course, every[course.importance], packer)
-
-    workloads = [chart.workload(packed) for chart in drawn]
-    section = None if beside is None else beside.section(packed)
-    return workloads, section, packer.data()
-
-
-def _tracks(workloads: Sequence[WorkloadSection], twin: TwinSection | None) -> list[ChartSeries]:
-    found = [track for one in workloads for line in one.lines for track in line.tracks]
-    for line in twin.lines if twin else []:
-        found += [line.measured, line.reported, line.hidden, line.low, line.high]
-    return found
-
-
-def _is_thinned(track: ChartSeries) -> bool:
-    return track.t.count < track.samples
 
 
 def _title(names: Names) -> str:

@@ -145,20 +145,51 @@ def fit_to_size(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[in
     return every
 
 
-def pack(course: QuantitySeries, every: int, packer: Packer) -> ChartSeries:
-    """Return a series in the page's form."""
+class SeriesPacker:
+    """Packs a page's series together, once all that is on the page is known."""
+
+    def __init__(self) -> None:
+        self._added: list[tuple[QuantitySeries, ChartSeries]] = []
+
+    def add(self, course: QuantitySeries) -> ChartSeries:
+        """Return a series in the page's form, which is empty until :meth:`pack` fills it."""
+        series = ChartSeries(
+            name=course.name,
+            label=course.label,
+            quantity=course.quantity,
+            unit=course.unit,
+            t=_EMPTY,
+            v=_EMPTY,
+            samples=len(course.values),
+            gap_s=course.gap_s,
+        )
+        self._added.append((course, series))
+        return series
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether any series has fewer points than were recorded."""
+        return any(series.t.count < series.samples for _, series in self._added)
+
+    def pack(self, budget: int) -> str:
+        """Fill all series, and return their columns in at most `budget` bytes of base64."""
+        every = fit_to_size([course for course, _ in self._added], budget)
+        packer = Packer()
+        for course, series in self._added:
+            fill(series, course, every[course.importance], packer)
+        return packer.data()
+
+
+_EMPTY = Packed(at=0, count=0, width=0, per_unit=1)
+
+
+def fill(series: ChartSeries, course: QuantitySeries, every: int, packer: Packer) -> None:
+    """Give a series its points: the least and the greatest of each stretch of `every` points."""
     kept = thinned(course.values, every)
     is_thinned = len(kept) < len(course.values)
-    return ChartSeries(
-        name=course.name,
-        label=course.label,
-        quantity=course.quantity,
-        unit=course.unit,
-        t=packer.times(course.t_s[kept]),
-        v=packer.values(course.values[kept]),
-        samples=len(course.values),
-        gap_s=round(course.gap_s * (every if is_thinned else 1), 3),
-    )
+    series.t = packer.times(course.t_s[kept])
+    series.v = packer.values(course.values[kept])
+    series.gap_s = round(course.gap_s * (every if is_thinned else 1), 3)
 
 
 def _size(courses: Iterable[QuantitySeries], importance: int, every: int) -> int:

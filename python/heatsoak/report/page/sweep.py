@@ -193,7 +193,7 @@ def _text(value: float | str, unit: str) -> str:
         return value
     if unit == "s":
         return duration_text(value)
-    return amount_text(value, "°C" if unit == "C" else unit, 5)  # as charts have it
+    return amount_text(value, unit, 5)
 
 
 def _column(values: pl.Series, packer: Packer) -> SweepColumn:

@@ -29,7 +29,7 @@ _GAP_INTERVALS = 3.5
 AUXILIARY, SENSOR, RATE = 0, 1, 2
 _UNITS = {"mb_s": ("MB/s", "throughput"), "iops": ("IOPS", "iops"), "lat_us": ("µs", "latency")}
 _LATENCIES = ("lat_us", "lat_p99_us")
-_DIRECTIONS = ("read", "write")
+_DIRECTIONS: tuple[Literal["read", "write"], ...] = ("read", "write")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,6 @@ def _readings(view: StepView, column: str, quantity: ChartQuantity) -> QuantityS
     )
 
 
-_LATENCY_DIRECTIONS: tuple[Literal["read", "write"], ...] = ("read", "write")
 #: Percentiles of intervals: the share of I/Os that took at most that long.
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
 #: Bins per decade.
@@ -175,7 +174,7 @@ def _counted(recording: Recording, step: str) -> Iterator[LatencyHistogram]:
     for event in recording.events:
         if event.kind == "step-end" and event.step == step:
             bins = event.data.get("latency_bins") or {}
-    for direction in _LATENCY_DIRECTIONS:
+    for direction in _DIRECTIONS:
         found = bins.get(direction)
         if found and sum(found["ios"]) > 0:
             upper_us, ios = found["upper_us"], found["ios"]
@@ -183,7 +182,7 @@ def _counted(recording: Recording, step: str) -> Iterator[LatencyHistogram]:
 
 
 def _from_percentiles(view: StepView) -> Iterator[LatencyHistogram]:
-    for direction in _LATENCY_DIRECTIONS:
+    for direction in _DIRECTIONS:
         columns = [f"{direction}_lat_{name}_us" for name in _SHARES]
         wanted = [*columns, f"{direction}_iops", "interval_s"]
         if any(name not in view.samples.columns for name in wanted):

@@ -1,7 +1,7 @@
 """A twin on the page: what it makes of recordings, and of other air and other cooling."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,74 +35,36 @@ if TYPE_CHECKING:
 _DECIMALS = 1
 
 
-@dataclass(frozen=True)
-class _Followed:
-    """A recording that the twin follows, before it is packed."""
-
-    recording: int
-    label: str
-    place: str
-    summary: str
-    measured: "Measured"
-    courses: dict[str, QuantitySeries]
-
-    def line(self, packed: Callable[[QuantitySeries], ChartSeries]) -> TwinLine:
-        """Return it with its packed series."""
-        of = self.measured
-        return TwinLine(
-            recording=self.recording,
-            label=self.label,
-            place=self.place,
-            summary=self.summary,
-            **{name: packed(course) for name, course in self.courses.items()},
-            onsets_s=[round(onset.t_s + of.first_s, 1) for onset in of.onsets],
-            end_s=round(float(of.t_s[-1]) + of.first_s, 3),
-        )
+def _section(
+    twin: "Twin", lines: list[TwinLine], left_out: list[Fact], maps: list[CoolingMap]
+) -> TwinSection:
+    limit = next(one for one in twin.parameters if one.name == "limit_c")
+    fitted = counted(len(twin.recordings), "recording")
+    return TwinSection(
+        answer=twin.answer,
+        detail=f"{twin.model or twin.base}, fitted to {fitted} "
+        f"in {counted(len(twin.places), 'place')}",
+        told=twin.told,
+        limit_c=_rounded([limit.low, limit.value, limit.high], 1) if twin.throttled else None,
+        lines=lines,
+        left_out=left_out,
+        maps=maps,
+        no_map=f"No map of when it would throttle: {twin.denial}."
+        if twin.denial
+        else None
+        if twin.throttled
+        else f"{twin.answer} So there is no map of when it would throttle: that would only "
+        "show what other drives of its class do.",
+    )
 
 
-@dataclass(frozen=True)
-class TwinChart:
-    """What is shown of a twin, before its series are packed."""
-
-    twin: "Twin"
-    followed: list[_Followed]
-    left_out: list[Fact]
-    maps: list[CoolingMap]
-
-    @property
-    def series(self) -> list[QuantitySeries]:
-        """All of its series."""
-        return [course for one in self.followed for course in one.courses.values()]
-
-    def section(self, packed: Callable[[QuantitySeries], ChartSeries]) -> TwinSection:
-        """Return it with its packed series."""
-        twin = self.twin
-        limit = next(one for one in twin.parameters if one.name == "limit_c")
-        fitted = counted(len(twin.recordings), "recording")
-        return TwinSection(
-            answer=twin.answer,
-            detail=f"{twin.model or twin.base}, fitted to {fitted} "
-            f"in {counted(len(twin.places), 'place')}",
-            told=twin.told,
-            limit_c=_rounded([limit.low, limit.value, limit.high], 1) if twin.throttled else None,
-            lines=[one.line(packed) for one in self.followed],
-            left_out=self.left_out,
-            maps=self.maps,
-            no_map=f"No map of when it would throttle: {twin.denial}."
-            if twin.denial
-            else None
-            if twin.throttled
-            else f"{twin.answer} So there is no map of when it would throttle: that would only "
-            "show what other drives of its class do.",
-        )
-
-
-def twin_chart(
+def twin_section(
     twin: "Twin",
     names: Names,
     findings: Sequence[RecordingFindings],
+    add: Callable[[QuantitySeries], ChartSeries],
     progress: Progress | None = None,
-) -> TwinChart:
+) -> TwinSection:
     """Return what a twin makes of recordings, and a map for each of their places.
 
     A recording that it cannot follow, such as one made elsewhere, is left out with the reason.
@@ -111,7 +73,9 @@ def twin_chart(
     from heatsoak.twin.cooling_map import cooling_map
     from heatsoak.twin.readings import measure
 
-    followed, left_out = [], []
+    lines: list[TwinLine] = []
+    by_place: dict[str, list[TwinLine]] = {}
+    left_out = []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         try:
             measured = measure(named.recording, judged)
@@ -121,22 +85,23 @@ def twin_chart(
             continue
         twin.refuse_other(measured)
         if measured.place in twin.places:
-            followed.append(_followed(twin, number, named, measured))
+            lines.append(_followed(twin, number, named, measured, add))
+            by_place.setdefault(measured.place, []).append(lines[-1])
         else:
             place = _place(named.recording)
             reason = f"made in a place that the twin was not fitted to: {place}"
             left_out.append(Fact(name=named.label, text=reason))
-    if not followed:
+    if not lines:
         first = left_out[0]
         raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
-    maps = []
     is_mapped = twin.throttled and not twin.denial
-    places = list(dict.fromkeys(one.measured.place for one in followed)) if is_mapped else []
-    for number, place in enumerate(places):
-        here = [one for one in followed if one.measured.place == place]
-        found = cooling_map(twin, place, progress=_part(progress, number, len(places)))
-        maps.append(_map(twin, found, here))
-    return TwinChart(twin, followed, left_out, maps)
+    places = list(by_place) if is_mapped else []
+    maps = [
+        _map(twin, cooling_map(twin, place, progress=_part(progress, number, len(places))), here)
+        for number, place in enumerate(places)
+        if (here := by_place[place])
+    ]
+    return _section(twin, lines, left_out, maps)
 
 
 def _part(progress: Progress | None, number: int, count: int) -> Progress | None:
@@ -146,7 +111,13 @@ def _part(progress: Progress | None, number: int, count: int) -> Progress | None
     return lambda done, _: progress((number + done) / count, f"map {number + 1} of {count}")
 
 
-def _followed(twin: "Twin", number: int, named: Named, measured: "Measured") -> _Followed:
+def _followed(
+    twin: "Twin",
+    number: int,
+    named: Named,
+    measured: "Measured",
+    add: Callable[[QuantitySeries], ChartSeries],
+) -> TwinLine:
     found = twin.follow(measured)
     t_s = found["t_s"].to_numpy()
     reading_t_s = measured.reading_t_s + measured.first_s
@@ -160,13 +131,14 @@ def _followed(twin: "Twin", number: int, named: Named, measured: "Measured") -> 
         values = np.round(found[column].to_numpy(), _DECIMALS)
         courses[name] = replace(_course(name, name, t_s, values), importance=AUXILIARY)
     off_k = measured.reading_c - np.interp(reading_t_s, t_s, found["reported_c"].to_numpy())
-    return _Followed(
+    return TwinLine(
         recording=number,
         label=named.label,
         place=_place(named.recording),
         summary=_summary(measured, float(np.sqrt(np.mean(off_k**2)))),
-        measured=measured,
-        courses=courses,
+        **{name: add(course) for name, course in courses.items()},
+        onsets_s=[round(onset.t_s + measured.first_s, 1) for onset in measured.onsets],
+        end_s=round(float(measured.t_s[-1]) + measured.first_s, 3),
     )
 
 
@@ -192,7 +164,7 @@ def _summary(measured: "Measured", rms_k: float) -> str:
     return f"{close} Heat began to slow the drive after {shown} of the recording."
 
 
-def _map(twin: "Twin", found: "TwinMap", here: Sequence[_Followed]) -> CoolingMap:
+def _map(twin: "Twin", found: "TwinMap", here: Sequence[TwinLine]) -> CoolingMap:
     points = [point for row in found.points for point in row]
     own = found.own
     assert own is not None  # a drive that was recorded there can be there
@@ -202,7 +174,7 @@ def _map(twin: "Twin", found: "TwinMap", here: Sequence[_Followed]) -> CoolingMa
         workload=found.workload,
         duration_s=found.duration_s,
         recordings=len(here),
-        throttled=sum(bool(one.measured.onsets) for one in here),
+        throttled=sum(bool(one.onsets_s) for one in here),
         full_mb_s=own.full_mb_s,
         air_c=[round(air_c, 1) for air_c in found.air_c],
         own_air=found.own_air,
