@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heatsoak.recording import Touched, schema_of
 from heatsoak.words import amount_text, rate_text
@@ -89,11 +89,18 @@ def spans_of(samples: pl.DataFrame) -> tuple[Array, Array]:
     return ends_s - samples["interval_s"].fill_null(0.0).to_numpy(), ends_s
 
 
-def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:
-    """Return the stretches in which time does not jump back by more than `min_jump_s`."""
-    ends = np.flatnonzero(np.diff(t_s) < -min_jump_s) + 1
-    bounds = [0, *ends.tolist(), len(t_s)]
-    return [slice(a, b) for a, b in pairwise(bounds) if b > a]
+def run_slices(
+    t_s: Array, back_s: float = 0.0, ahead_s: float = np.inf, marks: ArrayLike = ()
+) -> list[slice]:
+    """Return the stretches of rows of one run each.
+
+    Another one begins where time jumps back by more than `back_s` or ahead by more than `ahead_s`,
+    and at the rows of these `marks`.
+    """
+    between_s = np.diff(t_s)
+    ends = np.flatnonzero((between_s < -back_s) | (between_s > ahead_s)) + 1
+    bounds = np.unique(np.concatenate([[0], ends, marks, [len(t_s)]]).astype(int))
+    return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
 def stretches(labels: Sequence[str]) -> Iterator[tuple[str, slice]]:

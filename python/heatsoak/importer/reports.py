@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.frames import Array, intervals, run_slices
+from heatsoak.importer.frames import Array, intervals, run_slices, usual_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
@@ -321,7 +321,10 @@ def _runs(
         all_s = np.cumsum(~is_boot) * interval_s
     if reader.by_time:
         kept = kept[np.argsort(all_s[kept], kind="stable")]
-        parts = _between_gaps(all_s[kept], restarts_s)
+        restarts_s = restarts_s[np.isfinite(restarts_s)]
+        after = np.searchsorted(all_s[kept], restarts_s, side="right")
+        gap_s = _MAX_GAP_INTERVALS * usual_of(np.diff(all_s[kept]))
+        parts = run_slices(all_s[kept], ahead_s=gap_s, marks=after)
     else:
         parts = run_slices(all_s[kept], _SET_BACK_S)
         starts = [all_s[kept][part.start] for part in parts]
@@ -357,16 +360,6 @@ def _runs(
             )
         )
     return runs, int(is_boot.sum())
-
-
-def _between_gaps(t_s: Array, restarts_s: Array) -> list[slice]:
-    """The stretches of rising times without a gap, and without a restart."""
-    between_s = np.diff(t_s)
-    usual_s = float(np.median(between_s)) if len(between_s) else 0.0
-    ends = np.flatnonzero(between_s > _MAX_GAP_INTERVALS * usual_s) + 1
-    after = np.searchsorted(t_s, restarts_s[np.isfinite(restarts_s)], side="right")
-    bounds = np.unique([0, *ends, *after, len(t_s)])
-    return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
 def stated_interval(source: Source, options: Options) -> float | None:
