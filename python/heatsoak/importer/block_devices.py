@@ -66,7 +66,6 @@ class DeviceRows:
     """
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.reports = array("q")
         self.columns: dict[str, array[float]] = {}
 
@@ -147,7 +146,6 @@ class Devices:
     """What a log says of all devices, and of their host, report by report."""
 
     def __init__(self, source: Source) -> None:
-        """Start without devices; `source` counts what is kept."""
         self._source = source
         self.rows: dict[str, DeviceRows] = {}
         #: Quantities that all devices share (`cpu_pct`, `temp_c.*`).
@@ -211,7 +209,7 @@ class Devices:
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if name not in self.groups and not is_part(name, self.rows)]
-        disks = dict.fromkeys(name for name in whole if not self._is_layer(name))
+        disks = dict.fromkeys(name for name in whole if not _is_layer(name))
         drives = [name for name in disks or whole if loads[name] > 0]
         if options.device is not None:
             named = self._named(options.device)
@@ -271,13 +269,6 @@ class Devices:
         if _KERNEL_NAME.fullmatch(name):
             return f"/dev/{name}"
         return f"/dev/mapper/{name}" if self.has_mapped and name[:1].isalpha() else name
-
-    def _is_layer(self, name: str) -> bool:
-        """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
-        numbered = _MAJOR_MINOR.fullmatch(name)
-        if numbered is not None:
-            return int(numbered.group(1)) in _LAYER_MAJORS
-        return not is_disk(name)
 
     def _log(self, format: str, name: str, reports: Reports, label: str) -> Log | None:
         rows = self.rows[name]
@@ -350,6 +341,12 @@ def is_disk(name: str) -> bool:
     return DISK.fullmatch(name) is not None
 
 
+def _is_layer(name: str) -> bool:
+    """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
+    numbered = _MAJOR_MINOR.fullmatch(name)
+    return not is_disk(name) if numbered is None else int(numbered[1]) in _LAYER_MAJORS
+
+
 def is_array(name: str) -> bool:
     """Return whether a name is one that a kernel gives an array of drives."""
     return _ARRAY.fullmatch(name) is not None
@@ -420,7 +417,14 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
     `drives` are whole drives, taken or not, on the same clock. Beside an array or a partition it is
     what its own drives moved beyond it, as when an array is rebuilt.
     """
-    others = [_in_all(log) for log in drives if log.has_any("bw_mb_s")]
+    others = []
+    for log in drives:
+        if log.has_any("bw_mb_s"):
+            # the MB moved by the begin and by the end of each sample; none in gaps
+            _, begins_s, ends_s, mb_s = _spans(log)
+            moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
+            in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
+            others.append((moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])))
     return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
 
 
@@ -429,14 +433,6 @@ def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
     seen = rated(log.samples)
     begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in spans_of(seen))
     return seen, begins_s, ends_s, moved(seen)
-
-
-def _in_all(log: Log) -> tuple[Array, Array]:
-    """The MB that a drive had moved by the begin and by the end of each sample; none in gaps."""
-    _, begins_s, ends_s, mb_s = _spans(log)
-    moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
-    in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
-    return moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])
 
 
 def _beside(log: Log, drives: Iterable[tuple[Array, Array]]) -> Log:

@@ -244,14 +244,14 @@ _JSON_KEY = re.compile(r'"([^"\n]{1,80})"\s*:')
 
 
 def _has_mark(name: str, source: Source) -> bool:
+    if name == "smartd":
+        shown = [line for line in source.head_lines[:20] if line.strip()]
+        return bool(shown) and all(map(_SMARTD.match, shown))
+    if name == "windows":
+        return _is_windows(source)
     if name == "nvme_smart" and _pages_of(source) is not None:
         return True
     return re.search(_MARKS[name], "\n".join(source.head_lines), re.MULTILINE) is not None
-
-
-def _is_smartd(source: Source) -> bool:
-    shown = [line for line in source.head_lines[:20] if line.strip()]
-    return bool(shown) and all(map(_SMARTD.match, shown))
 
 
 def _is_windows(source: Source) -> bool:
@@ -318,23 +318,16 @@ def _last_stamp(source: Source) -> str:
 
 
 def _format(
-    name: str,
-    title: str,
-    take: Callable[[Readings, Tables], None],
-    priority: int,
-    recognises: Callable[[Source], bool] | None = None,
+    name: str, title: str, take: Callable[[Readings, Tables], None], priority: int
 ) -> Format:
-    recognises = recognises or partial(_has_mark, name)
-    return Format(name, title, recognises, partial(_read, name, take), priority)
+    return Format(name, title, partial(_has_mark, name), partial(_read, name, take), priority)
 
 
-SMARTD_LOG = _format("smartd", "smartd's attribute log", _take_smartd, 35, _is_smartd)
+SMARTD_LOG = _format("smartd", "smartd's attribute log", _take_smartd, 35)
 SMARTCTL_OUTPUT = _format("smartctl", "smartctl", _take_text, 40)
 NVME_CLI = _format("nvme_smart", "nvme-cli smart-log", _take_text, 50)
 SENSORS = _format("lm_sensors", "lm-sensors' output (sensors, sensors -j)", _take_sensors, 60)
-WINDOWS = _format(
-    "windows", "PowerShell's Get-StorageReliabilityCounter", _take_windows, 65, _is_windows
-)
+WINDOWS = _format("windows", "PowerShell's Get-StorageReliabilityCounter", _take_windows, 65)
 
 # --- pages: the health log as the drive gives it, raw or dumped as hex ---------------------------
 
