@@ -400,6 +400,7 @@ class Documents:
 
     Attributes:
         text: what has come of a document that is not whole yet, which began at `line`.
+        before: the last lines of text since the last document.
     """
 
     def __init__(
@@ -411,7 +412,7 @@ class Documents:
         breaks off where another begins.
         """
         self._parse, self._cut = parse, cut
-        self._before: list[str] = []
+        self.before: list[str] = []
         self._begin(0, "")
 
     def take(self, number: int, line: str) -> Iterator[Document]:
@@ -423,7 +424,7 @@ class Documents:
             if not self.text:
                 prefix = _BEFORE.match(body)
                 if prefix is not None:
-                    self._before = [*self._before[-20:], prefix.group(1)]
+                    self.before = [*self.before[-20:], prefix.group(1)]
                     line = body = body[prefix.end() :]
                 if body.startswith("["):
                     opened = body[1:].lstrip()
@@ -436,7 +437,7 @@ class Documents:
                         return
                 if not body.startswith("{"):
                     if body and body not in ("[", "]", ","):
-                        self._before = [*self._before[-20:], body[:1000]]
+                        self.before = [*self.before[-20:], body[:1000]]
                     return
                 if documents := self._in_one_line(body, number):
                     for value in documents:
@@ -470,7 +471,7 @@ class Documents:
         self.text += line.encode("utf-8", "replace") + b"\n"
 
     def _found(self, line: int, value: Any) -> Document:
-        before, self._before = "\n".join(self._before), []
+        before, self.before = "\n".join(self.before), []
         return Document(line, value, before)
 
     def _in_one_line(self, body: str, line: int) -> list[Any]:

@@ -29,23 +29,21 @@ _OFTEN_BACK = 0.25
 _HOW_FAR = "(--map interval_s=SECONDS says how far)"
 
 
-def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
+def logs_of_readings(readings: Readings) -> list[Log]:
     """Return a log for each drive, and for each of its runs.
 
-    `after` is the time that stands behind the last reading. Raises UsageError where the file has
-    no reading, or none of the drive that is asked for.
+    Raises UsageError where the file has no reading, or none of the drive that is asked for.
     """
     readings.end()
     taken = readings.all
     if not taken:
         raise readings.source.error("holds no reading of a drive's temperature or counters")
     readings.ascribe(taken[-1].device)
-    trailing = readings.stamp or after
-    if len(taken) > 1 and not taken[0].stamp and (trailing or taken[1].stamp):
+    if len(taken) > 1 and not taken[0].stamp and (readings.stamp or taken[1].stamp):
         # the script told the time behind each reading, not before it
         for here, following in pairwise(taken):
             here.stamp = following.stamp
-        taken[-1].stamp = trailing
+        taken[-1].stamp = readings.stamp
     named = {reading.device for reading in taken} - {""}
     if len(named) == 1:
         for reading in taken:

@@ -317,12 +317,6 @@ class Readings:
                 return f"{value:.9f}" if isinstance(value, float) else str(value)
         return ""
 
-    @property
-    def lacks_first_stamp(self) -> bool:
-        """Whether times were told, but none before the first reading."""
-        self.end()
-        return len(self.all) > 1 and not self.all[0].stamp and bool(self.all[1].stamp)
-
     # --- values ---
 
     def take(self, key: str, value: Any, line: int = 0, *, starts: bool = True) -> bool:
@@ -423,6 +417,8 @@ class Readings:
                 for line in document.before.split("\n"):
                     self.line(without_escapes(line))
                 yield document.value
+            for line in self.source.behind_documents:
+                self.line(without_escapes(line))
         except UsageError as error:
             if not self.count:
                 raise

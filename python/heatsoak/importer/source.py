@@ -90,6 +90,8 @@ class Source:
         self._skipped = self._first_skipped = 0
         #: Told how many bytes of the file were read, now and then.
         self.on_read: Callable[[int], None] | None = None
+        #: The last lines of text behind all documents, once these were read.
+        self.behind_documents: list[str] = []
         self._kept_bytes = 0
 
     @classmethod
@@ -350,6 +352,7 @@ class Source:
                 self.remark(f"{where}: the file ends in a JSON document: left out")
                 return
             yield last
+        self.behind_documents = documents.before
 
     def _cut(self, line: int) -> None:
         self.remark(f"line {line}: a JSON document is truncated: left out")

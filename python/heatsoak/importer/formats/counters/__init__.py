@@ -286,12 +286,10 @@ def _read(
 ) -> list[Log]:
     readings = Readings(source, options, name)
     tables = Tables(readings)
-    after = ""
     if name == "nvme_smart" and (pages := _pages_of(source)) is not None:
         _take_pages(readings, pages)
     elif any(_JSON_KEY.search(line) for line in source.head_lines):
         take_documents(readings, tables)
-        after = _last_stamp(source) if readings.lacks_first_stamp else ""
     else:
         take(readings, tables)
     if name in _NO_READING and not readings.count:
@@ -305,16 +303,7 @@ def _read(
         if readings.count < 2:
             return [history_log(readings, tables.history)]
         readings.source.note("the drive's own history of temperatures (SCT) was left out")
-    return logs_of_readings(readings, after)
-
-
-def _last_stamp(source: Source) -> str:
-    """Return the time that stands behind the last document."""
-    stamp = ""
-    for _, line in source.lines():
-        found = stamp_in(line) if line[:1] not in ' \t{}[]"' else None
-        stamp = found or ("" if line.startswith("}") else stamp)
-    return stamp
+    return logs_of_readings(readings)
 
 
 def _format(
