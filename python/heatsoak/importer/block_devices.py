@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
-from heatsoak.importer import sysstat
 from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import unit_remark
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
 from heatsoak.words import listed, rate_text
@@ -181,7 +181,7 @@ class Devices:
         where that is not in the log.
         """
         names, drives, about = self._chosen(options, runs)
-        if units := sysstat.unit_remark(self.headers):
+        if units := unit_remark(self.headers):
             about.append(Remark(units))
         logs: list[Log] = []
         for index, run in enumerate(runs):

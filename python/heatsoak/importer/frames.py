@@ -45,6 +45,20 @@ def intervals(t_s: Array) -> Array:
     return np.concatenate([[usual], between])
 
 
+def apart(t_s: Array) -> Array:
+    """Return rising times of whole seconds with those that repeat set half an interval on.
+
+    A report that came a little early has the second of the one before.
+    """
+    same = np.flatnonzero(np.diff(t_s) == 0) + 1
+    if not len(same):
+        return t_s
+    usual = float(np.median(intervals(t_s))) or 1.0
+    moved = t_s.copy()
+    moved[same] += min(0.5, usual / 2)
+    return moved
+
+
 def are_far_apart(seconds: Array) -> NDArray[np.bool_]:
     """Whether readings of a counter lie so far apart that a mean between them is no rate."""
     return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * usual_of(seconds), _MAX_MEAN_S))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
@@ -17,8 +16,9 @@ from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import KIB, SECTOR
+from heatsoak.importer.tables import KIB, SECTOR, ReportColumn, values_of
 from heatsoak.importer.tables.layout import split
+from heatsoak.importer.timestamps import plain_stamp, read_stamps
 
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
@@ -57,7 +57,7 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
         table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
             told = [at(row, name) for name in ("timestamp", "timezone")]
-            reader.begin_report(sysstat.stamp(" ".join(word for word in told if word)))
+            reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
             reader.take(table, [str(at(row, name)) for name in _JC.values()])
         return _logs(source, reader, options)
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
@@ -74,7 +74,7 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
             if words and is_number(words[0]):
                 source.skip(number)
             continue
-        reader.begin_report(sysstat.stamp(" ".join((*words[:first], *words[end:]))))
+        reader.begin_report(plain_stamp(" ".join((*words[:first], *words[end:]))))
         reader.take(table, words[first:end])
     return _logs(source, reader, options)
 
@@ -101,7 +101,7 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
         if not is_row:
             stamp = stamp_in(line)
             if stamp is not None and words[0] not in ("pool", "vdev"):
-                reader.stamp(sysstat.stamp(stamp))
+                reader.stamp(plain_stamp(stamp))
             continue
         if above and indent > above_indent:
             groups.add(above)  # the pool, or a mirror in it
@@ -192,7 +192,7 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
             reader.begin_report("" if time_at is None else _dated(words[time_at].strip('"'), year))
             for device, table in tables.items():
                 if device:
-                    reader.row(device, sysstat.values_of(table.columns, words) or [])
+                    reader.row(device, values_of(table.columns, words) or [])
                 elif table.cpu:
                     reader.share(CPU, table.cpu_pct(words))
     if not any(tables) and not reader.devices.rows:
@@ -210,7 +210,7 @@ def _dstat_tables(
     groups: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, Table], int | None]:
     """Return a table for each device, that of the processors under "", and the time's place."""
-    columns: dict[str, list[sysstat.ReportColumn]] = {}
+    columns: dict[str, list[ReportColumn]] = {}
     idle: list[tuple[int, float]] = []
     time_at: int | None = None
     for place, (group, name) in enumerate(zip(groups, names, strict=False)):
@@ -329,7 +329,7 @@ def _read_nmon(source: Source, options: Options) -> list[Log]:
                 reader.row(device, [(known[0], scaled(word, known[1]))])
             if not values:
                 source.skip(number)
-    reader.read_stamps = lambda words, _: sysstat.read_stamps([moments.get(w, "") for w in words])
+    reader.read_stamps = lambda words, _: read_stamps([moments.get(w, "") for w in words])
     return _logs(source, reader, options)
 
 
@@ -344,13 +344,13 @@ def _read_diskstats(source: Source, options: Options) -> list[Log]:
         if match is None:
             stamp = stamp_in(line)
             if stamp is not None:
-                reader.stamp(sysstat.stamp(stamp))
+                reader.stamp(plain_stamp(stamp))
             continue
         device, prefix = match.group(4), stamp_in(match.group(1)) or ""
         now = [float(word) for word in match.group(5).split()]
         moved = [b - a if b >= a else np.nan for a, b in zip(before.get(device, ()), now)]  # noqa: B905
         before[device] = now
-        reader.row(device, _moved(moved or [np.nan] * len(now)), sysstat.stamp(prefix))
+        reader.row(device, _moved(moved or [np.nan] * len(now)), plain_stamp(prefix))
     if len(reader.call.stamps) < 3:
         raise source.error(
             "holds the counters of fewer than three moments, of which no course can be made: "
