@@ -23,7 +23,7 @@ from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import unit_remark
+from heatsoak.importer.tables import DISK, unit_remark
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
 from heatsoak.words import listed, rate_text
@@ -40,12 +40,6 @@ _MAX_NAMED = 8
 _DISCARDS_MB_S = 20.0
 
 _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
-#: What kernels call a drive, or a part of one.
-DISK = re.compile(
-    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
-    r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
-    r"(?:p?\d+)?"
-)
 #: An NVMe drive's path under multipathing; the drive itself is listed too.
 _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
 _ARRAY = re.compile(r"md(?:_?\w{1,32})|dev9-\d{1,7}")

@@ -45,18 +45,12 @@ def intervals(t_s: Array) -> Array:
     return np.concatenate([[usual], between])
 
 
-def apart(t_s: Array) -> Array:
-    """Return rising times of whole seconds with those that repeat set half an interval on.
-
-    A report that came a little early has the second of the one before.
-    """
-    same = np.flatnonzero(np.diff(t_s) == 0) + 1
-    if not len(same):
-        return t_s
-    usual = float(np.median(intervals(t_s))) or 1.0
-    moved = t_s.copy()
-    moved[same] += min(0.5, usual / 2)
-    return moved
+def spread(t_s: Array, unit_s: float = 1.0) -> Array:
+    """Return rising times that were cut to a unit, with those that repeat spread over it."""
+    _, firsts, which, counts = np.unique(
+        t_s, return_index=True, return_inverse=True, return_counts=True
+    )
+    return np.asarray(t_s + unit_s * (np.arange(len(t_s)) - firsts[which]) / counts[which])
 
 
 def are_far_apart(seconds: Array) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, intervals
+from heatsoak.importer.frames import Array, intervals, spread
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, History, Reading, Readings, ToldDrive
 from heatsoak.importer.reports import stated_interval
@@ -249,11 +249,7 @@ def _evenly(t_s: Array) -> Array:
     unit_s = 60.0 if np.all((t_s - t_s[0]) % 60.0 == 0) else 1.0
     if float(off.max() - off.min()) <= 1.5 * unit_s:
         return np.asarray(t_s[0] + beat * index)
-    if np.all(steps > 0):
-        return t_s
-    seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
-    firsts = np.searchsorted(t_s, seconds)
-    return np.asarray(t_s + unit_s * (index - firsts[inverse]) / counts[inverse])
+    return spread(t_s, unit_s)
 
 
 # --- logs ---

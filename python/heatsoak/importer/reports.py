@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.frames import Array, apart, intervals, run_slices, usual_of
+from heatsoak.importer.frames import Array, intervals, run_slices, spread, usual_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
@@ -334,7 +334,7 @@ def _runs(
     runs = []
     for part in parts:
         taken = kept[part]
-        ends_s = apart(np.maximum.accumulate(all_s[taken]))
+        ends_s = spread(np.maximum.accumulate(all_s[taken]))
         lasted_s = intervals(ends_s)
         if reader.by_time:
             stated_s = lengths_s[taken]

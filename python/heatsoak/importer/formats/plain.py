@@ -11,7 +11,6 @@ import numpy as np
 
 from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     MIN_ROWS_EACH,
     Columns,
@@ -50,7 +49,7 @@ from heatsoak.importer.tables.derived import (
     unit_by_magnitude,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, layout_of, long_rows, split, widened
+from heatsoak.importer.tables.layout import Layout, headers_of, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.words import amount_text, counted, listed

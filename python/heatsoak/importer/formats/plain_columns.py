@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
@@ -28,7 +27,10 @@ from heatsoak.importer.tables import (
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
+    DISK_INSTANCE,
     VOLTAGE,
+    VOLUME,
+    device_and_name,
     is_warmth,
     total,
     unit_key,

@@ -100,6 +100,14 @@ def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
     return "read" if reads else "write"
 
 
+#: What kernels call a drive, or a part of one.
+DISK = re.compile(
+    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
+    r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
+    r"(?:p?\d+)?"
+)
+
+
 def names_drive(header: str) -> bool:
     """Return whether a header says that it is of a drive."""
     return has_any(tokens_of(header[:200]), "drive")

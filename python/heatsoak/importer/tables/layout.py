@@ -17,7 +17,7 @@ import numpy as np
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import TABLES, unit_of
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
-from heatsoak.importer.tables.derived import total
+from heatsoak.importer.tables.derived import monitor_name, total
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.timestamps import read_times
 
@@ -217,6 +217,15 @@ def ungarbled(header: tuple[str, ...]) -> tuple[str, ...]:
 
 def _in_page(cell: str, page: str) -> str:
     return cell if cell.isascii() else cell.encode("cp1252", "replace").decode(page, "replace")
+
+
+def headers_of(layout: Layout) -> tuple[str, ...]:
+    """Return the columns' names in words that :func:`meaning` knows."""
+    header = ungarbled(layout.header)
+    paths = layout.above
+    if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
+        return tuple(monitor_name(path, name) for path, name in zip(paths, header, strict=True))
+    return header
 
 
 def decimals_of(layout: Layout) -> Decimals:

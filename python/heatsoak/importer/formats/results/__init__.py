@@ -19,7 +19,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from heatsoak.importer.frames import build, moved, spans_of
-from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.words import percent_text
@@ -247,17 +247,29 @@ def numbered(logs: Sequence[Log]) -> list[Log]:
     ]
 
 
-def logs_of_runs(
-    source: Source, runs: Iterable[Run], log_of: Callable[[Source, Run], Log | None], needed: str
-) -> list[Log]:
-    """Return the logs of a file's runs, numbered; raises UsageError where it has none.
+def reader_of(
+    runs_of: Callable[[Source], Iterable[Run]],
+    log_of: Callable[[Source, Run], Log | None],
+    needed: str,
+) -> Callable[[Source, Options], list[Log]]:
+    """Return what reads a format as logs of a file's runs, numbered.
 
-    `log_of` returns None for a run without results; `needed` says what was looked for.
+    `log_of` returns None for a run without results; `needed` says what was looked for where the
+    file has none, in a UsageError.
     """
-    logs = [log for run in runs if (log := log_of(source, run)) is not None]
-    if not logs:
-        raise source.error(f"holds {needed}")
-    return numbered(logs)
+
+    def read(source: Source, _: Options) -> list[Log]:
+        logs = [log for run in runs_of(source) if (log := log_of(source, run)) is not None]
+        if not logs:
+            raise source.error(f"holds {needed}")
+        return numbered(logs)
+
+    return read
+
+
+def has_line(lines: Lines, *kinds: str, most: int = 500) -> Callable[[Source], bool]:
+    """Return a test for files that have a line of one of these kinds among the first ones."""
+    return lambda source: any(told(line, lines)[0] in kinds for line in source.head_lines[:most])
 
 
 # --- the files of one run ---
