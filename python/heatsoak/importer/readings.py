@@ -221,7 +221,6 @@ class Readings:
     """
 
     def __init__(self, source: Source, options: Options, name: str) -> None:
-        """Start a file of the format `name`."""
         self.source, self.options, self.name = source, options, name
         self.all: list[Reading] = []
         self.tools: dict[str, str] = {}

@@ -246,7 +246,6 @@ def _follows(before: Rows, after: Rows) -> bool:
 
 
 def _joined(before: Rows, after: Rows) -> Rows:
-    """Return rows with those that follow them, by the clock."""
     assert before.times.start_unix_s is not None
     assert after.times.start_unix_s is not None
     shift_s = after.times.start_unix_s - before.times.start_unix_s

@@ -197,7 +197,6 @@ def _without_prefix(words: list[str]) -> list[str]:
 
 
 def _table_of(words: list[str]) -> _Table | None:
-    """Return the table whose header these words are."""
     if words[0] in _DEVICE_WORDS or (
         words[0] not in SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):

@@ -144,7 +144,6 @@ def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) 
 
 
 def _take_text(source: Source, reader: ReportReader) -> bool:
-    """Take the lines of sar's text; return whether it has averages."""
     table: Table | None = None
     date: str | None = None
     days = 0.0  # from the first heading's day
@@ -214,7 +213,6 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
 
 
 def _take_csv(source: Source, reader: ReportReader) -> bool:
-    """Take `sadf -d`."""
     tables: list[tuple[Table, bool]] = []
     for number, line in source.lines():
         if line.startswith("#"):

@@ -72,7 +72,6 @@ _SECTOR = re.compile(r"\s*(\d{3,5}) bytes")
 
 
 def _take_text(readings: Readings, tables: Tables) -> None:
-    """Take the lines of smartctl, nvme-cli or nvmecontrol."""
     listed: list[str] = []
     for number, line in _lines(readings.source):
         key, colon, text = line.partition(":")
@@ -118,7 +117,6 @@ def _begin(readings: Readings, tables: Tables, head: re.Match[str]) -> None:
 
 
 def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: int) -> bool:
-    """Take a field's value; return whether there is such a field."""
     if key == "local time is":
         readings.current.stamp = stamp_in(text) or readings.current.stamp
     elif key == "temperature logging interval":

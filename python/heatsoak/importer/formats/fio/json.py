@@ -288,7 +288,6 @@ def _read_json(source: Source, _: Options) -> list[Log]:
 
 
 def _runs(documents: Iterable[_Document]) -> list[FioRun]:
-    """Return the runs whose documents these are."""
     runs: list[FioRun] = []
     for document in documents:
         if not runs or not runs[-1].add(document):
@@ -301,7 +300,6 @@ def _logs(source: Source, runs: list[FioRun]) -> list[Log]:
 
 
 def _documents(source: Source) -> Iterator[_Document]:
-    """Yield fio's documents, with the jobs of all clients."""
     for found in source.documents():
         value = found.value
         if not isinstance(value, dict):

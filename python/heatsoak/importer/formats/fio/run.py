@@ -58,17 +58,14 @@ def _parts(logs: Iterable[Log]) -> list[Part]:
 
 
 def _changed(log: Log, **changes: Any) -> Log:
-    """Return a log whose part is another."""
     return replace(log, details={**log.details, "fio_part": replace(_part(log), **changes)})
 
 
 def _length_s(group: _Group) -> float:
-    """Return how long the longest of a group lasted."""
     return max(part.last_ms - part.first_ms for part in _parts(group)) / 1000
 
 
 def _stem(log: Log) -> str:
-    """Return the prefix of a log's name, without directory."""
     return PurePath(log.family).name if log.family else ""
 
 

@@ -188,7 +188,6 @@ def _runs_of_text(source: Source) -> list[_Run]:
 
 
 def _take_asked(run: _Run, text: str) -> None:
-    """Take a line of what was asked for."""
     kind, found = told(text, _ASKED)
     if kind == "span":
         run.spans.append(_Span())
@@ -332,7 +331,6 @@ def _take_xml_result(span: _Span, element: Element) -> None:
 
 
 def _log(source: Source, run: _Run) -> Log | None:
-    """Return what a run came to; None where it has no result."""
     tests = [test for span in run.spans if (test := _test(span)) is not None]
     if not tests:
         return None

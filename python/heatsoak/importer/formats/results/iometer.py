@@ -92,8 +92,6 @@ _MEGABYTES: tuple[tuple[str, int | None], ...] = (
 
 @dataclass(slots=True)
 class _Result:
-    """One row of results."""
-
     time: str
     target: str
     specification: str
