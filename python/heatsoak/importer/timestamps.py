@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array, usual_of
 from heatsoak.importer.log import Clock
 from heatsoak.importer.numbers import MAX_NUMBER, number_of
-from heatsoak.importer.tables.cells import Words
 from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
@@ -436,25 +435,15 @@ def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
     A two-digit year behind slashes is the C locale's: month first, if the order is open.
     """
     _, doubt = date_order(chain(stamps, [date]))
-    if doubt and any(_SHORT_DATE.search(word) for word in chain(stamps, [date])):
-        month_first = Words()
-        for word in stamps:
-            month_first.append(_month_first(word))
-        stamps = month_first
-        date = _month_first(date)
-    else:
-        doubt = ""
-    times = read_times(stamps)
+    is_short = bool(doubt) and any(map(_SHORT_DATE.search, chain(stamps, [date])))
+    day_first = False if is_short else None
+    times = read_times(stamps, day_first=day_first)
     if times.clock == "none" and date:
         first = next((word for word, t in zip(stamps, times.t_s, strict=True) if t == 0), "")
-        day = read_times([f"{date} {first}"])
+        day = read_times([f"{date} {first}"], day_first=day_first)
         if day.clock == "local":
-            times = Times(times.t_s, "local", day.start_unix_s, doubt or day.doubt)
-    if doubt and not times.doubt:
+            times = replace(day, t_s=times.t_s)
+    if is_short and not times.doubt:
         text = "the order of its dates is not certain: read as month before day"
-        times = Times(times.t_s, times.clock, times.start_unix_s, text)
+        times = replace(times, doubt=text)
     return times
-
-
-def _month_first(word: str) -> str:
-    return _SHORT_DATE.sub(r"20\3-\1-\2", word)
