@@ -15,9 +15,9 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
@@ -63,8 +63,8 @@ _BOMS = (
 _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
     (b"BZh", bz2.BZ2File),
-    (b"\xfd7zXZ\x00", lambda raw: _Xz(raw)),
 )
+_XZ = b"\xfd7zXZ\x00"
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 #: Control characters but those that text has: tab, line ends, form feed, escape.
 _ODD_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
@@ -162,21 +162,14 @@ class Source:
     def _decompressed(self, raw: BinaryIO) -> Iterator[bytes]:
         magic = raw.read(6)
         raw.seek(0)
-        for start, wrap in _COMPRESSED:
-            if magic.startswith(start):
-                stream = wrap(raw)
-                break
-        else:
-            stream = raw
+        wrap = next((wrap for start, wrap in _COMPRESSED if magic.startswith(start)), None)
+        is_xz = magic == _XZ
+        stream: Any = raw if wrap is None else wrap(raw)
+        pieces = self._unpacked_xz(raw) if is_xz else iter(partial(stream.read1, _CHUNK_BYTES), b"")
         given = 0
         while True:
             try:
-                piece = stream.read1(_CHUNK_BYTES) if stream is not raw else raw.read(_CHUNK_BYTES)
-            except _TooDemandingError as error:
-                raise self.error(
-                    f"takes over {XZ_MEMORY >> 20} MiB of memory to unpack: unpack it with "
-                    "'xz -d' and give the file that comes out"
-                ) from error
+                piece = next(pieces, b"")
             except _DAMAGED as error:
                 if not given:
                     raise self.error(f"its compression is damaged: {error}") from error
@@ -185,11 +178,8 @@ class Source:
             if not piece:
                 return
             given += len(piece)
-            if (
-                stream is not raw
-                and given > MAX_UNPACKED
-                and given > MAX_UNPACKED_RATIO * raw.tell()
-            ):
+            is_packed = wrap is not None or is_xz
+            if is_packed and given > max(MAX_UNPACKED, MAX_UNPACKED_RATIO * raw.tell()):
                 raise self.error(
                     f"unpacks to over {MAX_UNPACKED >> 20} MiB, more than "
                     f"{MAX_UNPACKED_RATIO} times its size, as no log does: unpack it first if "
@@ -197,7 +187,37 @@ class Source:
                 )
             if self.on_read is not None:
                 self.on_read(raw.tell())
-            yield cast(bytes, piece)
+            yield piece
+
+    def _unpacked_xz(self, raw: BinaryIO) -> Iterator[bytes]:
+        """One stream behind the other, in memory that has a bound."""
+        stream: lzma.LZMADecompressor | None = None
+        data = b""
+        while True:
+            if not data and (stream is None or stream.needs_input):
+                data = raw.read(1 << 16)
+                if not data and stream is None:
+                    return
+                if not data:
+                    raise EOFError("the file ended before the end of its data")
+            if stream is None:
+                data = data.lstrip(b"\0")  # what may stand between streams
+                if not data:
+                    continue
+                stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+            try:
+                piece = stream.decompress(data, _CHUNK_BYTES)
+            except lzma.LZMAError as error:
+                if "emory" not in str(error):
+                    raise
+                raise self.error(
+                    f"takes over {XZ_MEMORY >> 20} MiB of memory to unpack: unpack it with "
+                    "'xz -d' and give the file that comes out"
+                ) from error
+            data = stream.unused_data if stream.eof else b""
+            stream = None if stream.eof else stream
+            if piece:
+                yield piece
 
     @property
     def size_bytes(self) -> int:
@@ -366,45 +386,6 @@ class Source:
             return json_of(data)
         except ValueError as error:
             raise self.error(f"is not valid JSON: {error}", line) from error
-
-
-class _TooDemandingError(Exception):
-    """Compressed data that takes more memory than it may."""
-
-
-class _Xz:
-    """Reads xz, one stream behind the other, in memory that has a bound."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._stream: lzma.LZMADecompressor | None = None
-        self._data = b""
-
-    def read1(self, size: int) -> bytes:
-        """Return at most `size` bytes; none at the end."""
-        while True:
-            if not self._data and (self._stream is None or self._stream.needs_input):
-                self._data = self._raw.read(1 << 16)
-                if not self._data:
-                    if self._stream is None:
-                        return b""
-                    raise EOFError("the file ended before the end of its data")
-            if self._stream is None:
-                self._data = self._data.lstrip(b"\0")  # what may stand between streams
-                if not self._data:
-                    continue
-                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-            try:
-                piece = self._stream.decompress(self._data, size)
-            except lzma.LZMAError as error:
-                if "emory" in str(error):
-                    raise _TooDemandingError from error
-                raise
-            self._data = self._stream.unused_data if self._stream.eof else b""
-            if self._stream.eof:
-                self._stream = None
-            if piece:
-                return piece
 
 
 def _with_lf(data: bytes) -> bytes:
