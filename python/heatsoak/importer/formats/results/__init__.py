@@ -394,18 +394,19 @@ class XmlReader:
     """Builds a tree from pieces of a document.
 
     Attributes:
-        root: the outermost element with all that was read; None before it starts.
+        roots: the outermost element with all that was read; none before it starts.
         open: elements whose ends have not come yet.
         problem: what is wrong with it; nothing behind that is taken.
     """
 
     def __init__(self, source: Source) -> None:
         """Start a document in `source`, whose budget of memory its elements count against."""
-        self.root: Element | None = None
+        self.roots: list[Element] = []
         self.open: list[Element] = []
         self.problem: XmlError | None = None
         self._source = source
         self._builder = TreeBuilder()
+        self.data = self._builder.data
         self._parser = DefusedXMLParser(target=self, forbid_dtd=False)
 
     def feed(self, data: str | bytes, *, ends: bool = False) -> None:
@@ -430,28 +431,15 @@ class XmlReader:
             self.problem = XmlError("is not valid XML: its encoding cannot be read")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Start an element; called by the parser, as the others below."""
+        """Start an element; called by the parser, as `data` and `end`."""
         self._source.keep(_ELEMENT_BYTES)
         element = self._builder.start(tag, attributes)
-        if self.root is None:
-            self.root = element
+        self.roots = self.roots or [element]
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
             raise XmlError("is nested deeper than any result")
-
-    def data(self, text: str) -> None:
-        """Take text of the innermost element."""
-        self._builder.data(text)
 
     def end(self, tag: str) -> None:
         """End the innermost element."""
         self._builder.end(tag)
         self.open.pop()
-
-    @property
-    def roots(self) -> list[Element]:
-        """The outermost element, if there is one."""
-        return [] if self.root is None else [self.root]
-
-    def close(self) -> None:
-        """End the document."""
