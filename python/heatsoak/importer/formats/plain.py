@@ -38,7 +38,7 @@ from heatsoak.importer.tables import (
     split_unit,
     tokens_of,
 )
-from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
+from heatsoak.importer.tables.cells import Words, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
@@ -139,8 +139,8 @@ def read_columns(
         for rows in table.rows(section):
             marks = section.marks if starts_again else ()
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
-    if reader.decimals.doubt:
-        source.remark(reader.decimals.doubt)
+    if reader.doubt:
+        source.remark(reader.doubt)
     logs = logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
@@ -315,7 +315,10 @@ class _Table:
         dated: Times | None = None
         if date is not None and date is not time:
             if ":" in next(iter(words), ""):
-                words, date = Joined(section.words[date.index], words), None
+                joined = Words()
+                for both in zip(section.words[date.index], words, strict=True):
+                    joined.append(" ".join(both))
+                words, date = joined, None
             else:
                 dated = read_times(section.words[date.index])
         times = read_times(words, scale, day_first=self._day_first)

@@ -141,8 +141,8 @@ class Reader:
         self._source = source
         self._layout = layout
         self._choose = choose
-        self.decimals = decimals_of(layout)
-        self._numbers = Numbers(self.decimals)
+        mark, self.doubt = decimals_of(layout)
+        self._numbers = Numbers(mark)
         self._odd = _Lines()
         self._cut = _Lines()
         self._left_out: dict[str, _LeftOut] = {}
