@@ -87,7 +87,7 @@ class Source:
         self._opener = opener
         #: What is to be said of the file, each once: damage, doubts, conversions.
         self.remarks: dict[str, Remark] = {}
-        self._skipped = self._first_skipped = 0
+        self._skipped: dict[tuple[str, str], tuple[int, int]] = {}
         #: Told how many bytes of the file were read, now and then.
         self.on_read: Callable[[int], None] | None = None
         #: The last lines of text behind all documents, once these were read.
@@ -129,14 +129,25 @@ class Source:
         kept = [remark for remark in self.remarks.values() if remark not in rest]
         return [*kept, Remark(text, True, tuple(touches))]
 
-    def skip(self, line: int, count: int = 1, touches: tuple[Touched, ...] = ("rate",)) -> None:
-        """Count lines that could not be read, from `line` on: a remark says how many there were."""
-        self._skipped, self._first_skipped = self._skipped + count, self._first_skipped or line
-        text = f"line {line} could not be read"
-        if self._skipped > 1:
-            first = self._first_skipped
-            text = f"{self._skipped} lines could not be read, the first is line {first}"
-        self.remarks["skipped"] = Remark(f"{self.name}: {text}", True, touches)
+    def skip(
+        self,
+        line: int,
+        count: int = 1,
+        touches: tuple[Touched, ...] = ("rate",),
+        what: tuple[str, str] = ("could not be read", "could not be read"),
+    ) -> None:
+        """Count lines that could not be read, from `line` on: a remark says how many there were.
+
+        Fewer than none are taken back. `what` is said of one line, and of several.
+        """
+        known, first = self._skipped.get(what, (0, line))
+        self._skipped[what] = known + count, first
+        text = f"line {first} {what[0]}"
+        if known + count > 1:
+            text = f"{known + count} lines {what[1]}, the first is line {first}"
+        self.remarks[f"lines {what}"] = Remark(f"{self.name}: {text}", True, touches)
+        if known + count == 0:
+            del self._skipped[what], self.remarks[f"lines {what}"]
 
     def keep(self, size_bytes: int) -> None:
         """Count what a reader keeps in memory; raises UsageError for more than `MAX_KEPT`."""
