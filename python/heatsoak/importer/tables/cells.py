@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -144,19 +145,11 @@ class Numbers:
 
     def __init__(self, decimal_mark: str) -> None:
         self._comma = decimal_mark == ","
-        self._known: dict[str, tuple[float, str]] = {}
+        #: Returns the number in a cell and the unit behind it; NaN for what is none.
+        self.read = lru_cache(maxsize=20_000)(self._read)
 
-    def read(self, cell: str) -> tuple[float, str]:
-        """Return the number in a cell and the unit behind it; NaN for what is none."""
-        known = self._known.get(cell)
-        if known is None:
-            known = self._read(cell.strip().strip("\"'").strip())
-            if len(self._known) > 20_000:
-                self._known.clear()
-            self._known[cell] = known
-        return known
-
-    def _read(self, text: str) -> tuple[float, str]:
+    def _read(self, cell: str) -> tuple[float, str]:
+        text = cell.strip().strip("\"'").strip()
         state = state_of(text)
         if state is not None:
             return state, ""
