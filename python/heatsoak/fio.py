@@ -171,7 +171,11 @@ class FioStatus:
         jobs = document.get("jobs")
         if not isinstance(jobs, list) or not jobs:
             raise ToolError("fio's status document has no jobs")
-        status = cls(_stamp_ms(document))
+        stamp_ms = document.get("timestamp_ms")
+        # by the machine's clock, which may be set to any year: one before 1970 is less than 0
+        if not isinstance(stamp_ms, int) or isinstance(stamp_ms, bool) or abs(stamp_ms) >= 1 << 64:
+            raise ToolError("fio's status document has no time 'timestamp_ms'")
+        status = cls(stamp_ms)
         for value in jobs:
             if not isinstance(value, dict):
                 raise ToolError("fio's status document has a job that is not an object")
@@ -209,14 +213,6 @@ def _add_bins(one: Any, other: Any) -> int:
     if not isinstance(one, int) or not isinstance(other, int):
         raise ToolError("fio's status document has latency bins that are not counts")
     return one + other
-
-
-def _stamp_ms(document: dict[str, Any]) -> int:
-    """By the machine's clock, which may be set to any year: one before 1970 is less than 0."""
-    value = document.get("timestamp_ms")
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 64:
-        raise ToolError("fio's status document has no time 'timestamp_ms'")
-    return value
 
 
 class Differencer:
@@ -354,12 +350,9 @@ def coarse_bins(bins: dict[str, int]) -> tuple[list[float], list[int]]:
     if not counts:
         return [], []
     numbers = range(min(counts) - 1, max(counts) + 1)
-    return [_upper_us(at) for at in numbers], [counts.get(at, 0) for at in numbers]
-
-
-def _upper_us(at: int) -> float:
-    exponent, part = divmod(at + 1, _IN_OCTAVE)
-    return math.ldexp(0.5 * (1 + part / _IN_OCTAVE), exponent)
+    ends = [divmod(at + 1, _IN_OCTAVE) for at in numbers]
+    upper_us = [math.ldexp(0.5 * (1 + part / _IN_OCTAVE), exponent) for exponent, part in ends]
+    return upper_us, [counts.get(at, 0) for at in numbers]
 
 
 # --- JSON in a stream ----------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def _take_zpool(source: Source, reader: ReportReader) -> None:
             waits_at = 1 + 2 * words.index("disk_wait") if "disk_wait" in words else 0
             continue
         indent = len(line) - len(line.lstrip())
-        is_row = len(words) >= 7 and all(map(_is_zfs_number, words[1:7]))
+        is_row = len(words) >= 7 and all(w == "-" or is_number(w) for w in words[1:7])
         if not is_row:
             stamp = stamp_in(line)
             if stamp is not None and words[0] not in ("pool", "vdev"):
@@ -124,9 +124,11 @@ def _take_zpool(source: Source, reader: ReportReader) -> None:
         if words[0] in _SECTIONS or set(words[3:7]) == {"-"}:
             groups.add(words[0])
             continue
+        # in millions, whether exact (`-p`) or rounded with a letter of powers of 1024
+        millions = [scaled(word, 1e-6) for word in words[3:7]]
         values = [
-            *((f"{of}_iops", _zfs(words[at]) * 1e6) for of, at in (("read", 3), ("write", 4))),
-            *((f"{of}_bw_mb_s", _zfs(words[at])) for of, at in (("read", 5), ("write", 6))),
+            *zip(("read_iops", "write_iops"), (1e6 * value for value in millions[:2]), strict=True),
+            *zip(("read_bw_mb_s", "write_bw_mb_s"), millions[2:], strict=True),
         ]
         if waits_at and len(words) > waits_at + 1:
             values += [
@@ -134,15 +136,6 @@ def _take_zpool(source: Source, reader: ReportReader) -> None:
                 for at, of in enumerate(("read", "write"))
             ]
         reader.row(words[0], values)
-
-
-def _is_zfs_number(word: str) -> bool:
-    return word == "-" or is_number(word)
-
-
-def _zfs(word: str) -> float:
-    """A number in millions, whether exact (`-p`) or rounded with a letter of powers of 1024."""
-    return scaled(word, 1e-6)
 
 
 def _zfs_us(word: str) -> float:

@@ -303,13 +303,14 @@ class Columns:
                     f"not '{second.header}', which could be it too",
                     ("rate", "identity", "temperature"),
                 )
-        return [column for column in kept.values() if not self._is_of_both(column, kept)]
-
-    def _is_of_both(self, column: ReadColumn, kept: Container[tuple[str, str]]) -> bool:
-        """Whether it is a rate without a unit beside reads and writes: a sum, or a limit."""
-        if column.meaning.column != "bw_mb_s" or column.meaning.has_unit:
-            return False
-        return all((column.device, f"{way}_bw_mb_s") in kept for way in ("read", "write"))
+        # a rate without a unit beside reads and writes is a sum, or a limit
+        return [
+            column
+            for column in kept.values()
+            if column.meaning.column != "bw_mb_s"
+            or column.meaning.has_unit
+            or not all((column.device, f"{way}_bw_mb_s") in kept for way in ("read", "write"))
+        ]
 
     def _is_rather(self, column: ReadColumn, other: ReadColumn) -> bool:
         """Whether a column is meant, not another one with the same meaning.

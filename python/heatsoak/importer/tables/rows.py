@@ -140,7 +140,10 @@ class Reader:
                     continue
                 cells = split(line, delimiter)
                 if pending is not None:
-                    self._add_truncated(sink, *pending)
+                    # cells are missing in the middle of the file: the last one may be cut, too
+                    kept = pending[0][:-1] + [""] * (sink.needed - len(pending[0]) + 1)
+                    what = [_TRUNCATED] if sink.add(kept, pending[1]) else []
+                    self._source.skip(pending[1], 1, (), *what)
                     pending = None
                 if sink.add(cells, number):
                     is_below_header, odd_since = False, 0
@@ -170,6 +173,7 @@ class Reader:
                     sink.note(line)
                     is_below_header = False
                 elif not is_rule(line):
+                    # where they hide a fall, a time without rows is told of as well
                     self._source.skip(number, 1, ())
                     odd_since += 1
         if pending is not None:
@@ -186,13 +190,6 @@ class Reader:
             )
         wanted = self._choose(header, units)
         return _Sink(self._source, header, units, wanted, self._numbers)
-
-    def _add_truncated(self, sink: "_Sink", cells: list[str], number: int) -> None:
-        """A row with cells missing in the middle of a file: its last cell may be cut, too."""
-        kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
-        # where they hide a fall, a time without rows is told of as well
-        what = [_TRUNCATED] if sink.add(kept, number) else []
-        self._source.skip(number, 1, (), *what)
 
     def _remark_left_out(self) -> None:
         lost = {name: cells for name, cells in self._left_out.items() if cells.count}

@@ -141,7 +141,8 @@ class FioRun:
         begin_ms, end_s = self._start_ms(), 0.0
         job_number = 1
         samples: list[dict[str, Any]] = []
-        names = numbered_names([_name_of(step.jobs) for step in self._steps])
+        told = [dict.fromkeys(job.name for job in step.jobs if job.name) for step in self._steps]
+        names = numbered_names(["+".join(each)[:150] or "fio" for each in told])
         for step, name in zip(self._steps, names, strict=True):
             options = [self.document.options_of(job) for job in step.jobs]
             rows = list(step.rows_at(begin_ms, end_s, single=self._documents == 1))
@@ -217,11 +218,6 @@ def _groups(document: _Document) -> list[list[int]]:
             places[group] = len(groups) - 1
         groups[places[group]].append(index)
     return groups
-
-
-def _name_of(jobs: Iterable[Job]) -> str:
-    names = dict.fromkeys(job.name for job in jobs)
-    return "+".join(name for name in names if name)[:150] or "fio"
 
 
 # --- options ---
