@@ -223,7 +223,12 @@ class Devices:
         taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MAX_DEVICES]
         if not taken:
             taken = kept[:1]
-        return taken, drives, _left_out([name for name in loads if name not in taken], loads)
+        rest = sorted((name for name in loads if name not in taken), key=lambda name: -loads[name])
+        words = listed([name or "all drives together" for name in rest], _MAX_NAMED)
+        text = (
+            f"left out, with little load or none of their own: {words}; --device takes one of them"
+        )
+        return taken, drives, [Remark(text)] if rest else []
 
     def _has_own_course(self, array: str, disks: Iterable[str]) -> bool:
         """Whether at times its drives moved far more for each of its bytes than at others."""
@@ -388,15 +393,6 @@ def _moves(columns: Mapping[str, Any]) -> bool:
     return any(
         np.nan_to_num(values).any() for name, values in columns.items() if name.endswith(RATES)
     )
-
-
-def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
-    if not names:
-        return []
-    named = sorted(names, key=lambda name: -loads[name])
-    words = listed([name or "all drives together" for name in named], _MAX_NAMED)
-    text = f"left out, with little load or none of their own: {words}; --device takes one of them"
-    return [Remark(text)]
 
 
 # --- what the machine's other drives moved in the same log, beside each that is taken ------------

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.plain import read_columns
+from heatsoak.importer.formats.plain import name_of, read_columns
 from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
@@ -71,13 +71,6 @@ class _Drive:
     def has_load(self) -> bool:
         """Whether one of its columns is a rate."""
         return not self.columns.keys().isdisjoint(("read_bw_mb_s", "write_bw_mb_s"))
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        text = self.identity.get("model") or self.identity.get("path") or "the drive"
-        serial = self.identity.get("serial")
-        return f"{text} ({serial})" if serial else text
 
 
 def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
@@ -273,7 +266,7 @@ class _Columns(Columns):
         places = [(_Drive(), _host(found))] + [(drive, drive.columns) for drive in drives]
         columns = [(0, Meaning("date"), ""), (1, Meaning("time", has_unit=False), "")]
         for drive, own in places:
-            name = drive.name if drive in drives else ""
+            name = name_of(drive.identity) if drive in drives else ""
             self.identities[name] = drive.identity
             columns += [(index, replace(found[index], column=c), name) for c, index in own.items()]
         return [

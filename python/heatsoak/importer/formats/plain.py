@@ -276,7 +276,7 @@ class _Table:
         if not kept:
             return parts
         if left:
-            names = [_name_of(part.drive) for part, _ in left]
+            names = [name_of(part.drive) for part, _ in left]
             self._source.note(f"drives without load are left out: {listed(names, 20)}")
         # what little they moved stands beside the others
         also = [part for part, load in left if load > 0 and part.drive.get("path")]
@@ -483,9 +483,10 @@ def _has_passes(header: Sequence[str]) -> bool:
     return {"read", "write"} <= ways
 
 
-def _name_of(drive: Mapping[str, str]) -> str:
+def name_of(drive: Mapping[str, str]) -> str:
+    """Return what messages call a drive, by its identity."""
     serial = f" ({drive['serial']})" if drive.get("serial") else ""
-    return str(drive.get("path") or drive.get("model")) + serial
+    return (drive.get("path") or drive.get("model") or "the drive") + serial
 
 
 def _identity(header: str) -> str:
