@@ -252,15 +252,15 @@ class _Columns(Columns):
         """Return what is read of a section; raises UsageError for neither drive nor host."""
         header = ungarbled(section.header)
         found = _meanings(header)
-        footer = _footer(section.footer, self._layout.delimiter, len(header))
+        footer = _footer(section.footer, self.layout.delimiter, len(header))
         drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
         if footer is None and len(drives) > 1:
             text = (
                 "it ends without the row that names the drives: columns are grouped by their order"
             )
-            self._source.remark(text, ("identity", "temperature"))
+            self.source.remark(text, ("identity", "temperature"))
         if not drives and all(map(_is_of_drive, found.values())):
-            raise self._source.error(
+            raise self.source.error(
                 "has no column of a drive: neither its temperature nor its read and write rate"
             )
         places = [(_Drive(), _host(found))] + [(drive, drive.columns) for drive in drives]
@@ -305,8 +305,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     layout = _layout(source)
     if layout is None:
         raise source.error("is not a log of HWiNFO")
-    columns = _Columns(source, layout, options, is_crowded=True)
-    return read_columns(source, layout, options, columns, "hwinfo", starts_again=True)
+    return read_columns(_Columns(source, layout, options, is_crowded=True), "hwinfo")
 
 
 FORMAT = Format("hwinfo", "HWiNFO's sensor log", _layout, _read, priority=160)

@@ -118,26 +118,18 @@ def read_table(
         raise source.error(
             f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
-    columns = Columns(source, layout, options, is_crowded=is_crowded)
-    return read_columns(source, layout, options, columns, format_name, starts_again=is_crowded)
+    return read_columns(Columns(source, layout, options, is_crowded=is_crowded), format_name)
 
 
-def read_columns(
-    source: Source,
-    layout: Layout,
-    options: Options,
-    columns: Columns,
-    format_name: str,
-    *,
-    starts_again: bool,
-) -> list[Log]:
-    """Return the runs of a table; with `starts_again` a repeated header begins a run."""
-    table = _Table(source, layout, options, columns)
-    reader = Reader(source, layout, columns.choose)
+def read_columns(columns: Columns, format_name: str) -> list[Log]:
+    """Return the runs of a table; where it is crowded, a repeated header begins a run."""
+    source = columns.source
+    table = _Table(columns)
+    reader = Reader(source, columns.layout, columns.choose)
     parts = []
     for number, section in enumerate(reader.sections()):
         for rows in table.rows(section):
-            marks = section.marks if starts_again else ()
+            marks = section.marks if columns.is_crowded else ()
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
     if reader.doubt:
         source.remark(reader.doubt)
@@ -150,15 +142,14 @@ def read_columns(
 class _Table:
     """Makes runs of the sections that are read."""
 
-    def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
-        self._source = source
-        self._columns = columns
-        self._options = options
+    def __init__(self, columns: Columns) -> None:
+        self._columns, self._source, self._options = columns, columns.source, columns.options
         #: Drives that are left out where others are not, by name.
         self.idle: set[str] = set()
-        is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
+        header = columns.layout.header
+        is_us = header[:1] and header[0].startswith("(PDH-CSV")
         # these write American dates, whatever the machine's language
-        self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
+        self._day_first = False if is_us or any("\x1f" in name for name in header) else None
 
     def rows(self, section: Section) -> list[Rows]:
         """Return the rows of a section, by device where its headers or a column name some."""
