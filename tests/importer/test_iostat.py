@@ -203,6 +203,15 @@ def test_lines_that_cannot_be_read_are_counted() -> None:
     assert "4 lines could not be read, the first is line" in said(read_text(text)[0], doubt=True)
 
 
+def test_a_heading_whose_order_is_open_is_said_to_be_read_month_first() -> None:
+    """Times alone follow it, as old versions write them."""
+    report = "Device: tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda 5.00 0.00 900.00 0 900\n"
+    reports = "".join(f"Time: 14:03:{17 + at}\n{report}\n" for at in range(9))
+    (log,) = read_text(f"Linux 3.10.0 (host) \t11/08/26 \t_x86_64_\t(4 CPU)\n\n{reports}")
+    assert log.start_unix_s == pytest.approx(1794146597, abs=1.5)  # 2026-11-08
+    assert "month before day" in said(log, doubt=True)
+
+
 def test_truncated_json_is_read_up_to_the_cut() -> None:
     whole = (DATA / "x.json").read_bytes()
     full, cut = (read(Source.of_bytes("log", data))[0] for data in (whole, whole[:5000]))

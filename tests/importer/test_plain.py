@@ -211,7 +211,7 @@ def test_what_cannot_be_read_is_counted() -> None:
     (log,) = _read(table + "garbage\nmore\n9,500\n10,500,41\n11,50")
     said = _said(log, doubt=True)
     assert "2 lines could not be read, the first is line 11" in said
-    assert "1 line is truncated, the first is line 13" in said
+    assert "line 13 is truncated" in said
     assert "line 15, the last, is truncated" in said
     assert log.samples.height == 11
 

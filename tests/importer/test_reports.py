@@ -242,3 +242,14 @@ def test_the_installed_tool_is_read(command: str) -> None:
         assert len(times_s) in (1, 2)
         assert times_s == sorted(set(times_s))
         assert 0 <= times_s[0] <= times_s[-1] < 60
+
+
+def test_several_reports_in_one_second_are_spread_over_it() -> None:
+    text = "".join(
+        f"10:00:{at // 4:02d}\n   8       0 sda 0 0 0 0 {10 * at} 0 {50_000 * at} 0 0 0 0\n"
+        for at in range(41)
+    )
+    (log,) = read(Source.of_bytes("loop", text.encode()))
+    assert log.samples.height == 40
+    moved_mb = (log.samples["write_bw_mb_s"] * log.samples["interval_s"]).sum()
+    assert moved_mb == pytest.approx(40 * 50_000 * 512 / 1e6)

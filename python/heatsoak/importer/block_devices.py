@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
-from heatsoak.importer import sysstat
 from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import DISK, unit_remark
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
 from heatsoak.words import listed, rate_text
@@ -40,12 +40,6 @@ _MAX_NAMED = 8
 _DISCARDS_MB_S = 20.0
 
 _MAJOR_MINOR = re.compile(r"dev(\d{1,4})-(\d{1,7})")
-#: What kernels call a drive, or a part of one.
-DISK = re.compile(
-    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
-    r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
-    r"(?:p?\d+)?"
-)
 #: An NVMe drive's path under multipathing; the drive itself is listed too.
 _HIDDEN_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
 _ARRAY = re.compile(r"md(?:_?\w{1,32})|dev9-\d{1,7}")
@@ -66,7 +60,6 @@ class DeviceRows:
     """
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.reports = array("q")
         self.columns: dict[str, array[float]] = {}
 
@@ -147,7 +140,6 @@ class Devices:
     """What a log says of all devices, and of their host, report by report."""
 
     def __init__(self, source: Source) -> None:
-        """Start without devices; `source` counts what is kept."""
         self._source = source
         self.rows: dict[str, DeviceRows] = {}
         #: Quantities that all devices share (`cpu_pct`, `temp_c.*`).
@@ -183,7 +175,7 @@ class Devices:
         where that is not in the log.
         """
         names, drives, about = self._chosen(options, runs)
-        if units := sysstat.unit_remark(self.headers):
+        if units := unit_remark(self.headers):
             about.append(Remark(units))
         logs: list[Log] = []
         for index, run in enumerate(runs):
@@ -211,7 +203,7 @@ class Devices:
         numbers = np.concatenate([np.asarray(run.numbers, dtype=np.int64) for run in runs])
         loads = {name: _load(rows, numbers) for name, rows in self.rows.items()}
         whole = [name for name in loads if name not in self.groups and not is_part(name, self.rows)]
-        disks = dict.fromkeys(name for name in whole if not self._is_layer(name))
+        disks = dict.fromkeys(name for name in whole if not _is_layer(name))
         drives = [name for name in disks or whole if loads[name] > 0]
         if options.device is not None:
             named = self._named(options.device)
@@ -231,7 +223,12 @@ class Devices:
         taken = [name for name in kept if loads[name] >= least and loads[name] > 0][:_MAX_DEVICES]
         if not taken:
             taken = kept[:1]
-        return taken, drives, _left_out([name for name in loads if name not in taken], loads)
+        rest = sorted((name for name in loads if name not in taken), key=lambda name: -loads[name])
+        words = listed([name or "all drives together" for name in rest], _MAX_NAMED)
+        text = (
+            f"left out, with little load or none of their own: {words}; --device takes one of them"
+        )
+        return taken, drives, [Remark(text)] if rest else []
 
     def _has_own_course(self, array: str, disks: Iterable[str]) -> bool:
         """Whether at times its drives moved far more for each of its bytes than at others."""
@@ -271,13 +268,6 @@ class Devices:
         if _KERNEL_NAME.fullmatch(name):
             return f"/dev/{name}"
         return f"/dev/mapper/{name}" if self.has_mapped and name[:1].isalpha() else name
-
-    def _is_layer(self, name: str) -> bool:
-        """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
-        numbered = _MAJOR_MINOR.fullmatch(name)
-        if numbered is not None:
-            return int(numbered.group(1)) in _LAYER_MAJORS
-        return not is_disk(name)
 
     def _log(self, format: str, name: str, reports: Reports, label: str) -> Log | None:
         rows = self.rows[name]
@@ -350,6 +340,12 @@ def is_disk(name: str) -> bool:
     return DISK.fullmatch(name) is not None
 
 
+def _is_layer(name: str) -> bool:
+    """Whether it may stand on other devices in the log: dm, md, loop, LVM's names."""
+    numbered = _MAJOR_MINOR.fullmatch(name)
+    return not is_disk(name) if numbered is None else int(numbered[1]) in _LAYER_MAJORS
+
+
 def is_array(name: str) -> bool:
     """Return whether a name is one that a kernel gives an array of drives."""
     return _ARRAY.fullmatch(name) is not None
@@ -399,15 +395,6 @@ def _moves(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _left_out(names: Sequence[str], loads: Mapping[str, float]) -> list[Remark]:
-    if not names:
-        return []
-    named = sorted(names, key=lambda name: -loads[name])
-    words = listed([name or "all drives together" for name in named], _MAX_NAMED)
-    text = f"left out, with little load or none of their own: {words}; --device takes one of them"
-    return [Remark(text)]
-
-
 # --- what the machine's other drives moved in the same log, beside each that is taken ------------
 
 #: The column of a recording.
@@ -420,7 +407,14 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
     `drives` are whole drives, taken or not, on the same clock. Beside an array or a partition it is
     what its own drives moved beyond it, as when an array is rebuilt.
     """
-    others = [_in_all(log) for log in drives if log.has_any("bw_mb_s")]
+    others = []
+    for log in drives:
+        if log.has_any("bw_mb_s"):
+            # the MB moved by the begin and by the end of each sample; none in gaps
+            _, begins_s, ends_s, mb_s = _spans(log)
+            moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
+            in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
+            others.append((moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])))
     return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
 
 
@@ -429,14 +423,6 @@ def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
     seen = rated(log.samples)
     begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in spans_of(seen))
     return seen, begins_s, ends_s, moved(seen)
-
-
-def _in_all(log: Log) -> tuple[Array, Array]:
-    """The MB that a drive had moved by the begin and by the end of each sample; none in gaps."""
-    _, begins_s, ends_s, mb_s = _spans(log)
-    moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
-    in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
-    return moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])
 
 
 def _beside(log: Log, drives: Iterable[tuple[Array, Array]]) -> Log:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heatsoak.recording import Touched, schema_of
 from heatsoak.words import amount_text, rate_text
@@ -43,6 +43,14 @@ def intervals(t_s: Array) -> Array:
     usual = usual_of(between)
     between = np.where(between > _MAX_INTERVALS * usual, usual, between)
     return np.concatenate([[usual], between])
+
+
+def spread(t_s: Array, unit_s: float = 1.0) -> Array:
+    """Return rising times that were cut to a unit, with those that repeat spread over it."""
+    _, firsts, which, counts = np.unique(
+        t_s, return_index=True, return_inverse=True, return_counts=True
+    )
+    return np.asarray(t_s + unit_s * (np.arange(len(t_s)) - firsts[which]) / counts[which])
 
 
 def are_far_apart(seconds: Array) -> NDArray[np.bool_]:
@@ -89,11 +97,18 @@ def spans_of(samples: pl.DataFrame) -> tuple[Array, Array]:
     return ends_s - samples["interval_s"].fill_null(0.0).to_numpy(), ends_s
 
 
-def run_slices(t_s: Array, min_jump_s: float = 0.0) -> list[slice]:
-    """Return the stretches in which time does not jump back by more than `min_jump_s`."""
-    ends = np.flatnonzero(np.diff(t_s) < -min_jump_s) + 1
-    bounds = [0, *ends.tolist(), len(t_s)]
-    return [slice(a, b) for a, b in pairwise(bounds) if b > a]
+def run_slices(
+    t_s: Array, back_s: float = 0.0, ahead_s: float = np.inf, marks: ArrayLike = ()
+) -> list[slice]:
+    """Return the stretches of rows of one run each.
+
+    Another one begins where time jumps back by more than `back_s` or ahead by more than `ahead_s`,
+    and at the rows of these `marks`.
+    """
+    between_s = np.diff(t_s)
+    ends = np.flatnonzero((between_s < -back_s) | (between_s > ahead_s)) + 1
+    bounds = np.unique(np.concatenate([[0], ends, marks, [len(t_s)]]).astype(int))
+    return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
 def stretches(labels: Sequence[str]) -> Iterator[tuple[str, slice]]:

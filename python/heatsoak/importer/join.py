@@ -147,7 +147,6 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
 
 
 def _is_summary(log: Log) -> bool:
-    """Whether it has a mean for each step only."""
     return log.samples.height < 2 * max(len(log.steps), 1)
 
 

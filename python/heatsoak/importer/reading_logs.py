@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, intervals
+from heatsoak.importer.frames import Array, intervals, spread
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, History, Reading, Readings, ToldDrive
 from heatsoak.importer.reports import stated_interval
@@ -29,23 +29,21 @@ _OFTEN_BACK = 0.25
 _HOW_FAR = "(--map interval_s=SECONDS says how far)"
 
 
-def logs_of_readings(readings: Readings, after: str = "") -> list[Log]:
+def logs_of_readings(readings: Readings) -> list[Log]:
     """Return a log for each drive, and for each of its runs.
 
-    `after` is the time that stands behind the last reading. Raises UsageError where the file has
-    no reading, or none of the drive that is asked for.
+    Raises UsageError where the file has no reading, or none of the drive that is asked for.
     """
     readings.end()
     taken = readings.all
     if not taken:
         raise readings.source.error("holds no reading of a drive's temperature or counters")
     readings.ascribe(taken[-1].device)
-    trailing = readings.stamp or after
-    if len(taken) > 1 and not taken[0].stamp and (trailing or taken[1].stamp):
+    if len(taken) > 1 and not taken[0].stamp and (readings.stamp or taken[1].stamp):
         # the script told the time behind each reading, not before it
         for here, following in pairwise(taken):
             here.stamp = following.stamp
-        taken[-1].stamp = trailing
+        taken[-1].stamp = readings.stamp
     named = {reading.device for reading in taken} - {""}
     if len(named) == 1:
         for reading in taken:
@@ -251,11 +249,7 @@ def _evenly(t_s: Array) -> Array:
     unit_s = 60.0 if np.all((t_s - t_s[0]) % 60.0 == 0) else 1.0
     if float(off.max() - off.min()) <= 1.5 * unit_s:
         return np.asarray(t_s[0] + beat * index)
-    if np.all(steps > 0):
-        return t_s
-    seconds, inverse, counts = np.unique(t_s, return_inverse=True, return_counts=True)
-    firsts = np.searchsorted(t_s, seconds)
-    return np.asarray(t_s + unit_s * (index - firsts[inverse]) / counts[inverse])
+    return spread(t_s, unit_s)
 
 
 # --- logs ---

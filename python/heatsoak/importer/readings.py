@@ -221,7 +221,6 @@ class Readings:
     """
 
     def __init__(self, source: Source, options: Options, name: str) -> None:
-        """Start a file of the format `name`."""
         self.source, self.options, self.name = source, options, name
         self.all: list[Reading] = []
         self.tools: dict[str, str] = {}
@@ -316,12 +315,6 @@ class Readings:
             elif isinstance(value, int | float) and 0 <= value < 1e19:
                 return f"{value:.9f}" if isinstance(value, float) else str(value)
         return ""
-
-    @property
-    def lacks_first_stamp(self) -> bool:
-        """Whether times were told, but none before the first reading."""
-        self.end()
-        return len(self.all) > 1 and not self.all[0].stamp and bool(self.all[1].stamp)
 
     # --- values ---
 
@@ -423,6 +416,8 @@ class Readings:
                 for line in document.before.split("\n"):
                     self.line(without_escapes(line))
                 yield document.value
+            for line in self.source.behind_documents:
+                self.line(without_escapes(line))
         except UsageError as error:
             if not self.count:
                 raise

@@ -93,7 +93,6 @@ def event_of(remark: Remark) -> Event:
 
 
 def _require_years(source: str, began: float | None, duration_s: float) -> None:
-    """Raise UsageError for times that no recording has."""
     if duration_s > LONGEST_S:
         years, most = (number_text(span_s / _YEAR_S, 2) for span_s in (duration_s, LONGEST_S))
         raise UsageError(

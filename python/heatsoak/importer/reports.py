@@ -13,15 +13,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.frames import Array, intervals, run_slices
+from heatsoak.importer.frames import Array, intervals, run_slices, spread, usual_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import ReportColumn, values_of
 from heatsoak.importer.tables.cells import Words
-from heatsoak.importer.timestamps import Times
+from heatsoak.importer.timestamps import Times, read_stamps
 from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
@@ -45,7 +45,7 @@ class Table:
     """
 
     headers: Sequence[str]
-    columns: Sequence[sysstat.ReportColumn] = ()
+    columns: Sequence[ReportColumn] = ()
     device_at: int | None = None
     cpu: tuple[tuple[int, float], ...] = ()
 
@@ -116,7 +116,7 @@ class ReportReader:
         self.omits_idle: bool | None = None
         #: When the machine was started again, as it is written.
         self.restarts: dict[str, None] = {}
-        self.read_stamps: Callable[[Sequence[str], str], Times] = sysstat.read_stamps
+        self.read_stamps: Callable[[Sequence[str], str], Times] = read_stamps
         self._skips_boot: bool | None = True if by_time else None
         self._reports = 0
         self._report = -1
@@ -197,7 +197,7 @@ class ReportReader:
         """Take a row's words; False where they are not such a row."""
         if len(words) != len(table.headers):
             return False
-        values = sysstat.values_of(table.columns, words)
+        values = values_of(table.columns, words)
         if values is None:
             return False
         if table.columns:
@@ -321,7 +321,10 @@ def _runs(
         all_s = np.cumsum(~is_boot) * interval_s
     if reader.by_time:
         kept = kept[np.argsort(all_s[kept], kind="stable")]
-        parts = _between_gaps(all_s[kept], restarts_s)
+        restarts_s = restarts_s[np.isfinite(restarts_s)]
+        after = np.searchsorted(all_s[kept], restarts_s, side="right")
+        gap_s = _MAX_GAP_INTERVALS * usual_of(np.diff(all_s[kept]))
+        parts = run_slices(all_s[kept], ahead_s=gap_s, marks=after)
     else:
         parts = run_slices(all_s[kept], _SET_BACK_S)
         starts = [all_s[kept][part.start] for part in parts]
@@ -331,7 +334,7 @@ def _runs(
     runs = []
     for part in parts:
         taken = kept[part]
-        ends_s = sysstat.apart(np.maximum.accumulate(all_s[taken]))
+        ends_s = spread(np.maximum.accumulate(all_s[taken]))
         lasted_s = intervals(ends_s)
         if reader.by_time:
             stated_s = lengths_s[taken]
@@ -357,16 +360,6 @@ def _runs(
             )
         )
     return runs, int(is_boot.sum())
-
-
-def _between_gaps(t_s: Array, restarts_s: Array) -> list[slice]:
-    """The stretches of rising times without a gap, and without a restart."""
-    between_s = np.diff(t_s)
-    usual_s = float(np.median(between_s)) if len(between_s) else 0.0
-    ends = np.flatnonzero(between_s > _MAX_GAP_INTERVALS * usual_s) + 1
-    after = np.searchsorted(t_s, restarts_s[np.isfinite(restarts_s)], side="right")
-    bounds = np.unique([0, *ends, *after, len(t_s)])
-    return [slice(a, b) for a, b in pairwise(bounds.tolist())]
 
 
 def stated_interval(source: Source, options: Options) -> float | None:

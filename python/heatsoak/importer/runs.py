@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from heatsoak.importer.frames import (
     entered_and_held,
     intervals,
     rates_of,
+    run_slices,
     stretches,
     usual_of,
 )
@@ -183,7 +183,10 @@ def _runs(rows: Rows) -> list[_Run]:
         is_in_order = len(rows.marks) > 0 or not is_in_no_order(t_s[indices])
         if not is_in_order:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
-        slices = _cuts(t_s[indices], indices, rows.marks)
+        # where the header stood again, and where the clock was set: back by more than rows may be
+        # out of order, or ahead by more than a recording lasts, as from 1970
+        back_s, marks = 2.0 * usual_of(np.diff(t_s[indices])), np.searchsorted(indices, rows.marks)
+        slices = run_slices(t_s[indices], back_s, LONGEST_S, marks)
         starts = [t_s[indices[part.start]] for part in slices]
         was_set_back = rows.times.clock != "none" and any(
             starts[0] < start < t_s[indices[part.stop - 1]]
@@ -217,20 +220,6 @@ def grouped(words: Sequence[str]) -> dict[str, Indices]:
     return {word: np.array(places) for word, places in found.items()}
 
 
-def _cuts(t_s: Array, indices: Indices, marks: Sequence[int]) -> list[slice]:
-    """Where a new run begins.
-
-    That is where the header stood again, and where the clock was set: time jumps back by more than
-    rows may be out of order, or ahead by more than a recording lasts, as from 1970.
-    """
-    between = np.diff(t_s)
-    was_set = (between < -2.0 * usual_of(between)) | (between > LONGEST_S)
-    ends = set((np.flatnonzero(was_set) + 1).tolist())
-    ends |= {int(np.searchsorted(indices, mark)) for mark in marks}
-    bounds = sorted({0, len(t_s), *(end for end in ends if 0 < end < len(t_s))})
-    return [slice(a, b) for a, b in pairwise(bounds)]
-
-
 def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool) -> _Run:
     """One run of the rows; `first` is the first row of all that has a time."""
     is_row = bool((np.diff(indices) == 1).all())
@@ -257,7 +246,6 @@ def _follows(before: Rows, after: Rows) -> bool:
 
 
 def _joined(before: Rows, after: Rows) -> Rows:
-    """Return rows with those that follow them, by the clock."""
     assert before.times.start_unix_s is not None
     assert after.times.start_unix_s is not None
     shift_s = after.times.start_unix_s - before.times.start_unix_s
@@ -326,7 +314,8 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         conditions |= {"run": run.label}
     samples = build(columns)
     lost = len(t_s) - samples.height
-    remarks = _order(source_name, run)
+    remarks = [Remark(f"{source_name}: its rows were not in order of time; they were sorted")]
+    remarks = remarks * run.was_sorted + [set_back(source_name)] * run.was_set_back
     remarks += [Remark(f"{source_name}: {text}", doubt, touches) for text, doubt, touches in said]
     if lost > _MANY_LOST * len(t_s) and _are_of_several(columns, t_s):
         raise UsageError(
@@ -392,11 +381,6 @@ def _of_passes(rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any
 
 
 _WAYS = ("read", "write")
-
-
-def _order(source_name: str, run: _Run) -> list[Remark]:
-    text = f"{source_name}: its rows were not in order of time; they were sorted"
-    return [Remark(text)] * run.was_sorted + [set_back(source_name)] * run.was_set_back
 
 
 def set_back(source_name: str) -> Remark:

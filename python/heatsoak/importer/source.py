@@ -11,21 +11,17 @@ import bz2
 import codecs
 import gzip
 import io
-import json
 import lzma
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-from pydantic_core import from_json
+from typing import Any, BinaryIO
 
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
+from heatsoak.fio import MAX_DOCUMENT, Document, Documents, json_of
 from heatsoak.importer.log import Remark
 from heatsoak.output import utf8_text
 from heatsoak.recording import Touched
@@ -35,9 +31,8 @@ HEAD_BYTES = 1 << 18
 _CHUNK_BYTES = 1 << 20
 #: A line in bytes. HWiNFO's with 500 columns have 6 KB, a whole fio result in one line 1 MB.
 MAX_LINE = 4 << 20
-#: A JSON document in bytes, and its numbers, texts, lists and objects, each of which takes up to
-#: 200 bytes of memory. A large fio result has 10 MB; longer series come as many documents.
-MAX_DOCUMENT = 64 << 20
+#: A JSON document's numbers, texts, lists and objects, each of which takes up to 200 bytes of
+#: memory.
 MAX_JSON_VALUES = 5_000_000
 #: Columns of a table. HWiNFO on a large server has 2,000.
 MAX_COLUMNS = 10_000
@@ -68,29 +63,15 @@ _BOMS = (
 _COMPRESSED: tuple[tuple[bytes, Callable[[BinaryIO], Any]], ...] = (
     (b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
     (b"BZh", bz2.BZ2File),
-    (b"\xfd7zXZ\x00", lambda raw: _Xz(raw)),
 )
-#: C programs print these where they divided by zero; no JSON has them.
-_NOT_A_NUMBER = re.compile(rb"([:\[,]\s*)-?(?:nan|inf)\b", re.IGNORECASE)
-_BETWEEN_JSON = re.compile(r"[\s,]*")
+_XZ = b"\xfd7zXZ\x00"
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-#: What a script put before a document in the same line: the time, as a rule.
-_BEFORE_JSON = re.compile(r"([^{}\[\]\"\s][^{}\[\]\"]{0,99})(?=\{(?:\s*\"|$))")
 #: Control characters but those that text has: tab, line ends, form feed, escape.
 _ODD_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 
 
 class UnknownFormatError(UsageError):
     """No reader knows what the file is."""
-
-
-@dataclass(frozen=True)
-class Document:
-    """A JSON document of a file: the line it begins at, and the text that stood before it."""
-
-    line: int
-    value: Any
-    before: str = ""
 
 
 class Source:
@@ -106,9 +87,11 @@ class Source:
         self._opener = opener
         #: What is to be said of the file, each once: damage, doubts, conversions.
         self.remarks: dict[str, Remark] = {}
-        self._skipped = self._first_skipped = 0
+        self._skipped: dict[tuple[str, str], tuple[int, int]] = {}
         #: Told how many bytes of the file were read, now and then.
         self.on_read: Callable[[int], None] | None = None
+        #: The last lines of text behind all documents, once these were read.
+        self.behind_documents: list[str] = []
         self._kept_bytes = 0
 
     @classmethod
@@ -146,14 +129,25 @@ class Source:
         kept = [remark for remark in self.remarks.values() if remark not in rest]
         return [*kept, Remark(text, True, tuple(touches))]
 
-    def skip(self, line: int, count: int = 1, touches: tuple[Touched, ...] = ("rate",)) -> None:
-        """Count lines that could not be read, from `line` on: a remark says how many there were."""
-        self._skipped, self._first_skipped = self._skipped + count, self._first_skipped or line
-        text = f"line {line} could not be read"
-        if self._skipped > 1:
-            first = self._first_skipped
-            text = f"{self._skipped} lines could not be read, the first is line {first}"
-        self.remarks["skipped"] = Remark(f"{self.name}: {text}", True, touches)
+    def skip(
+        self,
+        line: int,
+        count: int = 1,
+        touches: tuple[Touched, ...] = ("rate",),
+        what: tuple[str, str] = ("could not be read", "could not be read"),
+    ) -> None:
+        """Count lines that could not be read, from `line` on: a remark says how many there were.
+
+        Fewer than none are taken back. `what` is said of one line, and of several.
+        """
+        known, first = self._skipped.get(what, (0, line))
+        self._skipped[what] = known + count, first
+        text = f"line {first} {what[0]}"
+        if known + count > 1:
+            text = f"{known + count} lines {what[1]}, the first is line {first}"
+        self.remarks[f"lines {what}"] = Remark(f"{self.name}: {text}", True, touches)
+        if known + count == 0:
+            del self._skipped[what], self.remarks[f"lines {what}"]
 
     def keep(self, size_bytes: int) -> None:
         """Count what a reader keeps in memory; raises UsageError for more than `MAX_KEPT`."""
@@ -179,21 +173,14 @@ class Source:
     def _decompressed(self, raw: BinaryIO) -> Iterator[bytes]:
         magic = raw.read(6)
         raw.seek(0)
-        for start, wrap in _COMPRESSED:
-            if magic.startswith(start):
-                stream = wrap(raw)
-                break
-        else:
-            stream = raw
+        wrap = next((wrap for start, wrap in _COMPRESSED if magic.startswith(start)), None)
+        is_xz = magic == _XZ
+        stream: Any = raw if wrap is None else wrap(raw)
+        pieces = self._unpacked_xz(raw) if is_xz else iter(partial(stream.read1, _CHUNK_BYTES), b"")
         given = 0
         while True:
             try:
-                piece = stream.read1(_CHUNK_BYTES) if stream is not raw else raw.read(_CHUNK_BYTES)
-            except _TooDemandingError as error:
-                raise self.error(
-                    f"takes over {XZ_MEMORY >> 20} MiB of memory to unpack: unpack it with "
-                    "'xz -d' and give the file that comes out"
-                ) from error
+                piece = next(pieces, b"")
             except _DAMAGED as error:
                 if not given:
                     raise self.error(f"its compression is damaged: {error}") from error
@@ -202,11 +189,8 @@ class Source:
             if not piece:
                 return
             given += len(piece)
-            if (
-                stream is not raw
-                and given > MAX_UNPACKED
-                and given > MAX_UNPACKED_RATIO * raw.tell()
-            ):
+            is_packed = wrap is not None or is_xz
+            if is_packed and given > max(MAX_UNPACKED, MAX_UNPACKED_RATIO * raw.tell()):
                 raise self.error(
                     f"unpacks to over {MAX_UNPACKED >> 20} MiB, more than "
                     f"{MAX_UNPACKED_RATIO} times its size, as no log does: unpack it first if "
@@ -214,7 +198,37 @@ class Source:
                 )
             if self.on_read is not None:
                 self.on_read(raw.tell())
-            yield cast(bytes, piece)
+            yield piece
+
+    def _unpacked_xz(self, raw: BinaryIO) -> Iterator[bytes]:
+        """One stream behind the other, in memory that has a bound."""
+        stream: lzma.LZMADecompressor | None = None
+        data = b""
+        while True:
+            if not data and (stream is None or stream.needs_input):
+                data = raw.read(1 << 16)
+                if not data and stream is None:
+                    return
+                if not data:
+                    raise EOFError("the file ended before the end of its data")
+            if stream is None:
+                data = data.lstrip(b"\0")  # what may stand between streams
+                if not data:
+                    continue
+                stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+            try:
+                piece = stream.decompress(data, _CHUNK_BYTES)
+            except lzma.LZMAError as error:
+                if "emory" not in str(error):
+                    raise
+                raise self.error(
+                    f"takes over {XZ_MEMORY >> 20} MiB of memory to unpack: unpack it with "
+                    "'xz -d' and give the file that comes out"
+                ) from error
+            data = stream.unused_data if stream.eof else b""
+            stream = None if stream.eof else stream
+            if piece:
+                yield piece
 
     @property
     def size_bytes(self) -> int:
@@ -353,173 +367,36 @@ class Source:
         Text between them is handed over with the document that follows. A document that the
         file's end cut is left out with a remark. Raises UsageError for JSON that is wrong.
         """
-        before: list[str] = []
-        document = _Parts()
-        for number, text in self.lines():
-            line: str = text
-            while line:
-                body = line.strip()
-                if document and body[:1] not in ("{", "}"):
-                    self._add(document, line)
-                    break
-                if not document:
-                    prefix = _BEFORE_JSON.match(body)
-                    if prefix is not None:
-                        before = [*before[-20:], prefix.group(1)]
-                        line = body = body[prefix.end() :]
-                    if body.startswith("["):
-                        opened = body[1:].lstrip()
-                        whole = body.rstrip(", ")
-                        if opened.startswith("{") and not whole.endswith("]"):
-                            line = body = opened  # an array that continues in the next line
-                        elif opened.startswith("{"):
-                            yield from self._array(number, whole)
-                            break
-                    if not body.startswith("{"):
-                        if body and body not in ("[", "]", ","):
-                            before = [*before[-20:], body[:1000]]
-                        break
-                    documents = self._in_one_line(body, number)
-                    if documents:
-                        for value in documents:
-                            yield Document(number, value, "\n".join(before))
-                            before = []
-                        break
-                    indent = line[: len(line) - len(line.lstrip())]
-                    document = _Parts(number, indent)
-                elif body == "{" and line.startswith(document.indent + "{"):
-                    # the one before was cut where another began
-                    self.remark(f"line {document.line}: a JSON document is truncated: left out")
-                    document = _Parts(number, document.indent)
-                rest = ""
-                if body[:1] == "}" and line.startswith(document.indent + "}"):
-                    rest = body[1:].lstrip(" ,]")
-                    if not rest or rest.startswith("{"):
-                        self._add(document, "}")
-                        value = self._json(document.text, document.line)
-                        yield Document(document.line, value, "\n".join(before))
-                        document, before, line = _Parts(), [], rest
-                        continue
-                self._add(document, line)
-                break
-        if document:
+        documents = Documents(self._json, self._cut)
+        for number, line in self.lines():
+            yield from documents.take(number, line)
+            if len(documents.text) > MAX_DOCUMENT:
+                raise self.error(
+                    f"holds a JSON document of over {MAX_DOCUMENT >> 20} MiB: split it",
+                    documents.line,
+                )
+        if documents.text:
             try:
-                value = self._json(document.text, document.line)
+                last = documents.end()
             except UsageError:
-                self.remark(f"line {document.line}: the file ends in a JSON document: left out")
+                where = f"line {documents.line}"
+                self.remark(f"{where}: the file ends in a JSON document: left out")
                 return
-            yield Document(document.line, value, "\n".join(before))
+            yield last
+        self.behind_documents = documents.before
 
-    def _add(self, document: "_Parts", line: str) -> None:
-        document.add(line)
-        if len(document.text) > MAX_DOCUMENT:
-            raise self.error(
-                f"holds a JSON document of over {MAX_DOCUMENT >> 20} MiB: split it",
-                document.line,
-            )
+    def _cut(self, line: int) -> None:
+        self.remark(f"line {line}: a JSON document is truncated: left out")
 
-    def _in_one_line(self, body: str, line: int) -> list[Any]:
-        """The documents in a line; none where one of them continues in the next."""
-        whole = body.rstrip(", ")
-        if body == "{" or not whole.endswith(("}", "}]")):
-            return []
-        self._check_values(whole.encode(), line)
-        try:
-            return [from_json(whole)]
-        except ValueError:
-            values = _values(whole.rstrip("], "))
-        if values or whole.endswith("]"):
-            return values
-        return [self._json(whole.encode(), line)]
-
-    def _array(self, number: int, text: str) -> Iterator[Document]:
-        for value in self._json(text.encode(), number):
-            yield Document(number, value)
-
-    def _check_values(self, data: bytes | bytearray, line: int) -> None:
+    def _json(self, data: bytes | bytearray, line: int) -> Any:
         if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_JSON_VALUES:
             raise self.error(
                 f"holds a JSON document of over {MAX_JSON_VALUES:,} values: split it", line
             )
-
-    def _json(self, data: bytes | bytearray, line: int) -> Any:
-        self._check_values(data, line)
         try:
-            return from_json(data)
+            return json_of(data)
         except ValueError as error:
-            with suppress(ValueError):
-                return from_json(_NOT_A_NUMBER.sub(rb"\g<1>null", data))
             raise self.error(f"is not valid JSON: {error}", line) from error
-
-
-class _Parts:
-    """The lines of a JSON document that is not whole yet."""
-
-    def __init__(self, line: int = 0, indent: str = "") -> None:
-        self.line, self.indent = line, indent
-        self.text = bytearray()
-
-    def __bool__(self) -> bool:
-        return bool(self.text)
-
-    def add(self, line: str) -> None:
-        """Add a line."""
-        self.text += line.encode("utf-8", "replace")
-        self.text += b"\n"
-
-
-def _values(text: str) -> list[Any]:
-    """The consecutive JSON documents of a text; none where it has anything else."""
-    decoder = json.JSONDecoder()
-    values = []
-    at = 0
-    try:
-        while at < len(text):
-            value, at = decoder.raw_decode(text, at)
-            values.append(value)
-            at = _BETWEEN_JSON.match(text, at).end()  # type: ignore[union-attr]  # may be empty
-    except (ValueError, RecursionError):
-        return []
-    return values
-
-
-class _TooDemandingError(Exception):
-    """Compressed data that takes more memory than it may."""
-
-
-class _Xz:
-    """Reads xz, one stream behind the other, in memory that has a bound."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._stream: lzma.LZMADecompressor | None = None
-        self._data = b""
-
-    def read1(self, size: int) -> bytes:
-        """Return at most `size` bytes; none at the end."""
-        while True:
-            if not self._data and (self._stream is None or self._stream.needs_input):
-                self._data = self._raw.read(1 << 16)
-                if not self._data:
-                    if self._stream is None:
-                        return b""
-                    raise EOFError("the file ended before the end of its data")
-            if self._stream is None:
-                self._data = self._data.lstrip(b"\0")  # what may stand between streams
-                if not self._data:
-                    continue
-                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-            try:
-                piece = self._stream.decompress(self._data, size)
-            except lzma.LZMAError as error:
-                if "emory" in str(error):
-                    raise _TooDemandingError from error
-                raise
-            self._data = self._stream.unused_data if self._stream.eof else b""
-            if self._stream.eof:
-                self._stream = None
-            if piece:
-                return piece
 
 
 def _with_lf(data: bytes) -> bytes:

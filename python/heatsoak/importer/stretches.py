@@ -135,7 +135,6 @@ def _lost_at_borders(
 
 
 def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
-    """Whether a stretch asked something of the drive."""
     if np.isfinite(busy_pct).any():
         return float(np.nanmean(busy_pct)) >= BUSY_PCT
     return float(np.mean(total)) >= least
@@ -250,7 +249,6 @@ def _bounds(kinds: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _spans(kinds: Array) -> list[tuple[int, int]]:
-    """The stretches of equal values that are not zero."""
     return [(begin, end) for begin, end in pairwise(_bounds(kinds).tolist()) if kinds[begin] != 0]
 
 

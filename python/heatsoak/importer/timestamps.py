@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import polars as pl
@@ -379,3 +379,71 @@ def _zone_s(zone: str) -> float:
     sign = -1.0 if zone[0] == "-" else 1.0
     digits = zone[1:].replace(":", "")
     return sign * (3600.0 * int(digits[:2]) + 60.0 * int(digits[2:]))
+
+
+# --- in any locale, as sysstat writes them -------------------------------------------------------
+
+_HEADING = re.compile(
+    r"(?:Linux|GNU/kFreeBSD)\s+\S+\s+\(.*?\)\s+(.*?)\s*(?:_\S+_\s*(?:\(\d{1,6} CPU\).*)?)?$"
+)
+#: Letters that some locales write dates and times with.
+_DATE_LETTERS = str.maketrans(
+    {"年": "-", "月": "-", "日": " ", "년": "-", "월": "-", "일": " ",
+     "时": ":", "時": ":", "시": ":", "分": ":", "분": ":", "秒": " ", "초": " ",
+     "\u202f": " ", "\u00a0": " "}
+)  # fmt: skip
+_SPACED = re.compile(r"(?<=\d)([-:])\s+(?=\d)")
+_DOTTED_YEAR_FIRST = re.compile(r"\b(\d{4})\. ?(\d{1,2})\. ?(\d{1,2})\.?(?=\s|$)")
+_DOTTED_TIME = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{2})\.(\d{2})(?![\d.])")
+_HALVES = {"上午": "AM", "午前": "AM", "오전": "AM", "下午": "PM", "午後": "PM", "오후": "PM"}
+_HALF_FIRST = re.compile(r"\b([AP]M)\s*(\d{1,2}:\d{2}:\d{2})")
+_SHORT_DATE = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{2})(?![\d/])")
+
+
+def date_in_heading(line: str) -> str | None:
+    """Return the date of a report's first line: ``Linux 6.1.0 (host)  11/21/2026  _x86_64_``.
+
+    As :func:`plain_stamp` gives it; None where the line is none.
+    """
+    if not line.startswith(("Linux ", "GNU/kFreeBSD")) or len(line) > 500:
+        return None
+    match = _HEADING.match(line.strip())
+    return plain_stamp(match.group(1)) if match else None
+
+
+def plain_stamp(text: str) -> str:
+    """Return a date and time of any locale in letters that :func:`read_times` reads."""
+    word = text.strip()
+    if not word.isascii():
+        for local, half in _HALVES.items():
+            word = word.replace(local, f" {half} ")
+        word = _SPACED.sub(r"\1", word.translate(_DATE_LETTERS))
+        word = re.sub(r":(?=\s|$)", "", word)
+    word = _DOTTED_YEAR_FIRST.sub(r"\1-\2-\3", word)
+    word = _HALF_FIRST.sub(r"\2 \1", word)
+    if ":" not in word:
+        found = list(_DOTTED_TIME.finditer(word))
+        if found:
+            last = found[-1]
+            word = f"{word[: last.start()]}{':'.join(last.groups())}{word[last.end() :]}"
+    return word
+
+
+def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
+    """Read stamps that :func:`plain_stamp` made; `date`, of the heading, is the day of a mere time.
+
+    A two-digit year behind slashes is the C locale's: month first, if the order is open.
+    """
+    _, doubt = date_order(chain(stamps, [date]))
+    is_short = bool(doubt) and any(map(_SHORT_DATE.search, chain(stamps, [date])))
+    day_first = False if is_short else None
+    times = read_times(stamps, day_first=day_first)
+    if times.clock == "none" and date:
+        first = next((word for word, t in zip(stamps, times.t_s, strict=True) if t == 0), "")
+        day = read_times([f"{date} {first}"], day_first=day_first)
+        if day.clock == "local":
+            times = replace(day, t_s=times.t_s)
+    if is_short and not times.doubt:
+        text = "the order of its dates is not certain: read as month before day"
+        times = replace(times, doubt=text)
+    return times

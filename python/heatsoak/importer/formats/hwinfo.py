@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.plain import read_columns
+from heatsoak.importer.formats.plain import name_of, read_columns
 from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import Unit, names_drive, unit_of
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, split, ungarbled
+from heatsoak.importer.tables.layout import Layout, layout_of, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
 )
 _UNIT = re.compile(r"\[([^\[\]]*)\]\s*$")
-_HEAD = re.compile(r'^\ufeff?"?[^",;\t]{2,20}"?([,;\t])"?[^",;\t]{2,20}"?\1.*\[[^\]]*\]')
+#: Its header stands in one of the first lines.
+_MAX_HEAD = 6
 #: How it writes dates and times, on most machines.
 _MOMENT = re.compile(r"^\d{1,2}\.\d{1,2}\.\d{4},\d{1,2}:\d{1,2}:\d{1,2}\.\d{3},")
 #: Names that only it has, in English.
@@ -33,32 +34,20 @@ _DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:
 
 def _layout(source: Source) -> Layout | None:
     """The header's layout: a date, a time, and names that end in units in brackets."""
-    lines = source.head_lines[:6]
-    for number, line in enumerate(lines, 1):
-        match = _HEAD.match(line)
-        if match is None:
-            continue
-        header = [cell.strip() for cell in split(line, match.group(1))]
-        roles = [meaning(cell) for cell in header[:2]]
-        named = [cell for cell in header[2:] if cell]
-        bracketed = sum(_UNIT.search(cell) is not None for cell in named)
-        if [m.column if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(named):
-            continue
-        rows = [split(row, match.group(1)) for row in source.head_lines[number : number + 20]]
-        if rows and any(row for row in rows) and not _DAY.match(source.head_lines[number] or ""):
-            continue  # another logger's units, or none of a logger's rows
-        is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(
-            _MOMENT.match(row) for row in source.head_lines[number : number + 3]
-        )
-        lowered = line.lower()
-        known = sum(name in lowered for name in _NAMES)
-        if not is_its_own and known < 2 and len(named) < _WIDE:
-            continue
-        return Layout(
-            match.group(1), tuple(header), line=number, first=number + 1,
-            rows=tuple(tuple(row) for row in rows),
-        )  # fmt: skip
-    return None
+    layout = layout_of(source)
+    if layout is None or not layout.header or layout.line > _MAX_HEAD:
+        return None
+    line, *rows = source.head_lines[layout.line - 1 : layout.line + 3]
+    roles = [m.column if (m := meaning(cell)) else "" for cell in layout.header[:2]]
+    named = [cell for cell in layout.header[2:] if cell]
+    bracketed = sum(_UNIT.search(cell) is not None for cell in named)
+    if roles != ["date", "time"] or not bracketed or 2 * bracketed < len(named):
+        return None
+    if rows and rows[0] and not _DAY.match(rows[0]):
+        return None  # another logger's units, or none of a logger's rows
+    is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(map(_MOMENT.match, rows))
+    known = sum(name in line.lower() for name in _NAMES)
+    return layout if is_its_own or known > 1 or len(named) >= _WIDE else None
 
 
 # --- drives ----------------------------------------------------------------------------------
@@ -82,13 +71,6 @@ class _Drive:
     def has_load(self) -> bool:
         """Whether one of its columns is a rate."""
         return not self.columns.keys().isdisjoint(("read_bw_mb_s", "write_bw_mb_s"))
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        text = self.identity.get("model") or self.identity.get("path") or "the drive"
-        serial = self.identity.get("serial")
-        return f"{text} ({serial})" if serial else text
 
 
 def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
@@ -270,21 +252,21 @@ class _Columns(Columns):
         """Return what is read of a section; raises UsageError for neither drive nor host."""
         header = ungarbled(section.header)
         found = _meanings(header)
-        footer = _footer(section.footer, self._layout.delimiter, len(header))
+        footer = _footer(section.footer, self.layout.delimiter, len(header))
         drives = _by_order(found) if footer is None else _by_footer(header, found, footer)
         if footer is None and len(drives) > 1:
             text = (
                 "it ends without the row that names the drives: columns are grouped by their order"
             )
-            self._source.remark(text, ("identity", "temperature"))
+            self.source.remark(text, ("identity", "temperature"))
         if not drives and all(map(_is_of_drive, found.values())):
-            raise self._source.error(
+            raise self.source.error(
                 "has no column of a drive: neither its temperature nor its read and write rate"
             )
         places = [(_Drive(), _host(found))] + [(drive, drive.columns) for drive in drives]
         columns = [(0, Meaning("date"), ""), (1, Meaning("time", has_unit=False), "")]
         for drive, own in places:
-            name = drive.name if drive in drives else ""
+            name = name_of(drive.identity) if drive in drives else ""
             self.identities[name] = drive.identity
             columns += [(index, replace(found[index], column=c), name) for c, index in own.items()]
         return [
@@ -323,8 +305,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     layout = _layout(source)
     if layout is None:
         raise source.error("is not a log of HWiNFO")
-    columns = _Columns(source, layout, options, is_crowded=True)
-    return read_columns(source, layout, options, columns, "hwinfo", starts_again=True)
+    return read_columns(_Columns(source, layout, options, is_crowded=True), "hwinfo")
 
 
 FORMAT = Format("hwinfo", "HWiNFO's sensor log", _layout, _read, priority=160)

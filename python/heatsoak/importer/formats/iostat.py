@@ -13,14 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.formats import Format
+from heatsoak.importer.formats.sar import json_parts
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, is_number, number_of, scaled
 from heatsoak.importer.reports import ReportReader, Table, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import SYSSTAT
+from heatsoak.importer.tables import SYSSTAT, columns_of, json_values, values_of
+from heatsoak.importer.timestamps import date_in_heading, plain_stamp
 
 _TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 
@@ -88,11 +89,11 @@ FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
 
 def _take_json(source: Source, reader: ReportReader) -> None:
     before = ""
-    for key, value in sysstat.json_parts(source):
+    for key, value in json_parts(source):
         if key == "date" and isinstance(value, str):
-            reader.begin_call(sysstat.stamp(value))
+            reader.begin_call(plain_stamp(value))
         elif key == "timestamp" and isinstance(value, str):
-            reader.stamp(sysstat.stamp(value))
+            reader.stamp(plain_stamp(value))
         elif key == "avg-cpu":
             idle, waiting = (number_of(at(value, name)) for name in ("idle", "iowait"))
             if idle == idle:
@@ -109,7 +110,7 @@ def _take_json(source: Source, reader: ReportReader) -> None:
 def _take_disk(reader: ReportReader, name: str, given: dict[str, Any]) -> None:
     given = {"%util" if key == "util" else key: number for key, number in given.items()}
     reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
-    reader.row(name, sysstat.json_values(given))
+    reader.row(name, json_values(given))
     for key in filter(_TOTALS.fullmatch, given):
         reader.length(number_of(given[key]), number_of(given.get(f"{key}/s")))
 
@@ -141,8 +142,8 @@ def _take_bsd(source: Source, reader: ReportReader) -> None:
         elif disks and len(words) == width and all(map(is_number, words)):
             reader.begin_report()
             for disk, at in disks:
-                columns = sysstat.columns_of(("KB/t", "tps", "MB/s"))
-                reader.row(disk, sysstat.values_of(columns, words[at : at + 3]) or [])
+                columns = columns_of(("KB/t", "tps", "MB/s"))
+                reader.row(disk, values_of(columns, words[at : at + 3]) or [])
             if idle_at >= 0:
                 reader.cpu(100.0 - scaled(words[idle_at]))
         elif not reader.command(line) and disks and is_number(words[0]):
@@ -196,7 +197,6 @@ def _without_prefix(words: list[str]) -> list[str]:
 
 
 def _table_of(words: list[str]) -> _Table | None:
-    """Return the table whose header these words are."""
     if words[0] in _DEVICE_WORDS or (
         words[0] not in SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):
@@ -220,7 +220,7 @@ def _table_of(words: list[str]) -> _Table | None:
         for index, header in enumerate(headers)
         if _TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
-    return _Table(headers, sysstat.columns_of(headers), device_at, totals=totals)
+    return _Table(headers, columns_of(headers), device_at, totals=totals)
 
 
 # --- rows that were taken out of reports ---------------------------------------------------------
@@ -291,7 +291,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
     for number, line in source.lines():
         if prefix_words:
             parts = line.split(None, prefix_words)
-            prefix = sysstat.stamp(" ".join(parts[:prefix_words]))
+            prefix = plain_stamp(" ".join(parts[:prefix_words]))
             line = parts[prefix_words] if len(parts) > prefix_words else ""
         words = line.split()
         reader.is_cut = bool(words)
@@ -321,7 +321,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
             idle_at = [words.index(word) - 1 for word in ("%idle", "%iowait") if word in words]
             table, pending = None, ""
             continue
-        if (date := sysstat.date_in_heading(line)) is not None:
+        if (date := date_in_heading(line)) is not None:
             reader.begin_call(date)
             reader.call.blanks = 0
             table, idle_at = None, []
@@ -338,7 +338,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                 table, is_other = None, True  # a table of file systems
                 continue
         if len(line) <= 80:
-            stamp = sysstat.stamp(line)
+            stamp = plain_stamp(line)
             if _STAMP.search(stamp):
                 reader.stamp(stamp)
                 table, idle_at = None, []
@@ -354,7 +354,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
 def _take_row(
     reader: ReportReader, table: _Table, device: str, words: Sequence[str], prefix: str
 ) -> bool:
-    values = sysstat.values_of(table.columns, words)
+    values = values_of(table.columns, words)
     if values is None:
         return False
     reader.row(device, values, prefix)

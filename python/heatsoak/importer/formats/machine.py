@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
@@ -17,8 +16,9 @@ from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import KIB, SECTOR
+from heatsoak.importer.tables import KIB, SECTOR, ReportColumn, values_of
 from heatsoak.importer.tables.layout import split
+from heatsoak.importer.timestamps import plain_stamp, read_stamps
 
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
@@ -28,18 +28,36 @@ _COUNTERS = re.compile(r"(.*?)\s*\b(\d{1,4})\s+(\d{1,7})\s+([a-z]\S*)((?:\s+\d{1
 _MAX_LINE = 400
 
 
-def _has_line(*patterns: str) -> Callable[[Source], bool]:
-    """A test for files that have a line of each pattern."""
-    known = [re.compile(pattern) for pattern in patterns]
-    return lambda source: all(
-        any(one.search(line[:_MAX_LINE]) for line in source.head_lines) for one in known
-    )
+#: Takes a file's reports; may return what is to be said of it.
+_Take = Callable[[Source, ReportReader], Remark | None]
 
 
-def _logs(source: Source, reader: ReportReader, options: Options, *remarks: Remark) -> list[Log]:
-    if not reader.devices.rows:
-        raise source.error("holds a header, and no rows below it")
-    return [log.with_remarks(*remarks) for log in logs_of(source, reader, options)]
+def _format(
+    name: str,
+    title: str,
+    marks: Sequence[str],
+    take: _Take,
+    priority: int = 131,
+    *,
+    by_time: bool = False,
+    counts: bool = False,
+) -> Format:
+    """A format whose files have a line of each of the `marks`."""
+    known = [re.compile(mark) for mark in marks]
+
+    def recognises(source: Source) -> bool:
+        lines = [line[:_MAX_LINE] for line in source.head_lines]
+        return all(any(map(mark.search, lines)) for mark in known)
+
+    def read(source: Source, options: Options) -> list[Log]:
+        reader = ReportReader(source, name, counts=counts, by_time=by_time)
+        remark = take(source, reader)
+        if not reader.devices.rows:
+            raise source.error("holds a header, and no rows below it")
+        logs = logs_of(source, reader, options)
+        return [log.with_remarks(remark) for log in logs] if remark else logs
+
+    return Format(name, title, recognises, read, priority)
 
 
 # --- vmstat --------------------------------------------------------------------------------------
@@ -50,16 +68,15 @@ _JC = {"bi": "blocks_in", "bo": "blocks_out", "id": "idle_time", "wa": "io_wait_
 _IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
 
 
-def _read_vmstat(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "vmstat")
+def _take_vmstat(source: Source, reader: ReportReader) -> None:
     table: Table | None = None
     if source.first_character in ("[", "{"):
         table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
             told = [at(row, name) for name in ("timestamp", "timezone")]
-            reader.begin_report(sysstat.stamp(" ".join(word for word in told if word)))
+            reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
             reader.take(table, [str(at(row, name)) for name in _JC.values()])
-        return _logs(source, reader, options)
+        return
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
         words = line.split()
@@ -74,16 +91,14 @@ def _read_vmstat(source: Source, options: Options) -> list[Log]:
             if words and is_number(words[0]):
                 source.skip(number)
             continue
-        reader.begin_report(sysstat.stamp(" ".join((*words[:first], *words[end:]))))
+        reader.begin_report(plain_stamp(" ".join((*words[:first], *words[end:]))))
         reader.take(table, words[first:end])
-    return _logs(source, reader, options)
 
 
 # --- zpool iostat --------------------------------------------------------------------------------
 
 
-def _read_zpool(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "zpool")
+def _take_zpool(source: Source, reader: ReportReader) -> None:
     reader.devices.has_mapped = False
     groups = reader.devices.groups
     waits_at = 0
@@ -97,11 +112,11 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
             waits_at = 1 + 2 * words.index("disk_wait") if "disk_wait" in words else 0
             continue
         indent = len(line) - len(line.lstrip())
-        is_row = len(words) >= 7 and all(map(_is_zfs_number, words[1:7]))
+        is_row = len(words) >= 7 and all(w == "-" or is_number(w) for w in words[1:7])
         if not is_row:
             stamp = stamp_in(line)
             if stamp is not None and words[0] not in ("pool", "vdev"):
-                reader.stamp(sysstat.stamp(stamp))
+                reader.stamp(plain_stamp(stamp))
             continue
         if above and indent > above_indent:
             groups.add(above)  # the pool, or a mirror in it
@@ -109,9 +124,11 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
         if words[0] in _SECTIONS or set(words[3:7]) == {"-"}:
             groups.add(words[0])
             continue
+        # in millions, whether exact (`-p`) or rounded with a letter of powers of 1024
+        millions = [scaled(word, 1e-6) for word in words[3:7]]
         values = [
-            *((f"{of}_iops", _zfs(words[at]) * 1e6) for of, at in (("read", 3), ("write", 4))),
-            *((f"{of}_bw_mb_s", _zfs(words[at])) for of, at in (("read", 5), ("write", 6))),
+            *zip(("read_iops", "write_iops"), (1e6 * value for value in millions[:2]), strict=True),
+            *zip(("read_bw_mb_s", "write_bw_mb_s"), millions[2:], strict=True),
         ]
         if waits_at and len(words) > waits_at + 1:
             values += [
@@ -119,16 +136,6 @@ def _read_zpool(source: Source, options: Options) -> list[Log]:
                 for at, of in enumerate(("read", "write"))
             ]
         reader.row(words[0], values)
-    return _logs(source, reader, options)
-
-
-def _is_zfs_number(word: str) -> bool:
-    return word == "-" or is_number(word)
-
-
-def _zfs(word: str) -> float:
-    """A number in millions, whether exact (`-p`) or rounded with a letter of powers of 1024."""
-    return scaled(word, 1e-6)
 
 
 def _zfs_us(word: str) -> float:
@@ -157,8 +164,7 @@ _DSTAT = {
 _TOTAL = "total"
 
 
-def _read_dstat(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "dstat")
+def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
     groups: list[str] = []
     names: list[str] = []
     tables: dict[str, Table] = {}
@@ -192,25 +198,23 @@ def _read_dstat(source: Source, options: Options) -> list[Log]:
             reader.begin_report("" if time_at is None else _dated(words[time_at].strip('"'), year))
             for device, table in tables.items():
                 if device:
-                    reader.row(device, sysstat.values_of(table.columns, words) or [])
+                    reader.row(device, values_of(table.columns, words) or [])
                 elif table.cpu:
                     reader.share(CPU, table.cpu_pct(words))
     if not any(tables) and not reader.devices.rows:
         raise source.error("holds no disks: 'dstat --time --disk --io --output FILE' records them")
     reader.devices.groups.add(_TOTAL)
-    remarks = []
     if set(reader.devices.rows) == {_TOTAL}:
         reader.devices.rows = {"": reader.devices.rows[_TOTAL]}
-    if is_pcp:
-        remarks.append(Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",)))
-    return _logs(source, reader, options, *remarks)
+    doubt = Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",))
+    return doubt if is_pcp else None
 
 
 def _dstat_tables(
     groups: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, Table], int | None]:
     """Return a table for each device, that of the processors under "", and the time's place."""
-    columns: dict[str, list[sysstat.ReportColumn]] = {}
+    columns: dict[str, list[ReportColumn]] = {}
     idle: list[tuple[int, float]] = []
     time_at: int | None = None
     for place, (group, name) in enumerate(zip(groups, names, strict=False)):
@@ -254,8 +258,7 @@ _COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBy
 _ROUNDED = re.compile(r"(\d{1,9})([KMG])")
 
 
-def _read_collectl(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "collectl")
+def _take_collectl(source: Source, reader: ReportReader) -> None:
     reader.begin_call("")
     reader.call.skipped_boot = True
     table: Table | None = None
@@ -279,7 +282,6 @@ def _read_collectl(source: Source, options: Options) -> list[Log]:
                 reader.stamp(stamp)
             if not is_read or not reader.take(table, words):
                 source.skip(number)
-    return _logs(source, reader, options)
 
 
 def _collectl_table(words: list[str]) -> Table:
@@ -304,8 +306,7 @@ _NMON = {
 _SNAPSHOT = re.compile(r"T\d{1,9}")
 
 
-def _read_nmon(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "nmon", by_time=True)
+def _take_nmon(source: Source, reader: ReportReader) -> None:
     moments: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for number, line in source.lines():
@@ -329,34 +330,31 @@ def _read_nmon(source: Source, options: Options) -> list[Log]:
                 reader.row(device, [(known[0], scaled(word, known[1]))])
             if not values:
                 source.skip(number)
-    reader.read_stamps = lambda words, _: sysstat.read_stamps([moments.get(w, "") for w in words])
-    return _logs(source, reader, options)
+    reader.read_stamps = lambda words, _: read_stamps([moments.get(w, "") for w in words])
 
 
 # --- /proc/diskstats in a loop, or as collectl keeps it ------------------------------------------
 
 
-def _read_diskstats(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "diskstats", counts=True)
+def _take_diskstats(source: Source, reader: ReportReader) -> None:
     before: dict[str, list[float]] = {}
     for _, line in source.lines():
         match = _COUNTERS.fullmatch(line) if len(line) <= _MAX_LINE else None
         if match is None:
             stamp = stamp_in(line)
             if stamp is not None:
-                reader.stamp(sysstat.stamp(stamp))
+                reader.stamp(plain_stamp(stamp))
             continue
         device, prefix = match.group(4), stamp_in(match.group(1)) or ""
         now = [float(word) for word in match.group(5).split()]
         moved = [b - a if b >= a else np.nan for a, b in zip(before.get(device, ()), now)]  # noqa: B905
         before[device] = now
-        reader.row(device, _moved(moved or [np.nan] * len(now)), sysstat.stamp(prefix))
+        reader.row(device, _moved(moved or [np.nan] * len(now)), plain_stamp(prefix))
     if len(reader.call.stamps) < 3:
         raise source.error(
             "holds the counters of fewer than three moments, of which no course can be made: "
             "repeat 'date; cat /proc/diskstats; sleep 1'"
         )
-    return logs_of(source, reader, options)
 
 
 def _moved(moved: list[float]) -> list[tuple[str, float]]:
@@ -372,35 +370,21 @@ def _moved(moved: list[float]) -> list[tuple[str, float]]:
     return [*values, ("busy_pct", moved[9] / 10), ("queue", moved[10] / 1e3)]
 
 
-VMSTAT = Format("vmstat", "vmstat", _has_line(_IS_VMSTAT), _read_vmstat, priority=131)
-ZPOOL = Format(
+VMSTAT = _format("vmstat", "vmstat", [_IS_VMSTAT], _take_vmstat)
+ZPOOL = _format(
     "zpool",
     "zpool iostat",
-    _has_line(
-        r"^\s*capacity\s+operations\s+bandwidth\b", r"^(?:pool|vdev|\s)\s*.*\balloc\s+free\b"
-    ),
-    _read_zpool,
-    priority=131,
+    [r"^\s*capacity\s+operations\s+bandwidth\b", r"^(?:pool|vdev|\s)\s*.*\balloc\s+free\b"],
+    _take_zpool,
 )
-DISKSTATS = Format(
+DSTAT = _format("dstat", "dstat", [rf"(?i)^\s*{_BEGIN.pattern}|^{_CALL.pattern}"], _take_dstat, 150)
+COLLECTL = _format("collectl", "collectl", [_COLLECTL_HEAD.pattern], _take_collectl)
+NMON = _format("nmon", "nmon", [r"^AAA,progname,"], _take_nmon, by_time=True)
+DISKSTATS = _format(
     "diskstats",
     "/proc/diskstats in a loop",
-    lambda source: any(
-        _COUNTERS.fullmatch(line) for line in source.head_lines if len(line) <= _MAX_LINE
-    ),
-    _read_diskstats,
-    priority=132,
+    [rf"^{_COUNTERS.pattern}$"],
+    _take_diskstats,
+    132,
+    counts=True,
 )
-DSTAT = Format(
-    "dstat",
-    "dstat",
-    lambda source: any(
-        _BEGIN.match(line.strip()) or _CALL.match(line) for line in source.head_lines[:50]
-    ),
-    _read_dstat,
-    priority=150,
-)
-COLLECTL = Format(
-    "collectl", "collectl", _has_line(_COLLECTL_HEAD.pattern), _read_collectl, priority=131
-)
-NMON = Format("nmon", "nmon", _has_line(r"^AAA,progname,"), _read_nmon, priority=131)

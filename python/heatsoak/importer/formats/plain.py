@@ -11,7 +11,6 @@ import numpy as np
 
 from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.monitors import headers_of
 from heatsoak.importer.formats.plain_columns import (
     MIN_ROWS_EACH,
     Columns,
@@ -39,7 +38,7 @@ from heatsoak.importer.tables import (
     split_unit,
     tokens_of,
 )
-from heatsoak.importer.tables.cells import Joined, is_value, throttling_of
+from heatsoak.importer.tables.cells import Words, is_value, throttling_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
     IN_BYTES,
@@ -50,7 +49,7 @@ from heatsoak.importer.tables.derived import (
     unit_by_magnitude,
 )
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, layout_of, long_rows, split, widened
+from heatsoak.importer.tables.layout import Layout, headers_of, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.words import amount_text, counted, listed
@@ -119,29 +118,21 @@ def read_table(
         raise source.error(
             f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
         )
-    columns = Columns(source, layout, options, is_crowded=is_crowded)
-    return read_columns(source, layout, options, columns, format_name, starts_again=is_crowded)
+    return read_columns(Columns(source, layout, options, is_crowded=is_crowded), format_name)
 
 
-def read_columns(
-    source: Source,
-    layout: Layout,
-    options: Options,
-    columns: Columns,
-    format_name: str,
-    *,
-    starts_again: bool,
-) -> list[Log]:
-    """Return the runs of a table; with `starts_again` a repeated header begins a run."""
-    table = _Table(source, layout, options, columns)
-    reader = Reader(source, layout, columns.choose)
+def read_columns(columns: Columns, format_name: str) -> list[Log]:
+    """Return the runs of a table; where it is crowded, a repeated header begins a run."""
+    source = columns.source
+    table = _Table(columns)
+    reader = Reader(source, columns.layout, columns.choose)
     parts = []
     for number, section in enumerate(reader.sections()):
         for rows in table.rows(section):
-            marks = section.marks if starts_again else ()
+            marks = section.marks if columns.is_crowded else ()
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
-    if reader.decimals.doubt:
-        source.remark(reader.decimals.doubt)
+    if reader.doubt:
+        source.remark(reader.doubt)
     logs = logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
@@ -151,15 +142,14 @@ def read_columns(
 class _Table:
     """Makes runs of the sections that are read."""
 
-    def __init__(self, source: Source, layout: Layout, options: Options, columns: Columns) -> None:
-        self._source = source
-        self._columns = columns
-        self._options = options
+    def __init__(self, columns: Columns) -> None:
+        self._columns, self._source, self._options = columns, columns.source, columns.options
         #: Drives that are left out where others are not, by name.
         self.idle: set[str] = set()
-        is_us = layout.header[:1] and layout.header[0].startswith("(PDH-CSV")
+        header = columns.layout.header
+        is_us = header[:1] and header[0].startswith("(PDH-CSV")
         # these write American dates, whatever the machine's language
-        self._day_first = False if is_us or any("\x1f" in n for n in layout.header) else None
+        self._day_first = False if is_us or any("\x1f" in name for name in header) else None
 
     def rows(self, section: Section) -> list[Rows]:
         """Return the rows of a section, by device where its headers or a column name some."""
@@ -277,7 +267,7 @@ class _Table:
         if not kept:
             return parts
         if left:
-            names = [_name_of(part.drive) for part, _ in left]
+            names = [name_of(part.drive) for part, _ in left]
             self._source.note(f"drives without load are left out: {listed(names, 20)}")
         # what little they moved stands beside the others
         also = [part for part, load in left if load > 0 and part.drive.get("path")]
@@ -316,7 +306,10 @@ class _Table:
         dated: Times | None = None
         if date is not None and date is not time:
             if ":" in next(iter(words), ""):
-                words, date = Joined(section.words[date.index], words), None
+                joined = Words()
+                for both in zip(section.words[date.index], words, strict=True):
+                    joined.append(" ".join(both))
+                words, date = joined, None
             else:
                 dated = read_times(section.words[date.index])
         times = read_times(words, scale, day_first=self._day_first)
@@ -481,9 +474,10 @@ def _has_passes(header: Sequence[str]) -> bool:
     return {"read", "write"} <= ways
 
 
-def _name_of(drive: Mapping[str, str]) -> str:
+def name_of(drive: Mapping[str, str]) -> str:
+    """Return what messages call a drive, by its identity."""
     serial = f" ({drive['serial']})" if drive.get("serial") else ""
-    return str(drive.get("path") or drive.get("model")) + serial
+    return (drive.get("path") or drive.get("model") or "the drive") + serial
 
 
 def _identity(header: str) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.importer.formats.monitors import DISK_INSTANCE, VOLUME, device_and_name
 from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
@@ -28,7 +27,10 @@ from heatsoak.importer.tables import (
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
 from heatsoak.importer.tables.derived import (
     CURRENT,
+    DISK_INSTANCE,
     VOLTAGE,
+    VOLUME,
+    device_and_name,
     is_warmth,
     total,
     unit_key,
@@ -83,11 +85,9 @@ class Columns:
     def __init__(
         self, source: Source, layout: Layout, options: Options, *, is_crowded: bool
     ) -> None:
-        self._source = source
-        self._is_crowded = is_crowded
-        self._layout = layout
-        self._mapping = dict(options.mapping)
-        self._used = options.used
+        self.source, self.layout = source, layout
+        self.is_crowded = is_crowded
+        self.options = options
         self.interval_s: float | None = None
         self.by_heading: dict[SectionHeader, list[ReadColumn]] = {}
         self.labels: dict[SectionHeader, list[int]] = {}
@@ -116,9 +116,9 @@ class Columns:
         others = sum(bool(name) for name in header) - len(columns) - len(labels)
         if others > 0:
             what = counted(others, "other column is", "other columns are")
-            self._source.note(f"{what} not needed")
+            self.source.note(f"{what} not needed")
         numbers = {
-            c.index: unit_of(_unit_in_cells(self._layout, c.index))
+            c.index: unit_of(_unit_in_cells(self.layout, c.index))
             for c in columns
             if not (c.meaning.is_role or c.meaning.state)
         }
@@ -134,9 +134,9 @@ class Columns:
             if index in taken or not name:
                 continue
             found = _meaning_of(
-                self._layout, index, name, units[index] if index < len(units) else ""
+                self.layout, index, name, units[index] if index < len(units) else ""
             )
-            if found is not None and not _may_be(found, self._layout, index):
+            if found is not None and not _may_be(found, self.layout, index):
                 if found.is_role:
                     untimed.append(ReadColumn(index, name, found))
                 else:
@@ -144,16 +144,16 @@ class Columns:
                 continue
             if found is None or (found.is_role and found.column in named):
                 continue
-            if self._is_crowded and not _is_known(found, name):
+            if self.is_crowded and not _is_known(found, name):
                 continue
-            if found.column in TIMES and "time" in named & set(self._mapping):
+            if found.column in TIMES and "time" in named & set(self.options.mapping):
                 continue
             columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
         if not any(c.meaning.column in TIMES for c in columns):
             columns += untimed[:1]
         if texts:
             shown = listed(texts, _MAX_SHOWN)
-            self._source.note(f"left out, since their cells are not numbers: {shown}")
+            self.source.note(f"left out, since their cells are not numbers: {shown}")
         if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
         columns = self._in_bytes(columns, header)
@@ -166,7 +166,7 @@ class Columns:
 
     def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """Counters of bytes, where there are no rates of bytes."""
-        if self._is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
+        if self.is_crowded or any(c.meaning.column.endswith("bw_mb_s") for c in columns):
             return []
         taken = {column.index for column in columns}
         return [
@@ -180,7 +180,7 @@ class Columns:
     ) -> list[ReadColumn]:
         """A meter's voltage and current, where there is neither power nor throughput."""
         has_load = any(c.meaning.is_rate or c.meaning.column == "power_w" for c in columns)
-        if has_load or self._is_crowded:
+        if has_load or self.is_crowded:
             return []
         taken = {column.index for column in columns}
         return [
@@ -190,18 +190,18 @@ class Columns:
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
         timed = any(c.meaning.column in TIMES for c in columns)
-        layout = replace(self._layout, header=header)
+        layout = replace(self.layout, header=header)
         if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
             if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
                 continue
-            cells = self._layout.cells(index)
+            cells = self.layout.cells(index)
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
             if len(counts) == len(cells) > 1 and all(b - a == 1 for a, b in pairwise(counts)):
                 columns[:] = [c for c in columns if c.index != index]
                 what = f"'{name}'" if name else "its first column"
-                self._source.remark(
+                self.source.remark(
                     f"no column of times, but {what} counts rows: they are taken as 1 s apart; "
                     "--map interval_s=SECONDS says otherwise",
                     ("time",),
@@ -211,12 +211,12 @@ class Columns:
 
     def _labels_of_runs(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
         """The columns of texts that may say how a run was made: those that never change."""
-        if self._is_crowded:
+        if self.is_crowded:
             return []
         found = []
-        own = {Path(self._source.name).name, Path(self._source.name).stem, self._source.name}
+        own = {Path(self.source.name).name, Path(self.source.name).stem, self.source.name}
         for index, name in enumerate(header):
-            cells = self._layout.cells(index)
+            cells = self.layout.cells(index)
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
             if device_and_name(name)[0]:
@@ -234,7 +234,7 @@ class Columns:
 
     def _owners(self, header: tuple[str, ...], taken: set[int]) -> list[int]:
         """The columns whose texts may say whose a row is."""
-        if self._is_crowded:
+        if self.is_crowded:
             return []
         fitting = TOKENS["owners"] | TOKENS["owner_fillers"]
         found = []
@@ -249,18 +249,18 @@ class Columns:
 
     def _mapped(self, header: tuple[str, ...]) -> list[ReadColumn]:
         columns = []
-        for key, wanted in self._mapping.items():
+        for key, wanted in self.options.mapping.items():
             if key in ("interval_s", "interval") and 0 < number_of(wanted) < _MAX_INTERVAL_S:
                 self.interval_s = number_of(wanted)
-                self._used.add(key)
+                self.options.used.add(key)
                 continue
-            column = _meaning_of_key(self._source, key)
-            index = _place_of(self._source, self._layout, key, wanted, header)
+            column = _meaning_of_key(self.source, key)
+            index = _place_of(self.source, self.layout, key, wanted, header)
             if not column.has_unit and column.column.endswith(("bw_mb_s", "lat_us")):
                 column = replace(column, has_unit=True)
             name = header[index] if index < len(header) else f"column {index + 1}"
             columns.append(ReadColumn(index, name, column))
-            self._used.add(key)
+            self.options.used.add(key)
         return columns
 
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
@@ -269,7 +269,7 @@ class Columns:
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
             return columns
         for column in times:
-            if read_times(self._layout.cells(column.index)[:3]).clock != "none":
+            if read_times(self.layout.cells(column.index)[:3]).clock != "none":
                 dated = replace(column, meaning=Meaning("date", has_unit=False))
                 return [dated if c is column else c for c in columns]
         return columns
@@ -296,18 +296,19 @@ class Columns:
             first, second = (column, other) if self._is_rather(column, other) else (other, column)
             kept[key] = first
             if not first.meaning.is_role:
-                self._source.remark(
+                self.source.remark(
                     f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too",
                     ("rate", "identity", "temperature"),
                 )
-        return [column for column in kept.values() if not self._is_of_both(column, kept)]
-
-    def _is_of_both(self, column: ReadColumn, kept: Container[tuple[str, str]]) -> bool:
-        """Whether it is a rate without a unit beside reads and writes: a sum, or a limit."""
-        if column.meaning.column != "bw_mb_s" or column.meaning.has_unit:
-            return False
-        return all((column.device, f"{way}_bw_mb_s") in kept for way in ("read", "write"))
+        # a rate without a unit beside reads and writes is a sum, or a limit
+        return [
+            column
+            for column in kept.values()
+            if column.meaning.column != "bw_mb_s"
+            or column.meaning.has_unit
+            or not all((column.device, f"{way}_bw_mb_s") in kept for way in ("read", "write"))
+        ]
 
     def _is_rather(self, column: ReadColumn, other: ReadColumn) -> bool:
         """Whether a column is meant, not another one with the same meaning.
@@ -315,7 +316,7 @@ class Columns:
         The one that is mapped, else the one that is not 0 throughout, else the one with the
         plainer header.
         """
-        mapped = self._mapping.values()
+        mapped = self.options.mapping.values()
         if column.header in mapped or other.header in mapped:
             return column.header in mapped
         if not column.meaning.is_role and self._is_zero(column) != self._is_zero(other):
@@ -323,7 +324,7 @@ class Columns:
         return column.meaning.general < other.meaning.general
 
     def _is_zero(self, column: ReadColumn) -> bool:
-        return not any(cell.strip("0.,") for cell in self._layout.cells(column.index))
+        return not any(cell.strip("0.,") for cell in self.layout.cells(column.index))
 
     def _in_bytes(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """``w_per_s`` beside ``wIOPS`` is in bytes; ``writes`` beside bytes are not.
@@ -360,15 +361,15 @@ class Columns:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
         shown = _shown(header) or "no header"
-        layout = replace(self._layout, header=header)
+        layout = replace(self.layout, header=header)
         if not _has_time(found) and is_of_results(layout, columns):
-            raise self._source.error(
+            raise self.source.error(
                 "has the result of another test in each row, and no course in time: 'iostat -xty "
                 "1' beside a test, or its own log of rates, has one",
                 layout.line,
             )
         if not _has_time(found) and self.interval_s is None:
-            raise self._source.error(
+            raise self.source.error(
                 f"has no column of times among {shown}: name it, as in "
                 f"{example_of(layout, found, taken)}, "
                 "or state the rows' interval with --map interval_s=SECONDS",
@@ -386,7 +387,7 @@ class Columns:
                 advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
             elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
-            raise self._source.error(f"{what} {shown}: {advice}", layout.line)
+            raise self.source.error(f"{what} {shown}: {advice}", layout.line)
         self._doubt_half(columns, layout)
 
     def _doubt_half(self, columns: list[ReadColumn], layout: Layout) -> None:
@@ -403,7 +404,7 @@ class Columns:
             if is_rate or any(what.is_total for what in moving):
                 advice = f" (--map '{other}_{_unit_of(layout, index)}={name}')" if is_rate else ""
                 text = f"its {way}s are told, and '{name}' may be its {other}s{advice}"
-                self._source.remark(text, ("rate",))
+                self.source.remark(text, ("rate",))
 
     def _bare_temperatures(
         self, columns: list[ReadColumn], header: tuple[str, ...]
@@ -412,13 +413,13 @@ class Columns:
 
         Taken where their values may be temperatures.
         """
-        if self._is_crowded or any(not c.meaning.is_role for c in columns):
+        if self.is_crowded or any(not c.meaning.is_role for c in columns):
             return []
         bare = []
         for index, name in enumerate(header):
             is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
             found = meaning(f"{name} temp") if is_bare else None
-            cells = self._layout.cells(index)
+            cells = self.layout.cells(index)
             if found is None or not (names_drive(name) or _is_known(found, name)):
                 continue
             if not TOKENS["not_warm"].isdisjoint(tokens_of(name)):
@@ -431,7 +432,7 @@ class Columns:
         if bare:
             names = listed([f"'{column.header}'" for column in bare], _MAX_SHOWN)
             each = "a temperature" if len(bare) == 1 else "temperatures"
-            self._source.remark(f"read as {each}: {names}", ("temperature",))
+            self.source.remark(f"read as {each}: {names}", ("temperature",))
         taken = {column.index for column in bare}
         columns[:] = [column for column in columns if column.index not in taken]
         return bare

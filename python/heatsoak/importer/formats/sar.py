@@ -5,19 +5,19 @@ the processors (`-u`), and temperatures (`-m TEMP`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from pydantic_core import from_json
 
-from heatsoak.importer import sysstat
 from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, is_number, number_of, scaled
 from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import SYSSTAT
-from heatsoak.importer.timestamps import Times
+from heatsoak.importer.tables import SYSSTAT, ReportColumn, columns_of, json_values, values_of
+from heatsoak.importer.timestamps import Times, date_in_heading, plain_stamp, read_stamps
 
 #: The first two bytes of a binary file.
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
@@ -99,7 +99,7 @@ def _table_of(words: Sequence[str]) -> Table | None:
         return table_of(words, {}, _IDLE, item)
     if item == "TEMP" and set(words) >= set(_WARMTH):
         return table_of(words, {}, (), item)
-    if item == "DEV" and (columns := sysstat.columns_of(words)):
+    if item == "DEV" and (columns := columns_of(words)):
         return Table(words, columns, words.index(item))
     if item is None and "rtps" in words:
         return Table(words, _io_columns(words))
@@ -110,9 +110,9 @@ def _is_read(table: Table) -> bool:
     return bool(table.columns) or table.device_at is not None
 
 
-def _io_columns(headers: Sequence[str]) -> list[sysstat.ReportColumn]:
+def _io_columns(headers: Sequence[str]) -> list[ReportColumn]:
     """Those of `-b`, whose sum of all transfers counts discards, too."""
-    return [column for column in sysstat.columns_of(headers) if column[1] != "iops"]
+    return [column for column in columns_of(headers) if column[1] != "iops"]
 
 
 def _take(
@@ -127,7 +127,7 @@ def _take(
         reader.at(stamp, length_s)
         _take_degrees(reader, item, device, scaled(degrees))
         return True
-    if sysstat.values_of(table.columns, words) is None:
+    if values_of(table.columns, words) is None:
         return False
     reader.at(stamp, length_s)
     return reader.take(table, words)
@@ -144,7 +144,6 @@ def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) 
 
 
 def _take_text(source: Source, reader: ReportReader) -> bool:
-    """Take the lines of sar's text; return whether it has averages."""
     table: Table | None = None
     date: str | None = None
     days = 0.0  # from the first heading's day
@@ -154,7 +153,7 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
     for number, line in source.lines():
         match = _TIME.match(line)
         if match is None:
-            if (stamp := sysstat.date_in_heading(line)) is not None:
+            if (stamp := date_in_heading(line)) is not None:
                 date = stamp if date is None else date
                 days = _days_between(date, stamp, days)
                 sections, table = {}, None
@@ -194,7 +193,7 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
 
     def times(stamps: Sequence[str], _: str) -> Times:
         t_s = np.array(list(stamps), dtype=float)
-        midday = sysstat.read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
+        midday = read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
         if not date or midday.clock != "local" or midday.start_unix_s is None:
             return Times(t_s, "none", None)
         start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
@@ -207,14 +206,13 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
 def _days_between(first: str, date: str, otherwise: float) -> float:
     if first == date:
         return 0.0
-    times = sysstat.read_stamps([first, date])
+    times = read_stamps([first, date])
     if len(times.t_s) == 2 and np.isfinite(times.t_s).all() and times.clock == "local":
         return float(times.t_s[1] // _DAY_S)
     return otherwise
 
 
 def _take_csv(source: Source, reader: ReportReader) -> bool:
-    """Take `sadf -d`."""
     tables: list[tuple[Table, bool]] = []
     for number, line in source.lines():
         if line.startswith("#"):
@@ -230,9 +228,9 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
             if line.strip():
                 source.skip(number)
         elif _RESTART.match(words[3]):
-            reader.restarts[sysstat.stamp(words[2])] = None
+            reader.restarts[plain_stamp(words[2])] = None
         elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
-            length_s, stamp = scaled(words[1]), sysstat.stamp(words[2])
+            length_s, stamp = scaled(words[1]), plain_stamp(words[2])
             if not _take_groups(reader, tables, words[3:], stamp, length_s):
                 source.skip(number)
     return False
@@ -315,8 +313,8 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
             continue
         stamp, header = pair
         item = words[3]
-        columns = _io_columns([header]) if item == "-" else sysstat.columns_of([header])
-        values = sysstat.values_of(columns or [(0, "idle", 1.0)], words[5:])
+        columns = _io_columns([header]) if item == "-" else columns_of([header])
+        values = values_of(columns or [(0, "idle", 1.0)], words[5:])
         if values is None:
             source.skip(number)
             continue
@@ -332,11 +330,56 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
     return False
 
 
+#: Lines that only JSON has that is laid out as sysstat does.
+_JSON_LINES = ('{"disk_device"', '"timestamp"')
+
+
+def json_parts(source: Source) -> Iterator[tuple[str, Any]]:
+    """Yield the members of sysstat's JSON, each with its key, and objects in lists with "".
+
+    By lines as sysstat writes them, however they were cut; else whole documents. Where the value
+    begins in the line below, it is None here; a blank line is "" twice.
+    """
+    if not any(
+        line.lstrip().startswith(_JSON_LINES) and line.rstrip(" ,").endswith("}")
+        for line in source.head_lines
+    ):
+        for document in source.documents():
+            yield from _members("", document.value)
+        return
+    for number, line in source.lines():
+        body = line.strip().rstrip(",")
+        key, _, text = body.partition(":") if body[:1] == '"' else ("", "", body)
+        text = text.strip()
+        if not body:
+            yield "", ""
+        elif text in ("", "[", "{"):
+            yield key.strip('"'), None
+        elif text[0] in '{"' and text[-1] != "{":
+            try:
+                value = from_json(text)
+            except ValueError:
+                source.skip(number)
+                continue
+            yield key.strip('"'), value
+
+
+def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value and whatever is in it, but for the members of objects of mere numbers and texts."""
+    yield key, value
+    if isinstance(value, list):
+        for item in value:
+            yield from _members("", item)
+    elif isinstance(value, dict) and any(isinstance(v, (dict, list)) for v in value.values()):
+        for name, item in value.items():
+            yield from _members(name, item)
+
+
 def _take_json(source: Source, reader: ReportReader) -> bool:
     """Take `sadf -j`: a report's time stands before its values."""
     stamp: str | None = None
     length_s = np.nan
-    for key, value in sysstat.json_parts(source):
+    for key, value in json_parts(source):
         if key == "timestamp":
             stamp, length_s = _json_time(value)
         if not isinstance(value, dict):
@@ -370,7 +413,7 @@ def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> No
     # newer versions have sectors besides kB
     keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
     values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
-    found = sysstat.json_values(values)
+    found = json_values(values)
     if found:
         reader.header(list(values))
         reader.row(device, found)
@@ -381,7 +424,7 @@ def _json_time(value: Any) -> tuple[str | None, float]:
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return sysstat.stamp(f"{date} {time}{zone}"), number_of(value.get("interval"))
+    return plain_stamp(f"{date} {time}{zone}"), number_of(value.get("interval"))
 
 
 _TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

@@ -7,11 +7,12 @@ and without accents, and the words are looked for in these.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
+from heatsoak.importer.numbers import is_number, number_of, scaled
 from heatsoak.recording import Touched
 
 #: What a column is for where it holds no measurement.
@@ -97,6 +98,14 @@ def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
     if reads == writes:
         return None
     return "read" if reads else "write"
+
+
+#: What kernels call a drive, or a part of one.
+DISK = re.compile(
+    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
+    r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
+    r"(?:p?\d+)?"
+)
 
 
 def names_drive(header: str) -> bool:
@@ -288,3 +297,51 @@ SYSSTAT: dict[str, tuple[str, float]] = {
     "actv": ("queue", 1.0),
     "%b": ("busy_pct", 1.0),
 }  # fmt: skip
+#: Headers in multiples of 1024 bytes.
+_KIB_HEADERS = {name for name, (_, scale) in SYSSTAT.items() if scale in (KIB, MIB, GIB)}
+#: Place, quantity, and what a value is multiplied by.
+ReportColumn = tuple[int, str, float]
+
+
+def columns_of(headers: Iterable[str]) -> list[ReportColumn]:
+    """Return the columns that are known among `headers`.
+
+    Of several for one quantity the first; no latency of all I/Os beside that of reads.
+    """
+    found: dict[str, ReportColumn] = {}
+    for at, header in enumerate(headers):
+        if header in SYSSTAT:
+            name, scale = SYSSTAT[header]
+            found.setdefault(name, (at, name, scale))
+    if "read_lat_us" in found:
+        found.pop("lat_us", None)
+    return list(found.values())
+
+
+def values_of(
+    columns: Iterable[ReportColumn], words: Sequence[str]
+) -> list[tuple[str, float]] | None:
+    """Return quantities and values of a row; None where one of them is not a number."""
+    values = []
+    for at, name, scale in columns:
+        value = scaled(words[at], scale)
+        if value != value and not is_number(words[at]):
+            return None
+        values.append((name, value))
+    return values
+
+
+def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return quantities and values of a JSON object whose keys are headers."""
+    words = list(numbers.values())
+    return [(name, number_of(words[at]) * scale) for at, name, scale in columns_of(numbers)]
+
+
+def unit_remark(headers: Iterable[str]) -> str:
+    """Return how the units of these columns were converted; empty where they were not."""
+    headers = list(headers)
+    if any(name in _KIB_HEADERS for name in headers):
+        return "kB/s and MB/s are multiples of 1024 in iostat and sar: converted to 10^6 bytes/s"
+    if any(SYSSTAT.get(name, ("", 0.0))[1] == SECTOR for name in headers):
+        return "sectors of 512 bytes: converted to 10^6 bytes/s"
+    return ""

@@ -1,9 +1,8 @@
 """What a cell of a table says: a number with its unit, a date or a time, yes or no."""
 
 import re
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -141,32 +140,16 @@ GROUPED = re.compile(r"^[+-]?\d{1,3}(?:([.,'\u2019\u00a0\u202f ])\d{3})+$")
 _BLANKS = str.maketrans("", "", "'\u2019\u00a0\u202f ")
 
 
-@dataclass(frozen=True)
-class Decimals:
-    """Which mark stands before decimals, and whether that is certain."""
-
-    mark: str = "."
-    doubt: str = ""
-
-
 class Numbers:
     """Makes numbers of cells: with units, marks of thousands, decimal commas, yes and no."""
 
-    def __init__(self, decimals: Decimals) -> None:
-        self._comma = decimals.mark == ","
-        self._known: dict[str, tuple[float, str]] = {}
+    def __init__(self, decimal_mark: str) -> None:
+        self._comma = decimal_mark == ","
+        #: Returns the number in a cell and the unit behind it; NaN for what is none.
+        self.read = lru_cache(maxsize=20_000)(self._read)
 
-    def read(self, cell: str) -> tuple[float, str]:
-        """Return the number in a cell and the unit behind it; NaN for what is none."""
-        known = self._known.get(cell)
-        if known is None:
-            known = self._read(cell.strip().strip("\"'").strip())
-            if len(self._known) > 20_000:
-                self._known.clear()
-            self._known[cell] = known
-        return known
-
-    def _read(self, text: str) -> tuple[float, str]:
+    def _read(self, cell: str) -> tuple[float, str]:
+        text = cell.strip().strip("\"'").strip()
         state = state_of(text)
         if state is not None:
             return state, ""
@@ -190,24 +173,7 @@ class Numbers:
 # --- columns of texts, of which there can be very many -------------------------------------------
 
 
-class _Texts(Sequence[str]):
-    """What columns of texts share: an index gives one, a slice a list."""
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return list(self)[index]
-        return self._at(index if index >= 0 else index + len(self))
-
-    @abstractmethod
-    def _at(self, index: int) -> str:
-        """Return the text at `index`, from 0."""
-
-
-class Words(_Texts):
+class Words(Sequence[str]):
     """The texts of a column, kept as bytes, since there can be very many."""
 
     _BLOCK = 4096
@@ -249,24 +215,14 @@ class Words(_Texts):
             yield from block.decode().split("\n")
         yield from self._last
 
-    def _at(self, index: int) -> str:
-        block, place = divmod(index, self._BLOCK)
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        block, place = divmod(index if index >= 0 else index + len(self), self._BLOCK)
         if block == len(self._blocks):
             return self._last[place]
         return self._blocks[block].decode().split("\n")[place]
-
-
-class Joined(_Texts):
-    """Two columns of texts as one, a blank between."""
-
-    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
-        self._first, self._second = first, second
-
-    def __len__(self) -> int:
-        return len(self._first)
-
-    def __iter__(self) -> Iterator[str]:
-        return (f"{a} {b}" for a, b in zip(self._first, self._second, strict=True))
-
-    def _at(self, index: int) -> str:
-        return f"{self._first[index]} {self._second[index]}"

@@ -7,7 +7,7 @@ looked for, not whole headers.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 from heatsoak.importer.frames import RATES
@@ -162,43 +162,21 @@ def _sysstat(text: str) -> Meaning | None:
 # --- by words --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _Words:
-    """A header as words, without its unit."""
+    """A header as words, without its unit.
 
-    name: str
-    unit: Unit | None
-    tokens: list[str]
+    Attributes:
+        kind, scale: of its unit; None, and 1, without one.
+        is_elsewhere: whether they name something in the host that is no drive.
+    """
 
-    @cached_property
-    def is_cpu(self) -> bool:
-        """Whether a processor's."""
-        return self.has_token("cpu")
-
-    @cached_property
-    def is_gpu(self) -> bool:
-        """Whether a graphics card's."""
-        return self.has_token("gpu")
-
-    @cached_property
-    def is_drive(self) -> bool:
-        """Whether they name a drive."""
-        return self.has("drive")
-
-    @cached_property
-    def is_elsewhere(self) -> bool:
-        """Whether they name something else in the host."""
-        return not self.is_drive and self.has("elsewhere")
-
-    @property
-    def kind(self) -> UnitKind | None:
-        """Of its unit."""
-        return None if self.unit is None else self.unit.kind
-
-    @property
-    def scale(self) -> float:
-        """Of its unit; 1 without one."""
-        return 1.0 if self.unit is None else self.unit.scale
+    def __init__(self, name: str, unit: Unit | None) -> None:
+        self.name, self.unit, self.tokens = name, unit, tokens_of(name)
+        self.kind = None if unit is None else unit.kind
+        self.scale = 1.0 if unit is None else unit.scale
+        self.is_cpu, self.is_gpu = self.has_token("cpu"), self.has_token("gpu")
+        self.is_drive = self.has("drive")
+        self.is_elsewhere = not self.is_drive and self.has("elsewhere")
 
     def has(self, stems: str) -> bool:
         """Whether any word has one of the stems."""
@@ -231,10 +209,9 @@ _NOTHING = Meaning("")
 
 
 def _by_words(name: str, unit: Unit | None) -> Meaning | None:
-    words = _Words(name, unit, tokens_of(name))
+    words = _Words(name, unit)
     for rule in _RULES:
-        found = rule(words)
-        if found is not None:
+        if (found := rule(words)) is not None:
             return None if found is _NOTHING else found
     return None
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import TABLES, unit_of
-from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, Decimals, is_value
-from heatsoak.importer.tables.derived import total
+from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, is_value
+from heatsoak.importer.tables.derived import monitor_name, total
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.timestamps import read_times
 
@@ -219,8 +219,17 @@ def _in_page(cell: str, page: str) -> str:
     return cell if cell.isascii() else cell.encode("cp1252", "replace").decode(page, "replace")
 
 
-def decimals_of(layout: Layout) -> Decimals:
-    """Return the decimal mark of the first rows."""
+def headers_of(layout: Layout) -> tuple[str, ...]:
+    """Return the columns' names in words that :func:`meaning` knows."""
+    header = ungarbled(layout.header)
+    paths = layout.above
+    if paths and sum(cell.startswith("/") for cell in paths) > len(paths) // 2:
+        return tuple(monitor_name(path, name) for path, name in zip(paths, header, strict=True))
+    return header
+
+
+def decimals_of(layout: Layout) -> tuple[str, str]:
+    """Return the decimal mark of the first rows, and what is doubtful of it."""
     commas = points = unclear = 0
     for row in layout.rows:
         for cell in row:
@@ -239,12 +248,12 @@ def decimals_of(layout: Layout) -> Decimals:
             else:
                 commas += 1
     if commas or points:
-        return Decimals("," if commas > points else ".")
+        return "," if commas > points else ".", ""
     if not unclear:
-        return Decimals()
+        return ".", ""
     mark = "." if layout.delimiter == "," else ","
     what = "the decimal mark" if mark == "," else "a separator of thousands"
-    return Decimals(mark, f"the comma in its numbers is read as {what}")
+    return mark, f"the comma in its numbers is read as {what}"
 
 
 # --- long tables: a row for each value -----------------------------------------------------------

@@ -30,6 +30,7 @@ _MAX_NUMBER = 1e21
 _MAX_NAMED, _MAX_SHOWN = 8, 3
 #: Up to this share of a column's cells may be left out without hiding a fall.
 _LITTLE = 0.01
+_TRUNCATED = ("is truncated", "are truncated")
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
 
@@ -109,31 +110,6 @@ def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> lis
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
 
 
-@dataclass
-class _Lines:
-    """Lines of one kind: how many, and the first."""
-
-    count: int = 0
-    first: int = 0
-
-    def add(self, number: int) -> None:
-        """Count a line."""
-        self.count += 1
-        self.first = self.first or number
-
-    def forget(self, count: int) -> None:
-        """Do not count the last ones."""
-        self.count -= count
-        self.first = self.first if self.count > 0 else 0
-
-    def remark(self, source: Source, one: str, several: str) -> None:
-        """Say how many there are, if any."""
-        if self.count > 0:
-            what = one if self.count == 1 else several
-            # where they hide a fall, a time without rows is told of as well
-            source.remark(f"{self.count} {what}, the first is line {self.first}", ())
-
-
 class Reader:
     """Streams a table into sections; counts what cannot be read."""
 
@@ -141,10 +117,8 @@ class Reader:
         self._source = source
         self._layout = layout
         self._choose = choose
-        self.decimals = decimals_of(layout)
-        self._numbers = Numbers(self.decimals)
-        self._odd = _Lines()
-        self._cut = _Lines()
+        mark, self.doubt = decimals_of(layout)
+        self._numbers = Numbers(mark)
         self._left_out: dict[str, _LeftOut] = {}
 
     def sections(self) -> list[Section]:
@@ -166,7 +140,10 @@ class Reader:
                     continue
                 cells = split(line, delimiter)
                 if pending is not None:
-                    self._add_truncated(sink, *pending)
+                    # cells are missing in the middle of the file: the last one may be cut, too
+                    kept = pending[0][:-1] + [""] * (sink.needed - len(pending[0]) + 1)
+                    what = [_TRUNCATED] if sink.add(kept, pending[1]) else []
+                    self._source.skip(pending[1], 1, (), *what)
                     pending = None
                 if sink.add(cells, number):
                     is_below_header, odd_since = False, 0
@@ -176,7 +153,7 @@ class Reader:
                     pending, odd_since = (cells, number), 0
                 elif layout.header and _bare(cells[0]) == names[0]:
                     # what stood right above a repeated header is its preamble
-                    self._odd.forget(odd_since)
+                    self._source.skip(number, -odd_since, ())
                     odd_since = 0
                     folded = _folded(cells)
                     if folded == names:
@@ -196,13 +173,12 @@ class Reader:
                     sink.note(line)
                     is_below_header = False
                 elif not is_rule(line):
-                    self._odd.add(number)
+                    # where they hide a fall, a time without rows is told of as well
+                    self._source.skip(number, 1, ())
                     odd_since += 1
         if pending is not None:
             self._source.remark(f"line {pending[1]}, the last, is truncated: left out", ())
         sections.append(sink.section(self._left_out))
-        self._odd.remark(self._source, "line could not be read", "lines could not be read")
-        self._cut.remark(self._source, "line is truncated", "lines are truncated")
         self._remark_left_out()
         return [section for section in sections if len(section)]
 
@@ -214,11 +190,6 @@ class Reader:
             )
         wanted = self._choose(header, units)
         return _Sink(self._source, header, units, wanted, self._numbers)
-
-    def _add_truncated(self, sink: "_Sink", cells: list[str], number: int) -> None:
-        """A row with cells missing in the middle of a file: its last cell may be cut, too."""
-        kept = cells[:-1] + [""] * (sink.needed - len(cells) + 1)
-        (self._cut if sink.add(kept, number) else self._odd).add(number)
 
     def _remark_left_out(self) -> None:
         lost = {name: cells for name, cells in self._left_out.items() if cells.count}

@@ -1,7 +1,7 @@
 """What a drive tells of itself, once or again and again: SMART, health logs, sensors.
 
 smartctl (NVMe, ATA, SCSI), nvme-cli and FreeBSD's nvmecontrol, smartd, lm-sensors and PowerShell.
-Modules here know a form, text or JSON; pages, as the drive itself gives them, are read here.
+Text and pages, as the drive itself gives them, are read here, and JSON in `documents`.
 """
 
 import math
@@ -9,40 +9,227 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.counters.documents import (
     CHIP,
     CONVERTED,
+    DRIVES,
     NVME,
     SMARTCTL,
     Tables,
+    begin_chip,
     is_record,
+    take_chip_part,
     take_documents,
-)
-from heatsoak.importer.formats.counters.text import (
-    HEAD_OF_SMARTCTL,
-    PAIR,
-    SMARTD,
-    take_sensors,
-    take_smartd,
-    take_text,
-    take_windows,
+    take_record,
 )
 from heatsoak.importer.log import Log, Options
+from heatsoak.importer.numbers import count_of
 from heatsoak.importer.reading_logs import history_log, logs_of_readings
-from heatsoak.importer.readings import DATA_UNIT_MB, Readings, plain, stamp_in
+from heatsoak.importer.readings import (
+    DATA_UNIT_MB,
+    FIELDS,
+    History,
+    Readings,
+    degrees_c,
+    plain,
+    stamp_in,
+    without_escapes,
+)
 from heatsoak.importer.source import Source
 from heatsoak.recording import UNREAD
 from heatsoak.sensor.nvme import parse_health_log, parse_kelvins
 from heatsoak.sensor.nvme_admin import LOG_SIZE
 
+# --- text, line by line ---
+
+_MAX_LINE = 400
+#: The first line of a reading: smartctl's, nvme-cli's, FreeBSD's.
+_HEAD_OF_SMARTCTL = r"(?P<time>(?:.{0,80}\s)?)smartctl (?P<version>\d{1,3}\.\d{1,4}(?:\.\d{1,4})?) "
+_HEAD = re.compile(
+    _HEAD_OF_SMARTCTL
+    + r"|(?P<before>.{0,200}?)(?i:Smart Log for NVME device:)\s{0,4}(?P<device>\S{0,64})"
+    r"|SMART/Health Information Log"
+)
+#: Fields behind other words in their line, as `ts` and loggers put them.
+_PREFIXED = re.compile(
+    r"(.{1,80}?[\s,;|>\])\"'])("
+    + "|".join(
+        re.escape(name).replace(r"\ ", "[ _]")
+        for name in sorted(FIELDS, key=len, reverse=True)
+        if FIELDS[name].tells_heat_or_load or FIELDS[name].kind in ("health", "other")
+    )
+    + r")\s{0,40}:(.*)",
+    re.IGNORECASE,
+)
+_FEATURE = re.compile(
+    r"get-feature:(?:0x0?10|16)\b.{0,80}[Vv]alue:\s{0,4}(?:0x)?([0-9a-f]{1,8})\b", re.IGNORECASE
+)
+_SECTOR = re.compile(r"\s*(\d{3,5}) bytes")
+
+
+def _take_text(readings: Readings, tables: Tables) -> None:
+    listed: list[str] = []
+    for number, line in _lines(readings.source):
+        key, colon, text = line.partition(":")
+        if (head := _HEAD.match(line)) is not None:
+            _begin(readings, tables, head)
+        elif (colon and _take_field(readings, tables, plain(key), text, number)) or (
+            tables.take_row(line)
+        ):
+            pass
+        elif _RULE.fullmatch(line):
+            listed = [line]
+        elif listed and line.startswith("/dev/"):  # `nvme list`: (generic), serial, model, ...
+            node, *others = (cell for cell in _cells(line, listed[0]) if "/dev/ng" not in cell)
+            if len(others) > 1:
+                told = {"sn": others[0], "mn": others[1], "fr": others[-1]}
+                readings.of_drive(node, told)
+        elif (feature := _FEATURE.search(line)) is not None:
+            # host controlled thermal management: both temperatures in one number, in kelvin
+            both = int(feature[1], 16)
+            for name, kelvin in (("tmt1_c", both >> 16), ("tmt2_c", both & 0xFFFF)):
+                readings.threshold(name, degrees_c(kelvin, "K"))
+        elif readings.name == "nvme_smart" and (found := _PREFIXED.match(line)) is not None:
+            readings.stamped(found[1], found[2].lower() == "temperature")
+            readings.take(plain(found[2]), found[3], number)
+        else:
+            readings.line(line)
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    for number, line in source.lines():
+        yield number, without_escapes(line)[:_MAX_LINE]
+
+
+def _begin(readings: Readings, tables: Tables, head: re.Match[str]) -> None:
+    if head["version"] is not None:
+        tables.begin()
+        readings.stamped(head["time"])
+        readings.tools.setdefault("smartctl", head["version"])
+    else:
+        name = head["device"] or ""
+        readings.begin(f"/dev/{name.removeprefix('/dev/')}" if name else "")
+        readings.stamped(head["before"] or "")
+
+
+def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: int) -> bool:
+    if key == "local time is":
+        readings.current.stamp = stamp_in(text) or readings.current.stamp
+    elif key == "temperature logging interval":
+        tables.history = History.every(count_of(text))
+    elif key == "min/max temperature limit":
+        readings.threshold("critical_c", degrees_c(text.rpartition("/")[2]))
+    elif key in ("sector size", "sector sizes", "logical block size"):
+        match = _SECTOR.match(text)
+        readings.sector_bytes = float(match[1]) if match else readings.sector_bytes
+    else:
+        # an output tells each once: another is another output, though its first lines are gone
+        is_temperature = key in FIELDS and FIELDS[key].kind == "temperature"
+        starts = key != "current temperature" if is_temperature else not tables.has_headers
+        if not readings.take(key, text, line, starts=starts):
+            return False
+        if key == "serial number" and not readings.current.device:
+            readings.current.device = readings.name_of(text.strip()[:64])
+    return True
+
+
+# --- smartd -A: a line each half hour, in UTC ---
+
+_SMARTD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d);((?:\s*[\w-]+;[\d;-]+)+)\s*$", re.ASCII)
+#: ATA's attributes are a number, a normalized and a raw value; those of others a name and a value.
+_LOGGED = re.compile(r"\b(19[04]);\d+;(\d+);|(?<=\s)(?:temperature);(\d+);", re.ASCII | re.I)
+
+
+def _take_smartd(readings: Readings, _tables: Tables) -> None:
+    """Take the temperatures of smartd's log: what else it has differs between vendors."""
+    for _, line in readings.source.kept_lines():
+        if (match := _SMARTD.match(line)) is None:
+            continue
+        readings.begin()
+        readings.current.stamp = f"{match[1]}Z"
+        told = {
+            number: int(raw or value) & 0xFF for number, raw, value in _LOGGED.findall(match[2])
+        }
+        # above the low byte vendors keep the lowest and the highest so far
+        drive_c = told.get("194", told.get(""))
+        readings.value("temp_c.drive", told.get("190") if drive_c is None else drive_c)
+        readings.value("temp_c.airflow", None if drive_c is None else told.get("190"))
+
+
+# --- lm-sensors ---
+
+_OF_A_CHIP = re.compile(r"[^:]{1,60}:(?:\s|$)|\(")
+_PART = re.compile(r"temp\d{1,2}_([a-z_]{1,20})")
+_LIMIT = re.compile(r"\b(high|crit)\s*=\s*([^,)]{1,20})")
+
+
+def _take_sensors(readings: Readings, _tables: Tables) -> None:
+    """Take the drives among lm-sensors' chips, of `sensors` and of `sensors -u`."""
+    kind, label = "", ""
+    for _, line in _lines(readings.source):
+        text = line.strip()
+        key, colon, rest = text.partition(":")
+        if (chip := CHIP.fullmatch(text)) is not None:
+            kind = begin_chip(readings, chip)
+        elif not text or not kind or _OF_A_CHIP.match(text) is None:
+            kind = ""
+            readings.line(text)
+        elif kind in DRIVES and (part := _PART.fullmatch(key)) is not None:
+            take_chip_part(readings, label, part[1], rest)
+        elif kind in DRIVES:
+            label = key if colon else label
+            if rest:
+                readings.take(plain(label), rest.partition("(")[0])
+            for name, limit in _LIMIT.findall(text):
+                take_chip_part(readings, label, name, limit)
+
+
+# --- PowerShell: Get-PhysicalDisk | Get-StorageReliabilityCounter ---
+
+_PAIR = re.compile(r"\s{0,40}([A-Za-z]\w{1,40})\s*: ?(.*)")
+_RULE = re.compile(r"-{2,}(?: +-{2,})+\s*")
+
+
+def _take_windows(readings: Readings, _tables: Tables) -> None:
+    """Take records as a table below a rule of dashes, or as a list with a line for each value."""
+    record: dict[str, str] = {}
+    names: list[str] = []
+    above = rule = ""
+    for _, line in _lines(readings.source):
+        pair = _PAIR.match(line)
+        if rule and line.strip():
+            take_record(readings, dict(zip(names, _cells(line, rule), strict=True)))
+        elif _RULE.fullmatch(line):
+            rule, names = line, list(map(plain, _cells(above, line)))
+        elif pair is not None:
+            record[plain(pair[1])] = pair[2].strip()
+        else:
+            take_record(readings, record)
+            record, rule = {}, ""
+            readings.line(line)
+        above = line
+    take_record(readings, record)
+
+
+def _cells(line: str, rule: str) -> list[str]:
+    """The cells of a row, whose columns begin with the dashes in `rule`, or end with them."""
+    starts = [min(found.start(), len(line)) for found in re.finditer("-+", rule)]
+    for index, at in enumerate(starts[1:], 1):
+        while at > starts[index - 1] and not line[at - 1].isspace():
+            at -= 1
+        starts[index] = at
+    return [line[a:b].strip() for a, b in pairwise((*starts, len(line)))]
+
+
 # --- whose a file is ---
 
 #: What stands in the head of a file.
 _MARKS = {
-    "smartctl": rf'^{HEAD_OF_SMARTCTL}|"(?:{"|".join(SMARTCTL)})"'
+    "smartctl": rf'^{_HEAD_OF_SMARTCTL}|"(?:{"|".join(SMARTCTL)})"'
     r"|^\s{0,4}19[04] \w*Temperature\w*\s+(?:0x|[A-Z-]{6})"
     r"|^Temperature:\s{10,30}\d{1,3} Celsius|^Current Drive Temperature:\s{1,10}\d{1,3} C\b",
     "nvme_smart": r"(?i:Smart Log for NVME device:)|SMART/Health Information Log"
@@ -55,20 +242,20 @@ _JSON_KEY = re.compile(r'"([^"\n]{1,80})"\s*:')
 
 
 def _has_mark(name: str, source: Source) -> bool:
-    if name == "nvme_smart" and pages_of(source) is not None:
+    if name == "smartd":
+        shown = [line for line in source.head_lines[:20] if line.strip()]
+        return bool(shown) and all(map(_SMARTD.match, shown))
+    if name == "windows":
+        return _is_windows(source)
+    if name == "nvme_smart" and _pages_of(source) is not None:
         return True
     return re.search(_MARKS[name], "\n".join(source.head_lines), re.MULTILINE) is not None
-
-
-def _is_smartd(source: Source) -> bool:
-    shown = [line for line in source.head_lines[:20] if line.strip()]
-    return bool(shown) and all(map(SMARTD.match, shown))
 
 
 def _is_windows(source: Source) -> bool:
     """Whether a table's header, the lines of a list, or keys of JSON name what Windows knows."""
     lines = source.head_lines[:200]
-    pairs = (PAIR.match(line) for line in lines)
+    pairs = (_PAIR.match(line) for line in lines)
     listed = [pair[1] for pair in pairs if pair is not None]
     headers = (line.split() for line in lines if "," not in line)
     named = (listed, _JSON_KEY.findall("\n".join(lines)), *headers)
@@ -97,12 +284,10 @@ def _read(
 ) -> list[Log]:
     readings = Readings(source, options, name)
     tables = Tables(readings)
-    after = ""
-    if name == "nvme_smart" and (pages := pages_of(source)) is not None:
-        take_pages(readings, pages)
+    if name == "nvme_smart" and (pages := _pages_of(source)) is not None:
+        _take_pages(readings, pages)
     elif any(_JSON_KEY.search(line) for line in source.head_lines):
         take_documents(readings, tables)
-        after = _last_stamp(source) if readings.lacks_first_stamp else ""
     else:
         take(readings, tables)
     if name in _NO_READING and not readings.count:
@@ -116,36 +301,20 @@ def _read(
         if readings.count < 2:
             return [history_log(readings, tables.history)]
         readings.source.note("the drive's own history of temperatures (SCT) was left out")
-    return logs_of_readings(readings, after)
-
-
-def _last_stamp(source: Source) -> str:
-    """Return the time that stands behind the last document."""
-    stamp = ""
-    for _, line in source.lines():
-        found = stamp_in(line) if line[:1] not in ' \t{}[]"' else None
-        stamp = found or ("" if line.startswith("}") else stamp)
-    return stamp
+    return logs_of_readings(readings)
 
 
 def _format(
-    name: str,
-    title: str,
-    take: Callable[[Readings, Tables], None],
-    priority: int,
-    recognises: Callable[[Source], bool] | None = None,
+    name: str, title: str, take: Callable[[Readings, Tables], None], priority: int
 ) -> Format:
-    recognises = recognises or partial(_has_mark, name)
-    return Format(name, title, recognises, partial(_read, name, take), priority)
+    return Format(name, title, partial(_has_mark, name), partial(_read, name, take), priority)
 
 
-SMARTD_LOG = _format("smartd", "smartd's attribute log", take_smartd, 35, _is_smartd)
-SMARTCTL_OUTPUT = _format("smartctl", "smartctl", take_text, 40)
-NVME_CLI = _format("nvme_smart", "nvme-cli smart-log", take_text, 50)
-SENSORS = _format("lm_sensors", "lm-sensors' output (sensors, sensors -j)", take_sensors, 60)
-WINDOWS = _format(
-    "windows", "PowerShell's Get-StorageReliabilityCounter", take_windows, 65, _is_windows
-)
+SMARTD_LOG = _format("smartd", "smartd's attribute log", _take_smartd, 35)
+SMARTCTL_OUTPUT = _format("smartctl", "smartctl", _take_text, 40)
+NVME_CLI = _format("nvme_smart", "nvme-cli smart-log", _take_text, 50)
+SENSORS = _format("lm_sensors", "lm-sensors' output (sensors, sensors -j)", _take_sensors, 60)
+WINDOWS = _format("windows", "PowerShell's Get-StorageReliabilityCounter", _take_windows, 65)
 
 # --- pages: the health log as the drive gives it, raw or dumped as hex ---------------------------
 
@@ -160,10 +329,10 @@ _HEX_LINE = re.compile(
     r"\s*([0-9a-f]{3,8}):?((?:\s{1,2}[0-9a-f]{2}){1,16}|(?:\s{1,2}[0-9a-f]{4}){1,8})(?![0-9a-f])",
     re.IGNORECASE,
 )
-_MAX_LINE, _PRINTED_BYTES = 400, 232
+_PRINTED_BYTES = 232
 
 
-def pages_of(source: Source) -> Iterator[bytes] | None:
+def _pages_of(source: Source) -> Iterator[bytes] | None:
     """Return the pages of a file, be they raw or dumped; None for one that does not begin so."""
     head = source.head
     if len(head) >= LOG_SIZE and len(head) % LOG_SIZE == 0 and _is_page(head[:LOG_SIZE]):
@@ -174,7 +343,7 @@ def pages_of(source: Source) -> Iterator[bytes] | None:
     return _dumped(line for _, line in source.lines())
 
 
-def take_pages(readings: Readings, pages: Iterable[bytes]) -> None:
+def _take_pages(readings: Readings, pages: Iterable[bytes]) -> None:
     """Take the pages as readings; what is no health log is left out, and counted."""
     odd = 0
     for page in pages:

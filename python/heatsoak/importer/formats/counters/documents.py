@@ -45,7 +45,6 @@ class Tables:
     """
 
     def __init__(self, readings: Readings) -> None:
-        """Start without any."""
         self._readings = readings
         self.has_headers = False
         #: Each attribute stands in a reading once.

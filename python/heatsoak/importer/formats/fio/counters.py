@@ -15,6 +15,8 @@ _WAITED_S = 0.1
 _MAX_WAIT_S = 86_400
 #: Percentiles that fio prints of a whole run.
 _PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p999"}
+#: Latencies, the best first, and microseconds of their units.
+_UNITS_US = (("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0))
 _PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,9})?", re.ASCII)
 #: Milliseconds since 1970 of the years 2001 to 2128.
 _CLOCK_MS = (1e12, 5e12)
@@ -161,7 +163,14 @@ class StepCounters:
             each = [job.part.part(name) for job in self.jobs if job.totals[name].bytes]
             if not self.used[name] or not each:
                 continue
-            found[f"{name}_lat_max_us"] = max(map(_greatest_us, each)) or None
+            most_us = [
+                next(
+                    (us for key, unit in _UNITS_US if (us := done.part(key).number("max") * unit)),
+                    0,
+                )
+                for done in each
+            ]
+            found[f"{name}_lat_max_us"] = max(most_us) or None
             if len(each) > 1:
                 continue
             (done,) = each
@@ -184,8 +193,3 @@ class StepCounters:
             yield f"{where}its counters fell meanwhile: the interval is left out", True
         if any(job.part.part("trim").count("io_bytes") for job in self.jobs):
             yield "trims are left out", False
-
-
-def _greatest_us(done: Part) -> float:
-    units = (("lat_ns", 1e-3), ("clat_ns", 1e-3), ("lat", 1.0), ("clat", 1.0))
-    return next((most * us for key, us in units if (most := done.part(key).number("max"))), 0.0)

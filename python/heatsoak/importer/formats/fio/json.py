@@ -141,7 +141,8 @@ class FioRun:
         begin_ms, end_s = self._start_ms(), 0.0
         job_number = 1
         samples: list[dict[str, Any]] = []
-        names = numbered_names([_name_of(step.jobs) for step in self._steps])
+        told = [dict.fromkeys(job.name for job in step.jobs if job.name) for step in self._steps]
+        names = numbered_names(["+".join(each)[:150] or "fio" for each in told])
         for step, name in zip(self._steps, names, strict=True):
             options = [self.document.options_of(job) for job in step.jobs]
             rows = list(step.rows_at(begin_ms, end_s, single=self._documents == 1))
@@ -207,28 +208,16 @@ def _groups(document: _Document) -> list[list[int]]:
         group = job.identity[1]
         if group not in places:
             options = document.options_of(job)
-            beside = bool(groups) and (
-                _overlap([document.jobs[i] for i in groups[-1]], job)
-                or ("new_group" in options and "stonewall" not in options)
-            )
+            before = [document.jobs[i] for i in groups[-1]] if groups else []
+            first_ms, own_ms = started_ms(before), job.started_ms
+            beside = bool(groups) and "new_group" in options and "stonewall" not in options
+            if first_ms is not None and own_ms is not None:
+                beside |= own_ms < first_ms + max(one.runtime_ms for one in before) / 2
             if not beside:
                 groups.append([])
             places[group] = len(groups) - 1
         groups[places[group]].append(index)
     return groups
-
-
-def _overlap(before: Sequence[Job], job: Job) -> bool:
-    """Whether `job` began while those before it ran, where fio says when."""
-    first_ms, own_ms = started_ms(before), job.started_ms
-    if first_ms is None or own_ms is None:
-        return False
-    return own_ms < first_ms + max(one.runtime_ms for one in before) / 2
-
-
-def _name_of(jobs: Iterable[Job]) -> str:
-    names = dict.fromkeys(job.name for job in jobs)
-    return "+".join(name for name in names if name)[:150] or "fio"
 
 
 # --- options ---
@@ -240,7 +229,8 @@ def _observed(name: str, step: StepCounters, options: Sequence[Mapping[str, Any]
     sizes = {total.bytes / total.ios for total in totals if total.ios}
     # of several jobs, the counters tell a mean that may be the size of none
     counted = sizes.pop() if len(sizes) == len(options) == 1 else 0.0
-    rw = _same([_pattern(one) for one in options])
+    patterns = [text_of(one.get("rw")).split(":")[0].strip().lower() for one in options]
+    rw = _same([{"readwrite": "rw"}.get(pattern, pattern) or None for pattern in patterns])
     depth = _same(
         [whole_of(one.get("iodepth")) or (1 if one.get("rw") else None) for one in options]
     )
@@ -260,11 +250,6 @@ def _observed(name: str, step: StepCounters, options: Sequence[Mapping[str, Any]
     )
 
 
-def _pattern(options: Mapping[str, Any]) -> Any:
-    kind = text_of(options.get("rw")).split(":")[0].strip().lower()
-    return {"readwrite": "rw"}.get(kind, kind) or None
-
-
 def _block(options: Mapping[str, Any], counted: float) -> int | None:
     """Return the block size: as asked for, else as the counters have it, if they tell one."""
     match = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
@@ -282,7 +267,7 @@ def _same(values: list[Any]) -> Any:
 
 def _is_json(source: Source) -> bool:
     head = "\n".join(source.head_lines)
-    is_json = '"fio version"' in head and ('"jobs"' in head or '"client_stats"' in head)
+    is_json = '"fio version"' in head and any(f'"{key}"' in head for key in _JOBS)
     return is_json or _TEXT.search(head) is not None
 
 
@@ -299,7 +284,6 @@ def _read_json(source: Source, _: Options) -> list[Log]:
 
 
 def _runs(documents: Iterable[_Document]) -> list[FioRun]:
-    """Return the runs whose documents these are."""
     runs: list[FioRun] = []
     for document in documents:
         if not runs or not runs[-1].add(document):
@@ -312,7 +296,6 @@ def _logs(source: Source, runs: list[FioRun]) -> list[Log]:
 
 
 def _documents(source: Source) -> Iterator[_Document]:
-    """Yield fio's documents, with the jobs of all clients."""
     for found in source.documents():
         value = found.value
         if not isinstance(value, dict):
@@ -340,14 +323,19 @@ _MIN_STATUSES = 3
 _MAX_TOTAL = float(1 << 43)
 
 
-def _is_terse(source: Source) -> bool:
-    return any(_TERSE.match(line) for line in source.head_lines[:100])
-
-
 def _read_terse(source: Source, _: Options) -> list[Log]:
     lines = (line for _, line in source.lines() if _TERSE.match(line))
     jobs = [job for line in lines if (job := _job_of(line)) is not None]
-    size = _jobs_in_a_status([job for job, _ in jobs])
+    # a status has the lines up to the first job's next one
+    size = next(
+        (
+            at
+            for at, (job, _) in enumerate(jobs)
+            if job.identity == jobs[0][0].identity
+            and job.runtime_ms > _LATER * jobs[0][0].runtime_ms
+        ),
+        max(1, len(jobs)),
+    )
     if len(jobs) < _MIN_STATUSES * size:
         raise source.error(
             "is fio's terse output, which has totals only: use "
@@ -362,14 +350,6 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     if logs := _logs(source, runs):
         return logs
     raise source.error("its jobs have done no I/O")
-
-
-def _jobs_in_a_status(jobs: list[Job]) -> int:
-    """Return how many lines make one status: those up to the first job's next one."""
-    for index, job in enumerate(jobs):
-        if job.identity == jobs[0].identity and job.runtime_ms > _LATER * jobs[0].runtime_ms:
-            return index
-    return max(1, len(jobs))
 
 
 def _job_of(line: str) -> tuple[Job, str] | None:
@@ -400,4 +380,10 @@ def _job_of(line: str) -> tuple[Job, str] | None:
 
 
 JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json, priority=70)
-TERSE = Format("fio-terse", "fio's terse output", _is_terse, _read_terse, priority=20)
+TERSE = Format(
+    "fio-terse",
+    "fio's terse output",
+    lambda source: any(map(_TERSE.match, source.head_lines[:100])),
+    _read_terse,
+    priority=20,
+)

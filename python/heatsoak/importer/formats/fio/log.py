@@ -93,7 +93,6 @@ class _Name(NamedTuple):
 
 
 def _name_of(name: str) -> _Name:
-    """Read the name of a file, with or without directories."""
     path = PurePath(name.replace("\\", "/"))
     found = _NAME.match(path.name)
     if found is None:
@@ -181,7 +180,6 @@ def _pieces(source: Source) -> Iterator[bytes]:
 
 
 def _tables(bins: dict[str, Any]) -> dict[int, DirectionRows]:
-    """Return the bins by direction, reads and writes."""
     tables: dict[int, DirectionRows] = {}
     for ddir in (0, 1):
         there = bins["ddir"] == ddir
@@ -213,8 +211,6 @@ def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _
 
 
 class _Facts:
-    """What the numbers of a run tell of it."""
-
     def __init__(self, tables: dict[int, DirectionRows], log: FioLog) -> None:
         self.columns = log.columns
         self.priority = log.priority

@@ -58,17 +58,14 @@ def _parts(logs: Iterable[Log]) -> list[Part]:
 
 
 def _changed(log: Log, **changes: Any) -> Log:
-    """Return a log whose part is another."""
     return replace(log, details={**log.details, "fio_part": replace(_part(log), **changes)})
 
 
 def _length_s(group: _Group) -> float:
-    """Return how long the longest of a group lasted."""
     return max(part.last_ms - part.first_ms for part in _parts(group)) / 1000
 
 
 def _stem(log: Log) -> str:
-    """Return the prefix of a log's name, without directory."""
     return PurePath(log.family).name if log.family else ""
 
 
@@ -229,12 +226,11 @@ def _have_its_bytes(logs: Sequence[Log], report: Log) -> bool:
     parts = [part for part in _parts(logs) if part.quantity == "bw"]
     if not parts:
         return False
-    logged, reported = (_bytes(frame) for frame in (samples_of(parts, 0.0), report.samples))
+    logged, reported = (
+        float(np.nansum(moved(frame) * frame["interval_s"].to_numpy()))
+        for frame in (samples_of(parts, 0.0), report.samples)
+    )
     return abs(logged - reported) <= _SAME_BYTES * reported
-
-
-def _bytes(samples: pl.DataFrame) -> float:
-    return float(np.nansum(moved(samples) * samples["interval_s"].to_numpy())) * 1e6
 
 
 def _step_of(log: Log, report: Log) -> str | None:
@@ -384,11 +380,8 @@ def _once(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
         first, count = found.get(key, (remark, 0))
         found[key] = (first, count + 1)
     return tuple(
-        replace(remark, text=_of_several(remark.text, count - 1)) if remark.doubt else remark
+        replace(remark, text=remark.text.replace(": ", f" and {count - 1} more: ", 1))
+        if remark.doubt and count > 1
+        else remark
         for remark, count in found.values()
     )
-
-
-def _of_several(text: str, more: int) -> str:
-    name, colon, said = text.partition(": ")
-    return f"{name} and {more} more{colon}{said}" if more and colon else text

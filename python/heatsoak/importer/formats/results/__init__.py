@@ -19,7 +19,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from heatsoak.importer.frames import build, moved, spans_of
-from heatsoak.importer.log import Log, Remark
+from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.words import percent_text
@@ -247,17 +247,29 @@ def numbered(logs: Sequence[Log]) -> list[Log]:
     ]
 
 
-def logs_of_runs(
-    source: Source, runs: Iterable[Run], log_of: Callable[[Source, Run], Log | None], needed: str
-) -> list[Log]:
-    """Return the logs of a file's runs, numbered; raises UsageError where it has none.
+def reader_of(
+    runs_of: Callable[[Source], Iterable[Run]],
+    log_of: Callable[[Source, Run], Log | None],
+    needed: str,
+) -> Callable[[Source, Options], list[Log]]:
+    """Return what reads a format as logs of a file's runs, numbered.
 
-    `log_of` returns None for a run without results; `needed` says what was looked for.
+    `log_of` returns None for a run without results; `needed` says what was looked for where the
+    file has none, in a UsageError.
     """
-    logs = [log for run in runs if (log := log_of(source, run)) is not None]
-    if not logs:
-        raise source.error(f"holds {needed}")
-    return numbered(logs)
+
+    def read(source: Source, _: Options) -> list[Log]:
+        logs = [log for run in runs_of(source) if (log := log_of(source, run)) is not None]
+        if not logs:
+            raise source.error(f"holds {needed}")
+        return numbered(logs)
+
+    return read
+
+
+def has_line(lines: Lines, *kinds: str, most: int = 500) -> Callable[[Source], bool]:
+    """Return a test for files that have a line of one of these kinds among the first ones."""
+    return lambda source: any(told(line, lines)[0] in kinds for line in source.head_lines[:most])
 
 
 # --- the files of one run ---
@@ -382,18 +394,19 @@ class XmlReader:
     """Builds a tree from pieces of a document.
 
     Attributes:
-        root: the outermost element with all that was read; None before it starts.
+        roots: the outermost element with all that was read; none before it starts.
         open: elements whose ends have not come yet.
         problem: what is wrong with it; nothing behind that is taken.
     """
 
     def __init__(self, source: Source) -> None:
         """Start a document in `source`, whose budget of memory its elements count against."""
-        self.root: Element | None = None
+        self.roots: list[Element] = []
         self.open: list[Element] = []
         self.problem: XmlError | None = None
         self._source = source
         self._builder = TreeBuilder()
+        self.data = self._builder.data
         self._parser = DefusedXMLParser(target=self, forbid_dtd=False)
 
     def feed(self, data: str | bytes, *, ends: bool = False) -> None:
@@ -418,28 +431,15 @@ class XmlReader:
             self.problem = XmlError("is not valid XML: its encoding cannot be read")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Start an element; called by the parser, as the others below."""
+        """Start an element; called by the parser, as `data` and `end`."""
         self._source.keep(_ELEMENT_BYTES)
         element = self._builder.start(tag, attributes)
-        if self.root is None:
-            self.root = element
+        self.roots = self.roots or [element]
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
             raise XmlError("is nested deeper than any result")
-
-    def data(self, text: str) -> None:
-        """Take text of the innermost element."""
-        self._builder.data(text)
 
     def end(self, tag: str) -> None:
         """End the innermost element."""
         self._builder.end(tag)
         self.open.pop()
-
-    @property
-    def roots(self) -> list[Element]:
-        """The outermost element, if there is one."""
-        return [] if self.root is None else [self.root]
-
-    def close(self) -> None:
-        """End the document."""

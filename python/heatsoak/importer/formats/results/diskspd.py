@@ -4,7 +4,7 @@ Text has one mean for each time span. XML that was written with ``-D`` also has 
 each interval (`Bucket`), which is a series.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -18,13 +18,13 @@ from heatsoak.importer.formats.results import (
     XmlReader,
     lines_of,
     log_of,
-    logs_of_runs,
     mean,
+    reader_of,
     shares_of,
     short,
     told,
 )
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
@@ -97,11 +97,9 @@ def _starts_xml(lines: list[str]) -> bool:
     return False
 
 
-def _read(source: Source, _: Options) -> list[Log]:
+def _runs(source: Source) -> Iterable[_Run]:
     lines = [line.strip() for line in source.head_lines[:_HEAD_LINES]]
-    runs = map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _runs_of_text(source)
-    needed = "no results: DiskSpd was stopped before it had any, or it is truncated"
-    return logs_of_runs(source, runs, _log, needed)
+    return map(_run_of_xml, _trees(source)) if _starts_xml(lines) else _runs_of_text(source)
 
 
 # --- text ---
@@ -190,7 +188,6 @@ def _runs_of_text(source: Source) -> list[_Run]:
 
 
 def _take_asked(run: _Run, text: str) -> None:
-    """Take a line of what was asked for."""
     kind, found = told(text, _ASKED)
     if kind == "span":
         run.spans.append(_Span())
@@ -334,7 +331,6 @@ def _take_xml_result(span: _Span, element: Element) -> None:
 
 
 def _log(source: Source, run: _Run) -> Log | None:
-    """Return what a run came to; None where it has no result."""
     tests = [test for span in run.spans if (test := _test(span)) is not None]
     if not tests:
         return None
@@ -413,4 +409,10 @@ def _samples(span: _Span) -> list[Row]:
     return mean(seconds, span.values | rates)
 
 
-FORMAT = Format("diskspd", "DiskSpd", _recognises, _read, priority=110)
+FORMAT = Format(
+    "diskspd",
+    "DiskSpd",
+    _recognises,
+    reader_of(_runs, _log, "no results: DiskSpd was stopped before it had any, or it is truncated"),
+    priority=110,
+)

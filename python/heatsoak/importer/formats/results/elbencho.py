@@ -53,7 +53,6 @@ class _Phase(Test):
 
 
 def _prefix(phase: str, mix: str = "") -> str:
-    """Return what stands before the columns of a phase, or of its reads or writes."""
     direction = mix.lower() if mix in ("Read", "Write") else _DIRECTIONS.get(phase.upper())
     return f"{direction}_" if direction else ""
 

@@ -6,11 +6,9 @@ them, each manager, worker and disk. The instantaneous file has rows of workers 
 which name no specification, before that.
 """
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +18,7 @@ from heatsoak.importer.formats.results import (
     MIB,
     Row,
     Test,
+    has_line,
     lines_of,
     log_of,
     numbered,
@@ -30,6 +29,7 @@ from heatsoak.importer.formats.results import (
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables.layout import split
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
 from heatsoak.words import number_text, percent_text
@@ -92,8 +92,6 @@ _MEGABYTES: tuple[tuple[str, int | None], ...] = (
 
 @dataclass(slots=True)
 class _Result:
-    """One row of results."""
-
     time: str
     target: str
     specification: str
@@ -140,10 +138,6 @@ class _Test:
                 yield from block.totals.get(kind, ())
 
 
-def _recognises(source: Source) -> bool:
-    return any(told(line, _LINES)[0] in ("results", "test") for line in source.head_lines[:500])
-
-
 def _read(source: Source, options: Options) -> list[Log]:
     tests = [test for test in _tests(source) if test.blocks]
     if not tests:
@@ -160,7 +154,7 @@ def _tests(source: Source) -> Iterator[_Test]:
             continue
         kind, found = told(text, _LINES)
         table.separator = found.get("separator") or table.separator
-        cells = table.cells(text)
+        cells = split(text, table.separator)
         word = short(cells[0]) if cells else ""
         if kind == "test":
             yield test
@@ -213,14 +207,6 @@ class _Table:
         self.names: dict[str, int] = {}
         self.megabyte: int | None = None
         self._numbers: list[tuple[int, str]] = []
-
-    def cells(self, text: str) -> list[str]:
-        """Return the cells of a line; none where its quotes make no sense."""
-        if '"' not in text:
-            return text.split(self.separator)
-        with suppress(csv.Error):
-            return next(csv.reader([text], delimiter=self.separator), [])
-        return []
 
     def begin(self, cells: Sequence[str]) -> None:
         """Take a header."""
@@ -462,4 +448,6 @@ def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
     return {**known, "block": sizes.pop() if len(sizes) == 1 else None, "about": about}
 
 
-FORMAT = Format("iometer", "Iometer results", _recognises, _read, priority=80)
+FORMAT = Format(
+    "iometer", "Iometer results", has_line(_LINES, "results", "test"), _read, priority=80
+)

@@ -20,14 +20,15 @@ from heatsoak.importer.formats.results import (
     MIB,
     Row,
     Test,
+    has_line,
     lines_of,
     log_of,
-    logs_of_runs,
     mean,
+    reader_of,
     short,
     told,
 )
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.numbers import decimal, multiple, number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.words import amount_text
@@ -87,15 +88,6 @@ def _single_spaced(text: str) -> str:
 # --- AS SSD ---
 
 
-def _is_as_ssd(source: Source) -> bool:
-    return any(_AS_SSD["run"].match(line) for line in source.head_lines[:500])
-
-
-def _read_as_ssd(source: Source, _: Options) -> list[Log]:
-    needed = "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'"
-    return logs_of_runs(source, _as_ssd_runs(source), _as_ssd_log, needed)
-
-
 def _as_ssd_log(source: Source, run: _Run) -> Log | None:
     if not run.tests:
         return None
@@ -146,11 +138,6 @@ def _as_ssd_runs(source: Source) -> Iterator[_Run]:
 def _is_crystal(source: Source) -> bool:
     lines = (line for line in source.head_lines[:2000] if "MB/s" in line)
     return any(_CRYSTAL["test"].match(_single_spaced(line)) for line in lines)
-
-
-def _read_crystal(source: Source, _: Options) -> list[Log]:
-    needed = "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'"
-    return logs_of_runs(source, _crystal_runs(source), _crystal_log, needed)
 
 
 def _crystal_runs(source: Source) -> Iterator[_Run]:
@@ -241,9 +228,27 @@ def _iops_show_unit(test: Test) -> bool:
     return bool(block and iops) and abs(iops * block / values["bw_mb_s"] / MB - 1) < 0.01
 
 
-AS_SSD = Format("as_ssd", "AS SSD Benchmark", _is_as_ssd, _read_as_ssd, priority=90)
+AS_SSD = Format(
+    "as_ssd",
+    "AS SSD Benchmark",
+    has_line(_AS_SSD, "run"),
+    reader_of(
+        _as_ssd_runs,
+        _as_ssd_log,
+        "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'",
+    ),
+    priority=90,
+)
 CRYSTALDISKMARK = Format(
-    "crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal, priority=100
+    "crystaldiskmark",
+    "CrystalDiskMark",
+    _is_crystal,
+    reader_of(
+        _crystal_runs,
+        _crystal_log,
+        "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'",
+    ),
+    priority=100,
 )
 
 
@@ -270,8 +275,6 @@ _SYSBENCH = lines_of(
     moved=_QUOTED + rf"Read (?P<read>{_NUMBER})(?P<read_prefix>[KMGT]?)b +"
     rf"Written (?P<write>{_NUMBER})(?P<write_prefix>[KMGT]?)b",
 )
-#: Lines that only this test writes.
-_SYSBENCH_MARKS = ("interval", "read_mib_s", "write_mib_s", "rates", "moved")
 
 
 @dataclass
@@ -283,15 +286,6 @@ class _SysbenchRun:
     random: bool | None = None
     values: Row = field(default_factory=dict)
     series: list[Row] = field(default_factory=list)
-
-
-def _is_sysbench(source: Source) -> bool:
-    return any(told(line, _SYSBENCH)[0] in _SYSBENCH_MARKS for line in source.head_lines[:500])
-
-
-def _read_sysbench(source: Source, _: Options) -> list[Log]:
-    needed = "neither intervals nor results of 'sysbench fileio run'"
-    return logs_of_runs(source, _sysbench_runs(source), _sysbench_log, needed)
 
 
 def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
@@ -380,4 +374,12 @@ def _sysbench_log(source: Source, run: _SysbenchRun) -> Log | None:
     return log_of(source, "sysbench", [Test(name, rows, load)], remarks, tools=tools)
 
 
-SYSBENCH = Format("sysbench", "sysbench fileio", _is_sysbench, _read_sysbench, priority=125)
+SYSBENCH = Format(
+    "sysbench",
+    "sysbench fileio",
+    has_line(_SYSBENCH, "interval", "read_mib_s", "write_mib_s", "rates", "moved"),
+    reader_of(
+        _sysbench_runs, _sysbench_log, "neither intervals nor results of 'sysbench fileio run'"
+    ),
+    priority=125,
+)
