@@ -303,3 +303,15 @@ class ReadOnce(Recording):
 def test_the_samples_of_a_recording_are_read_once(tmp_path: Path) -> None:
     own_run(tmp_path / "r", fall_after(300), arriving(78))
     assert analyze([ReadOnce.open(tmp_path / "r")]).answer.throttles == "yes"
+
+
+def test_one_of_two_causes_is_only_said_to_be_likely(tmp_path: Path) -> None:
+    half = noisy(np.where(T_S < 300, 1000.0, 500.0), 0.04)
+    cooling_c = np.where(
+        T_S < 300, 26 + 17 * np.minimum(T_S / 100, 1), 34 + 9 * np.exp((300 - T_S) / 60)
+    )
+    (found,) = judged(
+        log(tmp_path / "half.csv", write_mb_s=half, write_iops=8 * half, temp_c=cooling_c)
+    ).recordings
+    assert found.steps[0].episodes[0].cause == "unknown"
+    assert ": not heat; probably its write cache was full or" in found.answer.sentence

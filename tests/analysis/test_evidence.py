@@ -69,6 +69,7 @@ NOISE = np.random.default_rng(3).normal(0, 1, len(T_S))
 TWICE = np.where(((T_S > 40) & (T_S <= 80)) | (T_S > 130), LOW, FULL)
 #: Back at the level that it began with; and a fall after which it is faster than before.
 RISEN = np.select([T_S <= 40, T_S <= 60, T_S <= 130], [1500.0, 500.0, FULL], 1500.0)
+SCATTER = 1 + 0.15 * np.random.default_rng(7).standard_normal(len(T_S))
 FASTER_AFTER = np.select([T_S <= 60, T_S <= 100], [FULL, LOW], 1.25 * FULL)
 NESTED = np.select([T_S <= 50, T_S <= 120], [FULL, 1200.0], 300.0)
 
@@ -245,6 +246,12 @@ TABLE: list[Row] = [
                   index=1)),
     ("again", "the step fell as far as hot before", None,
      lambda: seen(hot(np.full(len(T_S), 70.0), TWICE), index=1)),
+    *(("ratio", why, expected, lambda rates=rates: seen(view(rates)))
+      for why, expected, rates in [
+          ("half is left, evenly", "halved", DROP),
+          ("half is left, as evenly as before", "halved", DROP * SCATTER),
+          ("half is left, less evenly", None, np.where(AFTER, LOW * SCATTER, FULL)),
+          ("a third is left", None, np.where(AFTER, FULL / 3, FULL))]),
     ("when-cooler", "it was no faster below 55 C", "as-slow",
      lambda: seen(hot(40 + 20 * np.minimum(T_S, 100) / 100, RISEN), index=1)),
     ("when-cooler", "it was faster then", None, lambda: seen(hot(warming(40, 70)))),

@@ -30,6 +30,8 @@ from heatsoak.words import (
 
 #: So many reasons are told.
 _MAX_REASONS = 3
+#: From this share on something is probably so.
+_LIKELY = 0.8
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -259,8 +261,11 @@ def _cause(episode: Episode) -> str:
     """The cause in words; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
         return CAUSE_WORDS[episode.cause]
+    two = _likeliest(episode)[:2]
+    is_likely = sum(episode.likelihoods[cause] for cause in two) >= _LIKELY
     not_heat = "not heat; " if episode.excludes_heat else ""
-    return not_heat + " or ".join(CAUSE_WORDS[cause] for cause in _likeliest(episode)[:2])
+    maybe = "probably" if is_likely else "perhaps"
+    return f"{not_heat}{maybe} " + " or ".join(CAUSE_WORDS[cause] for cause in two)
 
 
 def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer:
