@@ -34,6 +34,13 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     Recordings of the same drive are evidence for each other. Those that were changed after they
     were made are not judged, unless they were opened as damaged.
     """
+    return read_and_judge(recordings, window_s)[1]
+
+
+def read_and_judge(
+    recordings: Iterable[Recording], window_s: float = WINDOW_S
+) -> tuple[list[RecordingView], Findings]:
+    """Return the recordings that were judged, in which falls are found, and :func:`analyze`."""
     given = list(recordings)
     opened = []
     for recording in given:
@@ -58,7 +65,8 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
-    return Findings(answer=answer_of_all(told, names_of(given)), recordings=told, copies=copies)
+    answer = answer_of_all(told, names_of(given))
+    return opened, Findings(answer=answer, recordings=told, copies=copies)
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:

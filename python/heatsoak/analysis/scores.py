@@ -10,6 +10,7 @@ import numpy as np
 
 from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.findings import RoundsFindings, ScoreFindings
+from heatsoak.analysis.metrics import metric_of_score
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
@@ -20,15 +21,6 @@ from heatsoak.words import seconds_text, share_text
 MIN_MEASURED = 0.9
 #: Sampling may cut this much off a step: it may be shorter than its window by this.
 _EDGE_S = 1.0
-_UNITS = {
-    "iops": "IOPS",
-    "mb_s": "MB/s",
-    "service_us": "us",
-    "over_10ms_pct": "%",
-    "over_100ms_pct": "%",
-    "duration_s": "s",
-    "energy_j": "J",
-}
 
 
 class _NoScoreError(Exception):
@@ -62,13 +54,14 @@ def _score(
     views: Mapping[str, StepView],
     rounds: Sequence[RoundsFindings],
 ) -> ScoreFindings:
+    metric = metric_of_score(wanted.metric, wanted.statistic)
     score = ScoreFindings(
         name=wanted.name,
         metric=wanted.metric,
         statistic=wanted.statistic,
         value=None,
-        unit="x" if wanted.statistic == "consistency" else _UNITS[wanted.metric],
-        better=better(wanted),
+        unit=metric.unit,
+        better=metric.better,
         definition=wanted.definition,
         steps=list(wanted.steps),
         window_s=wanted.last_s,
@@ -87,13 +80,6 @@ def _score(
         **_cost(parts),
     }
     return score.model_copy(update=found)
-
-
-def better(wanted: ScoreRule) -> str:
-    """Return whether a higher or a lower score is better."""
-    if wanted.statistic == "stdev" or wanted.metric not in RATES:
-        return "lower"
-    return "higher"
 
 
 def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -> list[str]:
@@ -178,7 +164,7 @@ def _value(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
 
 def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     name = view.step.name
-    unit = _UNITS[wanted.metric]
+    unit = metric_of_score(wanted.metric, "mean").unit
     moved = sums.ios if wanted.metric == "iops" else sums.mb
     moved = _known(moved, f"no {unit} were logged in '{name}'")
     if wanted.while_busy:

@@ -10,7 +10,8 @@ from itertools import groupby
 from rich.padding import Padding
 from rich.table import Table
 
-from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
+from heatsoak.analysis.metrics import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
 from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text
@@ -49,7 +50,7 @@ def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
         kind = row.metric.removesuffix(f"_{other}")
         return kind in _RATES and (*row.measured[:3], f"{kind}_{wanted}") in measured
 
-    return [row for row in rows if metric_of(row.metric).is_shown and not is_double(row)]
+    return [row for row in rows if METRICS[row.metric].is_shown and not is_double(row)]
 
 
 def drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -76,14 +77,14 @@ def _signed(value: float) -> str:
 
 def _change_text(row: ComparisonRow) -> str:
     """How a row's value differs from the baseline's."""
-    is_difference = metric_of(row.metric).scale == "difference"
+    is_difference = METRICS[row.metric].scale == "difference"
     value, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
     return "" if value is None else f"{_signed(value)} {unit}"
 
 
 def _interval_text(row: ComparisonRow) -> str:
     """The confidence interval of that change; empty if there is none."""
-    low, high = row.ci95 if metric_of(row.metric).scale == "difference" else row.ci95_pct
+    low, high = row.ci95 if METRICS[row.metric].scale == "difference" else row.ci95_pct
     return "" if low is None or high is None else f"{_signed(low)} to {_signed(high)}"
 
 

@@ -7,20 +7,15 @@ well. `rows` puts the results together; `headline` says them in a sentence or tw
 
 from heatsoak.analysis.comparison.compare import compare
 from heatsoak.analysis.comparison.model import (
-    METRICS,
-    ComparedMetric,
     Comparison,
     ComparisonHeadline,
     ComparisonRow,
     ComparisonSummary,
     NotAlikeError,
     Ranked,
-    metric_of,
 )
 
 __all__ = [
-    "METRICS",
-    "ComparedMetric",
     "Comparison",
     "ComparisonHeadline",
     "ComparisonRow",
@@ -28,5 +23,4 @@ __all__ = [
     "NotAlikeError",
     "Ranked",
     "compare",
-    "metric_of",
 ]

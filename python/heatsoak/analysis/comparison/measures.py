@@ -11,6 +11,7 @@ from heatsoak.analysis.consistency import WINDOW_S, consistency
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings
+from heatsoak.analysis.metrics import metric_of_score
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
@@ -244,10 +245,8 @@ def score_measures(
 
     `of_steps` are the measures of each step; the noise of a score is that of its steps.
     """
-    kind = score.metric if score.statistic == "mean" else f"stdev_{score.metric}"
-    if score.statistic == "consistency":
-        kind = "consistency"
-    found = {f"score_{kind}": Measure(score.value, draws=_draws(score, of_steps))}
+    metric = metric_of_score(score.metric, score.statistic)
+    found = {metric.name: Measure(score.value, draws=_draws(score, of_steps))}
     if score.mb_s_per_w is not None:
         found["score_mb_s_per_w"] = Measure(score.mb_s_per_w)
     return found

@@ -311,7 +311,7 @@ def _rests(run: GroupedRun, step: str) -> bool | None:
     columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]
     if not columns:
         return None
-    samples = run.recording.samples(["t_s", "step", columns[0]])
+    samples = run.opened.samples
     first_s = samples.filter(pl.col("step") == view.step.name)["t_s"].min()
     assert isinstance(first_s, float)
     before = samples.filter(
