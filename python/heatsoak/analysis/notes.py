@@ -85,9 +85,9 @@ def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
 
 
 def _limits(view: StepView) -> list[str]:
-    if len(view.temp.values) == 0:
+    top_c = view.max_temp_c
+    if top_c is None:
         return []
-    top_c = float(np.max(view.temp.values))
     reached = [
         f"{name} ({temp_text(limit)})"
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])

@@ -173,17 +173,14 @@ def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
     if wanted.statistic == "mean" and wanted.last_s is None:
         return moved / sums.measured_s
     series = view.iops if wanted.metric == "iops" else view.throughput
-    seconds = by_second(series, wanted.last_s or np.inf).values
-    if len(seconds) < 2:
+    seconds = by_second(series, wanted.last_s or np.inf)
+    if len(seconds.values) < 2:
         raise _NoScoreError(f"'{name}' has fewer than two whole seconds")
-    mean, stdev = float(np.mean(seconds)), float(np.std(seconds, ddof=1))
     if wanted.statistic == "mean":
-        return mean
+        return seconds.mean
     if wanted.statistic == "stdev":
-        return stdev
-    if stdev <= 1e-9 * max(mean, 1.0):
-        raise _NoScoreError(f"the rate is the same in every second of '{name}'")
-    return mean / stdev
+        return seconds.stdev
+    return _known(seconds.ratio, f"the rate is the same in every second of '{name}'")
 
 
 def _known(value: float | None, otherwise: str) -> float:

@@ -147,7 +147,8 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    if temperature_moves(view, others) and float(np.max(view.temp.values)) < MIN_THROTTLING_C:
+    top_c = view.max_temp_c
+    if top_c is not None and top_c < MIN_THROTTLING_C and temperature_moves(view, others):
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
 

@@ -101,8 +101,7 @@ class _Rows:
 
     def latencies(self) -> Iterator[tuple[Array, Array]]:
         """Numbers of I/Os and their mean latencies, for each logged direction."""
-        for name in _DIRECTIONS:
-            latency_us, count = self._view.column(f"{name}lat_us"), self._view.column(f"{name}iops")
+        for count, latency_us in self._view.rates_and_latencies():
             known = np.isfinite(latency_us) & np.isfinite(count) & (self.overlap_s > 0)
             if known.any():
                 yield (count * self.overlap_s)[known], latency_us[known]

@@ -191,6 +191,30 @@ class StepView:
             self._columns[name] = values
         return self._columns[name]
 
+    def rates_and_latencies(self) -> list[tuple[Array, Array]]:
+        """Return I/Os a second and their mean latency in us, row by row: of reads, of writes, and
+        of both where a log does not separate them."""
+        return [
+            (self.column(f"{prefix}iops"), self.column(f"{prefix}lat_us"))
+            for prefix in ("read_", "write_", "")
+        ]
+
+    def in_flight(self) -> Array:
+        """Return how many I/Os were in flight, row by row; NaN where nothing tells.
+
+        As logged, or by Little's law: I/Os a second times their latency.
+        """
+        logged = self.column("queue")
+        if np.isfinite(logged).any():
+            return logged
+        count: Array = np.full(len(self.samples), np.nan)
+        untold = np.zeros(len(count), dtype=bool)
+        for per_s, lat_us in self.rates_and_latencies():
+            here = per_s * lat_us * 1e-6
+            count = np.where(np.isfinite(here), np.nan_to_num(count) + here, count)
+            untold |= (per_s > 0) & np.isnan(lat_us)
+        return np.where(untold, np.nan, count)
+
     def columns(self, prefix: str) -> list[str]:
         """Return the columns of a family that have readings in this step."""
         return [

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heatsoak.analysis.falls import Drop
+from heatsoak.analysis.findings import Episode
 from heatsoak.analysis.series import Array, Series
 
 #: Draws of each bootstrap.
@@ -112,6 +114,14 @@ class RateNoise:
         if start >= first - 1.0 and is_enough:
             return self._residuals[inside], until - first
         return self._residuals, self.duration_s
+
+
+def noise_of(series: Series, falls: Sequence[Drop | Episode]) -> RateNoise:
+    """Return the noise of a step's rates beside its falls."""
+    edges = [t_s for fall in falls for t_s in (fall.onset_s, fall.end_s)]
+    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
+    cycles = [fall.period_s for fall in falls if fall.period_s is not None]
+    return RateNoise(series, inside, max(cycles, default=None))
 
 
 def block_length(values: Array) -> float:

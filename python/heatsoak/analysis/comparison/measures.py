@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise
-from heatsoak.analysis.consistency import WINDOW_S, consistency
+from heatsoak.analysis.comparison.bootstrap import DRAWS, RateNoise, noise_of
+from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings
@@ -52,8 +52,8 @@ def measure(views: Mapping[str, StepView], seed: int) -> dict[str, dict[str, Mea
 def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
-    rates = _rates(view)
-    noises = {unit: _noise(view, series) for unit, series in rates.items()}
+    rates = rates_of(view)
+    noises = {unit: noise_of(series, view.drops or []) for unit, series in rates.items()}
     for unit, series in rates.items():
         last_s = max(0.0, end_s - LAST_S)
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
@@ -77,7 +77,7 @@ def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.temp.at(0.0))
-        yield "temp_max_c", Measure(float(np.max(view.temp.values)))
+        yield "temp_max_c", Measure(view.max_temp_c)
     watts = _weighted_mean(view, view.column("power_w"), None, seeds)
     if watts is not None:
         yield "power_mean_w", watts
@@ -106,18 +106,12 @@ def _times(one: Measure, factor: float) -> Measure:
     return Measure(one.value * factor, draws=draws)
 
 
-def _rates(view: StepView) -> dict[str, Series]:
+def rates_of(view: StepView) -> dict[str, Series]:
+    """Return a step's rates by their unit: its throughput, and IOPS beside bytes."""
     found: dict[str, Series] = {view.throughput.unit: view.throughput}
     if view.throughput.unit == "mb_s" and len(view.iops.values):
         found["iops"] = view.iops
     return found
-
-
-def _noise(view: StepView, series: Series) -> RateNoise:
-    edges = [t_s for drop in view.drops or [] for t_s in (drop.onset_s, drop.end_s)]
-    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
-    cycles = [drop.period_s for drop in view.drops or [] if drop.period_s is not None]
-    return RateNoise(series, inside, max(cycles, default=None))
 
 
 def _mean(
@@ -129,8 +123,7 @@ def _mean(
 def _latencies(view: StepView) -> tuple[Array, Array]:
     """The mean latency of reads and writes in each interval, in us, and their number."""
     count, total = np.zeros(len(view.samples)), np.zeros(len(view.samples))
-    for direction in ("read_", "write_", ""):
-        latency, ios = view.column(f"{direction}lat_us"), view.column(f"{direction}iops")
+    for ios, latency in view.rates_and_latencies():
         known = np.isfinite(latency) & np.isfinite(ios)
         count[known] += ios[known]
         total[known] += (latency * ios)[known]
@@ -148,7 +141,7 @@ def _weighted_mean(
         return None
     interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
     series = Series(t_s, interval_s, values, "iops")
-    draws = _noise(view, series).draws(0.0, series.duration_s, next(seeds))
+    draws = noise_of(series, view.drops or []).draws(0.0, series.duration_s, next(seeds))
     by_weight = interval_s if weights is None else weights[known] * interval_s
     return Measure(float(np.average(values, weights=by_weight)), draws=draws)
 
@@ -211,13 +204,13 @@ def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
 def _steadiness(
     series: Series, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
-    found = consistency(series)
-    if found is None or found.window_s < WINDOW_S:
+    found = by_second(series, WINDOW_S)
+    if len(found.values) < 2 or found.window_s < WINDOW_S:
         return
     end_s = series.duration_s
     draws = noise.draws(end_s - WINDOW_S, end_s, rng)
-    yield "consistency_mean_iops", Measure(found.mean_iops, draws=draws)
-    yield "consistency_stdev_iops", Measure(found.stdev_iops)
+    yield "consistency_mean_iops", Measure(found.mean, draws=draws)
+    yield "consistency_stdev_iops", Measure(found.stdev)
     if found.ratio is not None:
         yield "consistency_ratio", Measure(found.ratio)
 

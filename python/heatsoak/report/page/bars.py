@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis import Episode, RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.bootstrap import RateNoise
-from heatsoak.analysis.comparison.measures import Measure, score_measures
+from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
+from heatsoak.analysis.comparison.bootstrap import noise_of
+from heatsoak.analysis.comparison.measures import Measure, rates_of, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.series import Series
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
 from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
@@ -167,24 +166,14 @@ def _chart(
 
 def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
     """The step's means, with their uncertainty from noise within the run."""
-    rates = {view.throughput.unit: view.throughput}
-    if view.throughput.unit == "mb_s" and len(view.iops.values):
-        rates["iops"] = view.iops
     found = {}
-    for unit, series in rates.items():
+    for unit, series in rates_of(view).items():
         if len(series.values):
             end_s = series.duration_s
             rng = np.random.default_rng([_SEED, number])
-            draws = _noise(series, step.episodes).draws(0.0, end_s, rng)
+            draws = noise_of(series, step.episodes).draws(0.0, end_s, rng)
             found[f"mean_{unit}"] = Measure(series.mean(0.0, end_s), draws=draws)
     return found
-
-
-def _noise(series: Series, episodes: Sequence[Episode]) -> RateNoise:
-    edges = [t_s for episode in episodes for t_s in (episode.onset_s, episode.end_s)]
-    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
-    cycles = [episode.period_s for episode in episodes if episode.period_s is not None]
-    return RateNoise(series, inside, max(cycles, default=None))
 
 
 _MIN_POINTS = 3
