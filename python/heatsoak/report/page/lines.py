@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page.contract import (
     ChartQuantity,
@@ -155,7 +155,8 @@ def unloaded_charts(names: Names, findings: Sequence[RecordingFindings]) -> list
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         if judged.unloaded is None:
             continue
-        view = next(view for view in loaded_steps(named.recording) if view.is_idle)
+        view = RecordingView(named.recording).idle
+        assert view is not None
         shown = courses_unloaded(view, judged.unloaded)
         drawn.append(Drawn(recording=number, label=named.label, view=view, courses=shown))
         unloaded.append(judged.unloaded)
@@ -203,7 +204,7 @@ def charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Chart]:
     alone = _are_single_logs(names)
     found: dict[tuple[str, str, str], _Runs] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
-        views = {view.step.name: view for view in judged_steps(named.recording)}
+        views = {view.step.name: view for view in RecordingView(named.recording).views}
         protocol = named.recording.meta.protocol
         drawn_rounds = _drawn_rounds(judged)
         for index, step in enumerate(judged.steps):
