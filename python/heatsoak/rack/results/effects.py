@@ -25,11 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.analysis.comparison.linear import Design, Laws, Mixture, weights_of
+from heatsoak.analysis.comparison.linear import (
+    LEVEL,
+    Design,
+    Effect,
+    Laws,
+    Mixture,
+    dummies,
+    weights_of,
+)
 from heatsoak.analysis.series import Array
-
-#: Smaller singular values are nothing.
-_ZERO = 1e-9
 
 
 @dataclass(frozen=True)
@@ -141,12 +146,6 @@ def _grouped(keys: Sequence[str], values: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-def dummies(column: Sequence[str], levels: Sequence[str]) -> Array:
-    """Return a row for each entry, with 1 in the column of its level."""
-    return np.asarray([[float(one == level) for level in levels] for one in column])
-
-
-LEVEL = 0.95
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
 MIN_DRIVE_DF = 2
 #: The ratio of a drive's variance to the noise's, of a mean of runs: all that is ever seen.
@@ -155,16 +154,8 @@ _RATIOS = np.geomspace(1e-5, 1e9, 160)
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
 _UNLIKELY = 1e-5
+#: Smaller singular values, and variances, are nothing.
 _ZERO = 1e-9
-
-
-@dataclass(frozen=True)
-class Effect:
-    """An estimate with its 95 % interval, in the unit of the values."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Fit:
@@ -299,7 +290,7 @@ class Fit:
         if not self.can_tell:
             return None
         found, told = self._sums(self._rows(key, weights))
-        return intervals(found, level) if told.all() else None
+        return found.effects(level) if told.all() else None
 
     def _rows(self, key: str, weights: Array) -> Array:
         """The weights of a label's places among those of all fixed effects."""
@@ -331,7 +322,7 @@ class Fit:
         shrink = self._shrink.T
         scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
         predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
-        return dict(zip(self._drives, intervals(predicted, LEVEL), strict=True))
+        return dict(zip(self._drives, predicted.effects(), strict=True))
 
     @property
     def knows_drives(self) -> bool:
@@ -399,12 +390,6 @@ class Fit:
         own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
         return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
-
-
-def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
-    """Return the effects with their intervals."""
-    ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
-    return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
 
 
 def _rank(matrix: Array) -> int:
