@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from compared import DURATION_S, READ, Array, falling, noise, run, steady
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
-from heatsoak.analysis.comparison.bootstrap import RateNoise, block_length
+from heatsoak.analysis.comparison.measures import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
 from heatsoak.analysis.series import Series
 from heatsoak.errors import UsageError

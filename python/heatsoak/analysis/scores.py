@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.consistency import by_second
+from heatsoak.analysis.definitions import metric_of_score
 from heatsoak.analysis.findings import RoundsFindings, ScoreFindings
-from heatsoak.analysis.metrics import metric_of_score
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule

@@ -20,7 +20,6 @@ from heatsoak.analysis.definitions import (
 )
 from heatsoak.analysis.falls import Drop, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.held import not_held
 from heatsoak.analysis.slow_steps import (
     SlowStart,
     begun_slow,
@@ -28,6 +27,7 @@ from heatsoak.analysis.slow_steps import (
     hot_from_the_start,
     limited_by_link,
     never_throttled,
+    not_held,
     slow_start,
     temperature_moves,
 )

@@ -36,7 +36,7 @@ from heatsoak.words import duration_text, number_text, percent_text
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
-    from heatsoak.analysis.limits import Forbidden
+    from heatsoak.analysis.answer import Forbidden
     from heatsoak.importer import Options
     from heatsoak.protocol import Protocol
     from heatsoak.recording import Recording
@@ -270,7 +270,7 @@ class LimitOptions:
 
     def exit_code(self, findings: Findings) -> int:
         """Return the exit code of what was found."""
-        from heatsoak.analysis.limits import why_failed  # takes a while to load
+        from heatsoak.analysis.answer import why_failed  # takes a while to load
 
         word: Forbidden | None = None if self.fail_on is None else self.fail_on.value
         return limit_code(

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
-from heatsoak.analysis.metrics import METRICS
+from heatsoak.analysis.definitions import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
 from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text

@@ -38,10 +38,9 @@ from heatsoak.analysis.comparison.runs import (
     drive_label,
     group_runs,
 )
-from heatsoak.analysis.definitions import NO_THROUGHPUT
+from heatsoak.analysis.definitions import METRICS, NO_THROUGHPUT
 from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
 from heatsoak.analysis.judge import read_and_judge
-from heatsoak.analysis.metrics import METRICS
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label

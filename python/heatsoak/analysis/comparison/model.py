@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from heatsoak.analysis.metrics import Direction
+from heatsoak.analysis.definitions import Direction
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Label
 

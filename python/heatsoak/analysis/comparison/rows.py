@@ -11,9 +11,8 @@ from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import Bounds, ComparisonRow, ComparisonVerdict, Ranked
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
-from heatsoak.analysis.definitions import MIN_DROP, SAME_ONSET_RATIO
+from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
-from heatsoak.analysis.metrics import METRICS, Direction, Metric
 from heatsoak.protocol import Label
 from heatsoak.words import number_text
 

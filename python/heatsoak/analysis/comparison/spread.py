@@ -13,9 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.analysis.comparison.bootstrap import DRAWS
 from heatsoak.analysis.comparison.linear import Design, dummies
-from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.measures import DRAWS, Measure
 from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Label

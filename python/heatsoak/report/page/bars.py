@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.bootstrap import noise_of
-from heatsoak.analysis.comparison.measures import Measure, rates_of, score_measures
+from heatsoak.analysis.comparison.measures import Measure, noise_of, rates_of, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import StepView
