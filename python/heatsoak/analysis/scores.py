@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis.consistency import by_second
+from heatsoak.analysis.course import end_of
 from heatsoak.analysis.definitions import metric_of_score
 from heatsoak.analysis.findings import RoundsFindings, ScoreFindings
 from heatsoak.analysis.totals import Cost, Totals, cost_of, totals
@@ -98,23 +99,22 @@ def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -
 
 def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> StepView:
     """The step, if it ran to its end."""
-    events = [event for event in recording.events if event.step == name]
     view = views.get(name)
     meta = recording.meta
     if view is None or not view.has_rates:
-        skipped = next((event.text for event in events if event.kind == "step-skipped"), None)
-        if skipped is not None:
-            raise _NoScoreError(f"'{name}' was left out: {skipped}")
+        for event in recording.events:
+            if event.kind == "step-skipped" and event.step == name:
+                raise _NoScoreError(f"'{name}' was left out: {event.text}")
         if view is not None:
             raise _NoScoreError(f"'{name}' has no I/O samples")
         raise _NoScoreError(f"'{name}' was not run{_ended(recording)}")
-    ends = [event for event in events if event.kind == "step-end"]
-    if not ends and meta.status != "finished":
+    end = end_of(recording, name)
+    if end is None and meta.status != "finished":
         raise _NoScoreError(
             f"'{name}' was interrupted after {seconds_text(view.duration_s)}{_ended(recording)}"
         )
-    if ends and ends[-1].text:
-        raise _NoScoreError(f"'{name}' {ends[-1].text}")
+    if end is not None and end.text:
+        raise _NoScoreError(f"'{name}' {end.text}")
     return view
 
 

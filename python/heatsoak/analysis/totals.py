@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heatsoak.analysis.course import end_of
 from heatsoak.analysis.findings import Power
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
@@ -157,14 +158,12 @@ class Cost:
 
 def cost_of(recording: Recording, view: StepView) -> Cost | None:
     """Return the CPU cost of a step; None if not measured, as for a simulated drive."""
-    for event in reversed(recording.events):
-        if event.kind == "step-end" and event.step == view.step.name:
-            cpu_s = event.data.get("load_cpu_s")
-            if not isinstance(cpu_s, int | float) or view.duration_s <= 0:
-                return None
-            ios = totals(view).ios
-            return Cost(float(cpu_s), ios, view.duration_s) if ios else None
-    return None
+    end = end_of(recording, view.step.name)
+    cpu_s = None if end is None else end.data.get("load_cpu_s")
+    if not isinstance(cpu_s, int | float) or view.duration_s <= 0:
+        return None
+    ios = totals(view).ios
+    return Cost(float(cpu_s), ios, view.duration_s) if ios else None
 
 
 def written_bytes(recording: Recording) -> float:

@@ -19,6 +19,7 @@ import polars as pl
 import heatsoak
 from heatsoak import system
 from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.course import end_of
 from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.likeness import load_key
 from heatsoak.analysis.view import RecordingView, StepView
@@ -142,14 +143,9 @@ def _is_comparable(step: StepFindings, recording: Recording) -> bool:
     for one in meta.protocol.workload_steps:
         if one.name == step.step and isinstance(one, Observed) and (one.watched or one.rw is None):
             return False
-    ends = [event for event in recording.events if (event.kind, event.step) == _end(step)]
-    if ends:
-        return ends[-1].data.get("was_done") is not False
+    if (end := end_of(recording, step.step)) is not None:
+        return end.data.get("was_done") is not False
     return meta.status == "finished"
-
-
-def _end(step: StepFindings) -> tuple[str, str]:
-    return "step-end", step.step
 
 
 def _measured(view: StepView, columns: Iterable[str]) -> dict[str, float | None]:

@@ -30,7 +30,6 @@ from heatsoak.analysis.comparison.pairing import (
 )
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
-    DRIVE,
     KEYS,
     MODEL,
     GroupedRun,
@@ -41,6 +40,7 @@ from heatsoak.analysis.comparison.runs import (
 from heatsoak.analysis.definitions import METRICS, NO_THROUGHPUT
 from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
 from heatsoak.analysis.judge import read_and_judge
+from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label

@@ -88,10 +88,12 @@ class Design:
 
     Attributes:
         basis: orthonormal, (n, rank).
+        width: how many unknowns there are.
     """
 
     def __init__(self, columns: Array) -> None:
         axes, sizes, rows = np.linalg.svd(columns, full_matrices=False)
+        self.width = columns.shape[1]
         kept = sizes > _ZERO * sizes[0]
         self.basis, self._rows, self._sizes = axes[:, kept], rows[kept], sizes[kept]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
 from heatsoak.analysis.findings import RecordingFindings, ScoreFindings
+from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
@@ -14,9 +15,8 @@ from heatsoak.recording import Recording
 from heatsoak.words import listed
 
 #: What recordings can be grouped by, besides their conditions.
-DRIVE, MODEL, PROTOCOL, FILE = KEYS = ("drive", "model", "protocol", "file")
-#: The simulated place, which stands for conditions.
-ENCLOSURE = "enclosure"
+MODEL, PROTOCOL, FILE = "model", "protocol", "file"
+KEYS = (DRIVE, MODEL, PROTOCOL, FILE)
 _BASELINE = "none"
 _LOAD = "load"
 

@@ -174,18 +174,15 @@ class Fit:
         columns = {"model": seen.models, **seen.columns}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
         fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
-        self._fixed = fixed
         drives = dummies(seen.drives, self._drives)
-        count = len(seen.values)
-        rank = _rank(fixed)
-        both = np.hstack([fixed, drives])
-        self.drive_df = _rank(both) - rank
-        self.run_df = count - rank - self.drive_df
+        self._fixed, both = Design(fixed), Design(np.hstack([fixed, drives]))
+        self.drive_df = both.rank - self._fixed.rank
+        self.run_df = len(seen.values) - both.rank
         self._has_random = self.drive_df >= MIN_DRIVE_DF
         runs = drives.sum(axis=0)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
-        self._columns = fixed if self._has_random else both
+        self._design = self._fixed if self._has_random else both
         self.can_tell = self.has_repeats or (self._has_random and bool((runs == 1).all()))
         if self.can_tell:
             self._solve(drives, runs)
@@ -193,12 +190,11 @@ class Fit:
     def is_apart(self, key: str) -> bool:
         """Whether the places of a label can be told from other labels and models, if not drives."""
         rows = self._rows(key, self._against_mean(key))
-        return bool(Design(self._fixed).tells(rows).all())
+        return bool(self._fixed.tells(rows).all())
 
     def _solve(self, drives: Array, runs: Array) -> None:
         seen = self._seen
         values = np.asarray(seen.values, dtype=float)
-        self._design = Design(self._columns)
         basis, df = self._design.basis, len(values) - self._design.rank
         first = basis.T @ values
         rest = values - basis @ first
@@ -231,7 +227,7 @@ class Fit:
 
     def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
-        wide = np.zeros((len(rows), self._columns.shape[1]))
+        wide = np.zeros((len(rows), self._design.width))
         wide[:, : rows.shape[1]] = rows
         return self._laws.sums(self._design.along(wide)), self._design.tells(wide)
 
@@ -390,7 +386,3 @@ class Fit:
         own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
         return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
-
-
-def _rank(matrix: Array) -> int:
-    return int(np.linalg.matrix_rank(matrix))
