@@ -17,7 +17,7 @@ import numpy as np
 from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S, metric_of_score
 from heatsoak.analysis.falls import Drop
-from heatsoak.analysis.findings import Episode, ScoreFindings
+from heatsoak.analysis.findings import ScoreFindings
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
@@ -123,14 +123,6 @@ class RateNoise:
         return self._residuals, self.duration_s
 
 
-def noise_of(series: Series, falls: Sequence[Drop | Episode]) -> RateNoise:
-    """Return the noise of a step's rates beside its falls."""
-    edges = [t_s for fall in falls for t_s in (fall.onset_s, fall.end_s)]
-    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
-    cycles = [fall.period_s for fall in falls if fall.period_s is not None]
-    return RateNoise(series, inside, max(cycles, default=None))
-
-
 def block_length(values: Array) -> float:
     """Return the block length that suits the autocorrelation of `values`, in samples.
 
@@ -216,11 +208,21 @@ def measure(views: Mapping[str, StepView], seed: int) -> dict[str, dict[str, Mea
     return {name: dict(_of_step(view, f"{seed}/{name}")) for name, view in views.items()}
 
 
+def whole_means(view: StepView, seed: int) -> dict[str, Measure]:
+    """Return the mean of each rate over a whole step, by the names that :func:`measure` has."""
+    seeds = _seeds(f"{seed}/{view.step.name}")
+    return {
+        f"mean_{unit}": _mean(series, _noise(view, series), 0.0, series.duration_s, next(seeds))
+        for unit, series in _rates(view).items()
+        if len(series.values)
+    }
+
+
 def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
-    rates = rates_of(view)
-    noises = {unit: noise_of(series, view.drops or []) for unit, series in rates.items()}
+    rates = _rates(view)
+    noises = {unit: _noise(view, series) for unit, series in rates.items()}
     for unit, series in rates.items():
         last_s = max(0.0, end_s - LAST_S)
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
@@ -273,12 +275,18 @@ def _times(one: Measure, factor: float) -> Measure:
     return Measure(one.value * factor, draws=draws)
 
 
-def rates_of(view: StepView) -> dict[str, Series]:
-    """Return a step's rates by their unit: its throughput, and IOPS beside bytes."""
+def _rates(view: StepView) -> dict[str, Series]:
     found: dict[str, Series] = {view.throughput.unit: view.throughput}
     if view.throughput.unit == "mb_s" and len(view.iops.values):
         found["iops"] = view.iops
     return found
+
+
+def _noise(view: StepView, series: Series) -> RateNoise:
+    edges = [t_s for drop in view.drops or [] for t_s in (drop.onset_s, drop.end_s)]
+    inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
+    cycles = [drop.period_s for drop in view.drops or [] if drop.period_s is not None]
+    return RateNoise(series, inside, max(cycles, default=None))
 
 
 def _mean(
@@ -308,7 +316,7 @@ def _weighted_mean(
         return None
     interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
     series = Series(t_s, interval_s, values, "iops")
-    draws = noise_of(series, view.drops or []).draws(0.0, series.duration_s, next(seeds))
+    draws = _noise(view, series).draws(0.0, series.duration_s, next(seeds))
     by_weight = interval_s if weights is None else weights[known] * interval_s
     return Measure(float(np.average(values, weights=by_weight)), draws=draws)
 

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
-from heatsoak.analysis.comparison.measures import Measure, noise_of, rates_of, score_measures
+from heatsoak.analysis.comparison.measures import Measure, score_measures, whole_means
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
 from heatsoak.report.page.contract import Bar, BarChart, Curve, CurveChart, CurvePoint
 from heatsoak.report.page.lines import Chart
 from heatsoak.words import block_text, title_of
 
-_SEED = 2016
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
 _OF_NOISE = (
     "Whiskers: 95 % confidence interval of the mean, from noise within the run (block bootstrap); "
@@ -51,7 +49,7 @@ def bar_charts(
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
     measures = {
-        (one.recording, found.step): _measures(one.view, found, number)
+        (one.recording, found.step): whole_means(one.view, number)
         for chart in charts
         for number, (one, found) in enumerate(chart.runs)
     }
@@ -161,18 +159,6 @@ def _chart(
         interval=interval if is_known else _OF_NOTHING,
         bars=bars,
     )
-
-
-def _measures(view: StepView, step: StepFindings, number: int) -> dict[str, Measure]:
-    """The step's means, with their uncertainty from noise within the run."""
-    found = {}
-    for unit, series in rates_of(view).items():
-        if len(series.values):
-            end_s = series.duration_s
-            rng = np.random.default_rng([_SEED, number])
-            draws = noise_of(series, step.episodes).draws(0.0, end_s, rng)
-            found[f"mean_{unit}"] = Measure(series.mean(0.0, end_s), draws=draws)
-    return found
 
 
 _MIN_POINTS = 3
