@@ -26,10 +26,9 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.scores import scores_of
+from heatsoak.analysis.scores import cost_of, power_of, scores_of, totals
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, lasting_cause, step_findings
-from heatsoak.analysis.totals import cost_of, power_of, totals
 from heatsoak.analysis.unloaded import counted_of, unloaded_of
 from heatsoak.analysis.view import RecordingView, SensorTrack, StepView, siblings_of
 from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched

@@ -16,7 +16,7 @@ from heatsoak.analysis import (
     SensorTrust,
     StepFindings,
 )
-from heatsoak.analysis.totals import written_bytes
+from heatsoak.analysis.scores import written_bytes
 from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.steps import sentence

@@ -18,8 +18,8 @@ from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S, metric_of_score
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings
+from heatsoak.analysis.scores import totals
 from heatsoak.analysis.series import Array, Series
-from heatsoak.analysis.totals import totals
 from heatsoak.analysis.view import StepView
 
 #: Draws of each bootstrap.
