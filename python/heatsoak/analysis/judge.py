@@ -103,9 +103,9 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
                 partner.causes = [(case.drop, judgement.cause) for case, judgement in judged]
 
 
-def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
+def judge(recording: Recording) -> RecordingFindings:
     """Return what one recording shows on its own."""
-    return analyze([recording], window_s).recordings[0]
+    return analyze([recording]).recordings[0]
 
 
 def _unread(recording: Recording) -> RecordingFindings:
