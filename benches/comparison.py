@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from heatsoak.analysis.comparison import compare
-from heatsoak.analysis.comparison.bootstrap import RateNoise
-from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.measures import Measure, RateNoise
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import Series
 from heatsoak.protocol import Conditions, Label, Protocol

@@ -9,8 +9,9 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from heatsoak.analysis.comparison.linear import Effect
 from heatsoak.rack.results.compared import Compared, compared
-from heatsoak.rack.results.effects import Effect, Fit, Observations
+from heatsoak.rack.results.effects import Fit, Observations
 from heatsoak.rack.results.outliers import set_aside
 from heatsoak.rack.results.reading import MEASURES, Row
 

@@ -235,15 +235,7 @@ def compare(
     """
     chosen = None if baseline is None else str(baseline)
     with _our_errors():
-        recordings = _recordings(sources)
-        return compare_recordings(
-            recordings,
-            by,
-            chosen,
-            anyway,
-            rank_by=rank_by,
-            findings=analysis.analyze(recordings) if recordings else None,
-        )
+        return compare_recordings(_recordings(sources), by, chosen, anyway, rank_by=rank_by)
 
 
 def run(

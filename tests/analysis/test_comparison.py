@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from compared import DURATION_S, READ, Array, falling, noise, run, steady
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
-from heatsoak.analysis.comparison.bootstrap import RateNoise, block_length
+from heatsoak.analysis.comparison.measures import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
 from heatsoak.analysis.series import Series
 from heatsoak.errors import UsageError
@@ -568,3 +568,14 @@ def test_a_step_that_did_nothing_or_has_hardly_a_sample_is_compared_as_far_as_it
     mean = row(compare(recordings, "heatsink"), "mean_mb_s")
     assert mean.value == pytest.approx(float(values.mean()), rel=0.05)
     assert mean.verdict in ("no difference shown", "negligible", "not tested")
+
+
+def test_a_temperature_that_the_judge_does_not_trust_is_not_compared() -> None:
+    stuck = {"temp_c.composite": 40.0}
+    recordings = [
+        run({"heatsink": sink}, steady(1000), name=sink, temp_c=None, more=stuck)
+        for sink in ("none", "big")
+    ]
+    metrics = {row.metric for row in compare(recordings, "heatsink").rows}
+    assert "mean_mb_s" in metrics
+    assert not metrics & {"temp_start_c", "temp_max_c"}

@@ -99,6 +99,14 @@ def test_without_a_partner_or_without_latencies_nothing_is_said() -> None:
     assert waiting_shares(views["source"], views["destination"]) is None
 
 
+def test_queues_of_which_nothing_was_logged_are_not_taken_for_empty() -> None:
+    step = WorkloadStep.model_validate(
+        {"name": "copy", "rw": "read", "bs": "1m", "iodepth": DEPTH, "size": "100g"}
+    )
+    source, destination = (step_view(T_S, RATES, "read", step=step, read_iops=RATES) for _ in "ab")
+    assert waiting_shares(source, destination) is None
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120),

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.held import not_held
 from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.slow_steps import not_held
 
 Shape = Callable[[np.random.Generator, Array, float], Array]
 

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, analyze
+from heatsoak.analysis.answer import why_failed
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
-from heatsoak.analysis.limits import why_failed
 from heatsoak.errors import HeatsoakError
 from heatsoak.importer import Options, open_all
 from made_recording import make_recording

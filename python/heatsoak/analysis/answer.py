@@ -1,29 +1,30 @@
-"""What a person wanted to know: whether the drive throttles, why, and what next; and what of it is
-taken back since it was not read for certain."""
+"""What a person wanted to know: whether the drive throttles, why, and what next; and which limits,
+where some were asked for, it does not keep."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from heatsoak.analysis import advice
-from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.findings import (
     WORST_FIRST,
     Answer,
     Episode,
     RecordingFindings,
-    Reservation,
     StepFindings,
     Verdict,
 )
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.unloaded import by_own_count, counted_before
 from heatsoak.protocol.conditions import phrase
-from heatsoak.recording import Recording, Touched
 from heatsoak.recording.meta import RecordingMeta
 from heatsoak.words import (
     amount_text,
     duration_text,
     kelvin_text,
+    listed,
     number_text,
+    rate_text,
+    seconds_text,
     share_text,
     temp_text,
 )
@@ -92,6 +93,17 @@ def answer_of_unread(why: str) -> Answer:
         throttles="cannot-tell",
         sentence=f"{_CANNOT_TELL}{why}.",
         next="take it from a copy, or make it again; --damaged reads what can be read",
+    )
+
+
+def left_open(read: Answer, standing: Sequence[str]) -> Answer:
+    """Return an answer as it was read, which what was not read for certain leaves open."""
+    return Answer(
+        throttles="cannot-tell",
+        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
+        f"{read.sentence[:1].lower()}{read.sentence[1:]}",
+        because=[*standing[1:], *read.because][:_MAX_REASONS],
+        next=read.next,
     )
 
 
@@ -382,62 +394,39 @@ def _probe(episode: Episode) -> str | None:
     return open_[-1].removeprefix("open: ") if open_ else None
 
 
-#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
-#: its falls stay; temperatures and times only count where there is a fall that is said to be none
-#: of heat's. Nothing withstands that the recording was changed.
-_CHANGED: frozenset[Touched] = frozenset({"recording"})
-_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
-_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
-#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
-_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
-_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
-#: What a doubt touches about rates that were logged, and could not be taken as they stand.
-_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
+#: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or
+#: nothing tells whether the drive throttles, or either of them and any fall of throughput.
+Forbidden = Literal["throttle", "unknown", "any"]
 
 
-def reservations_of(recording: Recording) -> list[Reservation]:
-    """Return what was not read for certain of a recording, and that it was changed."""
-    found = []
-    if recording.changes is not None:
-        found.append(Reservation(text=recording.changes, touches=["recording"]))
-    for event in recording.events if recording.is_readable else ():
-        if event.data.get("touches"):
-            found.append(Reservation(text=event.text, touches=event.data["touches"]))
-    return found
+def why_failed(
+    found: RecordingFindings, forbidden: Forbidden | None, fail_below_mb_s: float | None
+) -> list[str]:
+    """Return which of the limits a recording does not keep, in words; none if it keeps all."""
+    reasons = []
+    for step in found.steps:
+        mean = step.mean_mb_s
+        if fail_below_mb_s is not None and mean is not None and mean < fail_below_mb_s:
+            reasons.append(f"{step.step}: {rate_text(mean)} is below {rate_text(fail_below_mb_s)}")
+        falls = forbidden == "any" and step.episodes
+        if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
+            reasons.append(f"{step.step} {what_happened(step)}")
+    if forbidden in ("unknown", "any"):
+        if found.answer.throttles == "cannot-tell":
+            reasons.append("nothing tells whether it throttles")
+        unknown = [step.step for step in found.steps if step.is_unknown]
+        if unknown:
+            reasons.append(f"nothing tells what slowed {listed(unknown)}, or whether anything did")
+    return reasons
 
 
-def take_back(found: RecordingFindings) -> None:
-    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
-    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
-    for index, step in enumerate(found.steps):
-        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
-            continue
-        own = _TURN_FALLEN if step.episodes else _TURN_HELD
-        if standing := _standing(found, own):
-            found.steps[index] = _unknown(step, standing)
-        turned |= own
-    read = found.answer
-    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
-    if NO_THROUGHPUT in read.sentence and unread:
-        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
-        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
-    if read.throttles in ("yes", "cannot-tell"):
-        turned = _CHANGED
-    if standing := _standing(found, turned):
-        found.answer = Answer(
-            throttles="cannot-tell",
-            sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
-            f"{read.sentence[:1].lower()}{read.sentence[1:]}",
-            because=[*standing[1:], *read.because][:_MAX_REASONS],
-            next=read.next,
-        )
-
-
-def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
-    return [one.text for one in found.reservations if turned & set(one.touches)]
-
-
-def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
-    if step.episodes:
-        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
-    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})
+def what_happened(step: StepFindings) -> str:
+    """Return what a step that falls or is slow does, to follow its name."""
+    if step.counted is not None:
+        return f"throttles by its own count ({step.counted})"
+    if not step.episodes:
+        return "throttles from the start" if step.throttles else "may have throttled"
+    heat = [episode for episode in step.episodes if episode.cause == "thermal"]
+    first = (heat or step.episodes)[0]
+    verb = "throttles" if heat else "falls"
+    return f"{verb} after {seconds_text(first.onset_s)}, by {first.depth_text}"

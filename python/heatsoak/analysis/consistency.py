@@ -38,6 +38,22 @@ class PerSecond:
     window_s: float
     each_s: float = 1.0
 
+    @property
+    def mean(self) -> float:
+        """The mean of the seconds."""
+        return float(np.mean(self.values))
+
+    @property
+    def stdev(self) -> float:
+        """Their standard deviation; 0 for next to nothing."""
+        stdev = float(np.std(self.values, ddof=1))
+        return stdev if stdev > 1e-9 * max(self.mean, 1.0) else 0.0
+
+    @property
+    def ratio(self) -> float | None:
+        """The mean over the deviation, of which there must be one."""
+        return self.mean / self.stdev if self.stdev else None
+
     def runs(self, labels: NDArray[np.intp]) -> list[tuple[int, int]]:
         """Return start and end indices of runs with the same label; gaps separate runs."""
         if len(labels) == 0:
@@ -319,19 +335,16 @@ def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | Non
     good = np.isfinite(series.values) & np.isfinite(series.t_s) & (series.interval_s > 0)
     series = Series(series.t_s[good], series.interval_s[good], series.values[good], series.unit)
     seconds = by_second(series, window_s)
-    rates = seconds.values
-    if len(rates) < 2:
+    if len(seconds.values) < 2:
         return None
-    mean, stdev = float(np.mean(rates)), float(np.std(rates, ddof=1))
-    negligible = stdev <= 1e-9 * max(mean, 1.0)
     levels, changes = rate_levels(seconds)
     return Consistency(
         window_s=seconds.window_s,
-        mean_iops=mean,
-        stdev_iops=0.0 if negligible else stdev,
-        ratio=None if negligible else mean / stdev,
+        mean_iops=seconds.mean,
+        stdev_iops=seconds.stdev,
+        ratio=seconds.ratio,
         each_s=seconds.each_s,
-        percentiles=_percentiles(rates),
+        percentiles=_percentiles(seconds.values),
         levels=levels,
         changes=changes,
         as_at_end_since_s=_as_at_end_since_s(by_second(series)),

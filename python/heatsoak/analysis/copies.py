@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from heatsoak.analysis.findings import (
     CopyFindings,
@@ -54,23 +53,18 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
 
 
 def in_flight(view: StepView) -> Series | None:
-    """Return how many I/Os were in flight, by Little's law: IOPS times latency.
+    """Return how many I/Os were in flight: none while none was completed, as for a side that waits.
 
     Times count from the recording's start. None if the depth of the queue is unknown.
     """
-    rows = view.samples.filter(pl.col("interval_s").is_not_null())
-    if not view.step.iodepth or rows.is_empty():
+    if not view.step.iodepth:
         return None
-    count = np.zeros(rows.height)
-    for direction in ("read", "write"):
-        columns = [f"{direction}_{what}" for what in ("iops", "lat_us")]
-        if set(columns) <= set(rows.columns):
-            iops, lat_us = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
-            # an interval without completed I/O has no latency, and an unused direction no rate
-            count += np.where(np.nan_to_num(iops) > 0, iops * lat_us * 1e-6, 0.0)
-    known = np.isfinite(count)
-    t_s, interval_s = rows["t_s"].to_numpy()[known], rows["interval_s"].to_numpy()[known]
-    return Series(t_s, interval_s, count[known], "iops")
+    rates = np.array([per_s for per_s, _ in view.rates_and_latencies()])
+    has_stopped = np.isfinite(rates).any(axis=0) & (np.nansum(rates, axis=0) == 0)
+    count = np.where(has_stopped, 0.0, view.in_flight())
+    t_s, interval_s = view.column("t_s"), view.column("interval_s")
+    known = np.isfinite(count) & np.isfinite(interval_s)
+    return Series(t_s[known], interval_s[known], count[known], "iops")
 
 
 def fullness(own: StepView, other: StepView, edges_s: Array) -> tuple[Array, Array] | None:

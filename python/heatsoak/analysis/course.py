@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.protocol import Conditions, LoadStep, Observation, Observed, Protocol
-from heatsoak.recording import Recording, step_of_attempt
+from heatsoak.recording import Event, Recording, step_of_attempt
 from heatsoak.units import GB
 
 if TYPE_CHECKING:
@@ -140,6 +140,12 @@ def drive_of(recording: Recording) -> object:
         # for logs of several devices, which name each
         return str(recording.path.parent), str(drive.get("path"))
     return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
+
+
+def end_of(recording: Recording, step: str) -> Event | None:
+    """Return the event with which a step ended, of several attempts the last; None without one."""
+    events = reversed(recording.events)
+    return next((one for one in events if one.kind == "step-end" and one.step == step), None)
 
 
 def course_of(

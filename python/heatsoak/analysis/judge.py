@@ -1,28 +1,48 @@
-"""Recordings in, findings out."""
+"""Recordings in, findings out; with what a reader must know besides, such as fills just before a
+load, and what of an answer is taken back since it was not read for certain."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+
+import numpy as np
 
 from heatsoak.analysis.answer import (
     answer_of,
     answer_of_all,
     answer_of_unread,
-    reservations_of,
-    take_back,
+    leaves_heat_open,
+    left_open,
 )
+from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.copies import copy_findings, link_partners, pairs_of_copies
-from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
+from heatsoak.analysis.copies import copy_findings, link_partners, lone_side_note, pairs_of_copies
+from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_RISE_K, NO_THROUGHPUT
+from heatsoak.analysis.findings import (
+    Findings,
+    RecordingFindings,
+    Reservation,
+    StepFindings,
+    Verdict,
+)
 from heatsoak.analysis.names import names_of
-from heatsoak.analysis.notes import no_temp_note, notes_for
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.scores import scores_of
+from heatsoak.analysis.scores import cost_of, power_of, scores_of, totals
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.steps import judged_drops, lasting_cause, step_findings
-from heatsoak.analysis.totals import cost_of, power_of, totals
 from heatsoak.analysis.unloaded import counted_of, unloaded_of
-from heatsoak.analysis.view import RecordingView, StepView, siblings_of
-from heatsoak.recording import Recording
+from heatsoak.analysis.view import RecordingView, SensorTrack, StepView, siblings_of
+from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
+from heatsoak.recording.columns import throttle_columns
+from heatsoak.words import (
+    duration_text,
+    kelvin_text,
+    listed,
+    seconds_text,
+    share_text,
+    span_text,
+    temp_text,
+    temps_text,
+)
 
 #: The samples of more recordings are not all kept while each is judged.
 _MANY = 50
@@ -34,6 +54,13 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     Recordings of the same drive are evidence for each other. Those that were changed after they
     were made are not judged, unless they were opened as damaged.
     """
+    return read_and_judge(recordings, window_s)[1]
+
+
+def read_and_judge(
+    recordings: Iterable[Recording], window_s: float = WINDOW_S
+) -> tuple[list[RecordingView], Findings]:
+    """Return the recordings that were judged, in which falls are found, and :func:`analyze`."""
     given = list(recordings)
     opened = []
     for recording in given:
@@ -58,7 +85,8 @@ def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Find
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
-    return Findings(answer=answer_of_all(told, names_of(given)), recordings=told, copies=copies)
+    answer = answer_of_all(told, names_of(given))
+    return opened, Findings(answer=answer, recordings=told, copies=copies)
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
@@ -75,9 +103,9 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
                 partner.causes = [(case.drop, judgement.cause) for case, judgement in judged]
 
 
-def judge(recording: Recording, window_s: float = WINDOW_S) -> RecordingFindings:
+def judge(recording: Recording) -> RecordingFindings:
     """Return what one recording shows on its own."""
-    return analyze([recording], window_s).recordings[0]
+    return analyze([recording]).recordings[0]
 
 
 def _unread(recording: Recording) -> RecordingFindings:
@@ -155,3 +183,224 @@ def _onsets(index: int, findings: RecordingFindings) -> list[EpisodeOnset]:
         for step in findings.steps
         for episode in step.episodes
     ]
+
+
+def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
+    """Yield a note for each load that started right after a precondition that had slowed the drive.
+
+    A load that is slow from the start has no drop of its own.
+    """
+    for view in views:
+        fill = view.preceded_by
+        if fill is None or fill.step.is_judged:
+            continue
+        last = fill.lasting_drop
+        if last is None or not fill.drops:
+            continue
+        first = fill.drops[0]
+        lost, after = share_text(1 - last.last / first.before), duration_text(first.onset_s)
+        yield (
+            f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
+            f"'{view.step.name}' started, which may have been slow from the start: a pause between "
+            "them would tell"
+        )
+
+
+#: Held for less time than this, it may just have been passing.
+MIN_HELD_S = 60.0
+
+
+def temperature_notes(view: StepView, *, has_clock: bool = True) -> list[str]:
+    """Return sentences on the drive's temperature, limits and counters in this step."""
+    said = [*_temperature_course(view.temp, has_clock=has_clock), *_limits(view), *_counters(view)]
+    if not said:
+        return ["neither throughput nor a temperature of the drive was logged"]
+    return [
+        *said,
+        "a log of its throughput from the same time would tell whether the drive slowed down",
+    ]
+
+
+def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
+    if len(temp.values) == 0:
+        return []
+    start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
+    top, start, span = temp_text(top_c), temp_text(start_c), temps_text((low_c, top_c))
+    if len(temp.values) == 1:
+        return [f"the temperature was {start}, in a single reading: a series would show more"]
+    if top_c - low_c < MIN_RISE_K:
+        return [f"the temperature hardly changed: {span}"]
+    if not has_clock:
+        return [f"the temperature was {span}, at unknown times"]
+    near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
+    reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
+    if top_c - start_c > HELD_WITHIN_K:
+        text = f"the temperature rose from {start} to {top} in {duration_text(reached_s)}"
+    else:
+        text = f"the temperature was {span}, starting at {start}"
+    within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
+    if held_s >= MIN_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
+        within_k, held = kelvin_text(HELD_WITHIN_K), duration_text(held_s)
+        text += f" and stayed within {within_k} of that for {held}, as under a governor, or in "
+        text += "equilibrium with its cooling"
+    return [text]
+
+
+def _limits(view: StepView) -> list[str]:
+    top_c = view.max_temp_c
+    if top_c is None:
+        return []
+    reached = [
+        f"{name} ({temp_text(limit)})"
+        for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
+        if limit <= top_c
+    ]
+    return [f"the temperature reached the drive's limits: {listed(reached)}"] if reached else []
+
+
+def _counters(view: StepView) -> list[str]:
+    moved = risen(view, throttle_columns(view.columns("throttle_")))
+    return [f"the drive's own throttling counters rose: {listed(moved)}"] if moved else []
+
+
+#: What brings a temperature, by how the drive is connected.
+_BRINGS_TEMP = {
+    "nvme": "it takes root, or the kernel's CONFIG_NVME_HWMON",
+    "sata": "`modprobe drivetemp` brings it",
+    "scsi": "`modprobe drivetemp` brings it for SATA drives",
+    "usb": "`smartctl -a` may read it through the bridge; `analyze` takes its log",
+    "virtio": "run it on the host of this virtual machine, or log its drive there",
+    "nbd": "--sensors DIR brings that of `heatsoak nbd`",
+}
+
+
+def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
+    """Return what would bring a temperature of the drive; None if there is one, or no load."""
+    if not any(view.has_rates for view in views) or recording.meta.drive.get("simulated"):
+        return None
+    if any(len(view.temp.values) or view.course.distrusted for view in views):
+        return None
+    meta = recording.meta
+    if meta.protocol.is_observed and not meta.sensors:
+        return (
+            "no temperature was logged: heatsoak analyze also takes a log of it from the same time"
+        )
+    drive = meta.drive
+    how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
+    brings = _BRINGS_TEMP.get(how or "", "`heatsoak drives` lists the sensors here")
+    return f"no temperature could be read: {brings}"
+
+
+def notes_for(recording: Recording, views: list[StepView], once: list[StepView]) -> list[str]:
+    """Return the notes on a recording; `once` are the steps that are not part of rounds."""
+    meta = recording.meta
+    notes = []
+    if recording.was_cut:
+        notes.append("the recording was cut short, or is still running")
+    elif meta.status != "finished":
+        notes.append(f"the run was {meta.status}: {meta.reason}")
+    if recording.changes is not None:
+        notes.append(recording.changes)
+    for view in views:
+        if not view.has_rates:
+            has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
+            said_of = temperature_notes(view, has_clock=has_clock)
+            notes += [f"'{view.step.name}': {text}" for text in said_of]
+    notes += [text for view in views if (text := _stall_note(view)) is not None]
+    notes += slowed_by_fills(views)
+    notes += _warm_starts(once)
+    is_alone = all(view.partner is None for view in views)
+    if (text := lone_side_note(recording, is_alone=is_alone)) is not None:
+        notes.append(text)
+    # how an imported log was read is part of the result
+    said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
+    notes += [event.text for event in recording.events if event.kind in said]
+    return list(dict.fromkeys(notes))
+
+
+def _stall_note(view: StepView) -> str | None:
+    """Return a note on stalls: standstills of some seconds, after which throughput was as
+    before."""
+    stalls = view.stalls
+    if not stalls:
+        return None
+    span = span_text([round(stall.length_s) for stall in stalls], "s")
+    times, first = (f" {len(stalls)} times", "first ") if len(stalls) > 1 else ("", "")
+    when = f"{first}at {seconds_text(stalls[0].begin_s)}"
+    return (
+        f"'{view.step.name}' stalled{times} for {span}, {when}, and then continued as before: a "
+        "flush, a reset or garbage collection may cause that"
+    )
+
+
+def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
+    """Notes on steps that started clearly warmer than the coolest one; probes may start warm."""
+    starts = [
+        (view.step.name, temp)
+        for view in views
+        if not view.step.is_probe and (temp := view.temp.at(0.0)) is not None
+    ]
+    if not starts:
+        return []
+    coolest = min(temp for _, temp in starts)
+    return [
+        f"'{name}' started at {temp_text(temp)}, {kelvin_text(temp - coolest)} warmer than the "
+        "coolest step: a longer pause would show more"
+        for name, temp in starts
+        if temp - coolest > tolerance_k
+    ]
+
+
+#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
+#: its falls stay; temperatures and times only count where there is a fall that is said to be none
+#: of heat's. Nothing withstands that the recording was changed.
+_CHANGED: frozenset[Touched] = frozenset({"recording"})
+_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
+_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
+_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
+#: What a doubt touches about rates that were logged, and could not be taken as they stand.
+_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
+
+
+def reservations_of(recording: Recording) -> list[Reservation]:
+    """Return what was not read for certain of a recording, and that it was changed."""
+    found = []
+    if recording.changes is not None:
+        found.append(Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(Reservation(text=event.text, touches=event.data["touches"]))
+    return found
+
+
+def take_back(found: RecordingFindings) -> None:
+    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
+    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
+    for index, step in enumerate(found.steps):
+        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
+            continue
+        own = _TURN_FALLEN if step.episodes else _TURN_HELD
+        if standing := _standing(found, own):
+            found.steps[index] = _unknown(step, standing)
+        turned |= own
+    read = found.answer
+    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    if NO_THROUGHPUT in read.sentence and unread:
+        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
+        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
+    if read.throttles in ("yes", "cannot-tell"):
+        turned = _CHANGED
+    if standing := _standing(found, turned):
+        found.answer = left_open(read, standing)
+
+
+def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
+    return [one.text for one in found.reservations if turned & set(one.touches)]
+
+
+def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
+    if step.episodes:
+        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
+    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})

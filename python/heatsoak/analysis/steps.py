@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
 
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
@@ -19,10 +18,8 @@ from heatsoak.analysis.definitions import (
     NO_THROUGHPUT,
     USUALLY_THROTTLING_C,
 )
-from heatsoak.analysis.falls import Drop, find_drops, joined
+from heatsoak.analysis.falls import Drop, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.held import not_held
-from heatsoak.analysis.series import throughput
 from heatsoak.analysis.slow_steps import (
     SlowStart,
     begun_slow,
@@ -30,6 +27,7 @@ from heatsoak.analysis.slow_steps import (
     hot_from_the_start,
     limited_by_link,
     never_throttled,
+    not_held,
     slow_start,
     temperature_moves,
 )
@@ -339,18 +337,3 @@ def _why_unknown(view: StepView) -> str | None:
     if samples == 1:
         return "a single mean, not a series"
     return f"too short to judge: {samples} samples in {seconds_text(view.duration_s)}"
-
-
-__all__ = ["Drop", "drops_of"]
-
-
-def drops_of(samples: pl.DataFrame) -> list[Drop] | None:
-    """Return the drops in one step's samples; None if there are too few to tell.
-
-    Times count from the start of the first interval that has rates.
-    """
-    rates = samples.filter(pl.col("interval_s").is_not_null())
-    if rates.is_empty():
-        return None
-    first = rates.row(0, named=True)
-    return find_drops(throughput(rates, float(first["t_s"] - first["interval_s"])))

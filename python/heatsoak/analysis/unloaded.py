@@ -209,8 +209,8 @@ _BUSY_PCT = 20.0
 
 def unloaded_of(view: StepView) -> Unloaded:
     """Return what is known of the time without a load, which is `view`."""
-    rate, temp = view.throughput, view.temp
-    max_c = max(temp.values.tolist(), default=None)
+    rate = view.throughput
+    max_c = view.max_temp_c
     busy = view.track("busy_pct").values
     busy_pct = float(np.mean(busy)) if len(busy) else None
     seen = []

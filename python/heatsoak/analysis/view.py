@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.course import Course, course_of, drive_of
-from heatsoak.analysis.falls import Drop, Found, Stall, find
+from heatsoak.analysis.falls import Drop, Found, Stall, find, find_drops
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, Series, directions, iops, throughput
@@ -191,6 +191,30 @@ class StepView:
             self._columns[name] = values
         return self._columns[name]
 
+    def rates_and_latencies(self) -> list[tuple[Array, Array]]:
+        """Return I/Os a second and their mean latency in us, row by row: of reads, of writes, and
+        of both where a log does not separate them."""
+        return [
+            (self.column(f"{prefix}iops"), self.column(f"{prefix}lat_us"))
+            for prefix in ("read_", "write_", "")
+        ]
+
+    def in_flight(self) -> Array:
+        """Return how many I/Os were in flight, row by row; NaN where nothing tells.
+
+        As logged, or by Little's law: I/Os a second times their latency.
+        """
+        logged = self.column("queue")
+        if np.isfinite(logged).any():
+            return logged
+        count: Array = np.full(len(self.samples), np.nan)
+        untold = np.zeros(len(count), dtype=bool)
+        for per_s, lat_us in self.rates_and_latencies():
+            here = per_s * lat_us * 1e-6
+            count = np.where(np.isfinite(here), np.nan_to_num(count) + here, count)
+            untold |= (per_s > 0) & np.isnan(lat_us)
+        return np.where(untold, np.nan, count)
+
     def columns(self, prefix: str) -> list[str]:
         """Return the columns of a family that have readings in this step."""
         return [
@@ -268,14 +292,12 @@ class StepView:
         return np.cumsum(np.append(0.0, np.where(np.isfinite(written_mb), written_mb, 0.0)))
 
 
-def judged_steps(
-    recording: Recording, distrusted: frozenset[str] = frozenset()
-) -> Iterator[StepView]:
-    """Yield the steps that are judged and have samples, in order.
+def drops_of(samples: pl.DataFrame) -> list[Drop] | None:
+    """Return the drops in one step's samples; None if there are too few to tell.
 
-    `distrusted` are the names of temperatures that are not used as evidence.
+    Times count from the start of the first interval that has rates.
     """
-    return (view for view in loaded_steps(recording, distrusted) if view.step.is_judged)
+    return None if samples.is_empty() else find_drops(throughput(samples, _start_s(samples)))
 
 
 class _Samples:
@@ -311,25 +333,6 @@ class _Samples:
         self.__dict__.pop("whole", None)
 
 
-def loaded_steps(
-    recording: Recording, distrusted: frozenset[str] = frozenset()
-) -> Iterator[StepView]:
-    """Yield the steps of :func:`judged_steps` and the preconditions between them, in order."""
-    return _loaded_steps(_Samples(recording), distrusted)
-
-
-def _loaded_steps(samples: _Samples, distrusted: frozenset[str]) -> Iterator[StepView]:
-    recording = samples.recording
-    course = course_of(recording, samples.whole, distrusted)
-    own_c = limits_c(recording.meta.sensors)
-    for step in recording.meta.protocol.workload_steps:
-        rows = samples.of(step.name)
-        if not rows.is_empty():
-            # what is still being written would be longer
-            again = None if recording.was_cut else partial(samples.of, step.name)
-            yield StepView(step, rows, _start_s(rows), own_c, course, again)
-
-
 def _start_s(rows: pl.DataFrame) -> float:
     """When the load started: a step may lay out its file first, while sensors are read."""
     rates = rows.filter(pl.col("interval_s").is_not_null())
@@ -346,7 +349,7 @@ class RecordingView:
 
     Attributes:
         sensed: its temperatures, and the trust in each on its own.
-        views: its judged steps; `fills` are its preconditions.
+        views: its judged steps that have samples, in order; `fills` are its preconditions.
         idle: the whole of a log that shows no load; None for any other recording.
     """
 
@@ -354,7 +357,7 @@ class RecordingView:
         self.recording = recording
         self._samples = _Samples(recording)
         self.sensed = sense(recording, self.samples)
-        loaded = list(_loaded_steps(self._samples, self.sensed.distrusted))
+        loaded = list(self._loaded())
         for before, view in pairwise(loaded):
             purged = view.course.was_purged_between(before.end_s, view.start_s)
             if view.course.rest_before_s(view.start_s) < RESTED_S and not purged:
@@ -362,6 +365,16 @@ class RecordingView:
         self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
         self.idle = next((view for view in loaded if view.is_idle), None)
+
+    def _loaded(self) -> Iterator[StepView]:
+        course = course_of(self.recording, self.samples, self.sensed.distrusted)
+        own_c = limits_c(self.recording.meta.sensors)
+        for step in self.recording.meta.protocol.workload_steps:
+            rows = self._samples.of(step.name)
+            if not rows.is_empty():
+                # what is still being written would be longer
+                again = None if self.recording.was_cut else partial(self._samples.of, step.name)
+                yield StepView(step, rows, _start_s(rows), own_c, course, again)
 
     @property
     def samples(self) -> pl.DataFrame:

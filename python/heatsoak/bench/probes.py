@@ -6,7 +6,8 @@ from typing import Literal
 
 import polars as pl
 
-from heatsoak.analysis.steps import Drop, drops_of
+from heatsoak.analysis.falls import Drop
+from heatsoak.analysis.view import drops_of
 from heatsoak.protocol import Step
 from heatsoak.words import duration_text, listed, percent_text
 

@@ -93,7 +93,6 @@ def compare_command(
             anyway,
             rank_by=rank_by,
             pool_models=pool_models,
-            findings=analyze(opened.recordings) if opened.recordings else None,
         )
     except NotAlikeError as error:
         for line in error.differences:

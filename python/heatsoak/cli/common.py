@@ -267,7 +267,7 @@ class LimitOptions:
 
     def exit_code(self, findings: Findings) -> int:
         """Return the exit code of what was found."""
-        from heatsoak.analysis.limits import why_failed  # takes a while to load
+        from heatsoak.analysis.answer import why_failed  # takes a while to load
 
         found = (why_failed(one, self.fail_on, self.fail_below) for one in findings.recordings)
         return limit_code(holds=not any(found))

@@ -5,9 +5,10 @@ once: each adds its rows to those of the file as it is then, under a lock, and r
 whole.
 """
 
+import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,11 @@ import polars as pl
 
 import heatsoak
 from heatsoak import system
-from heatsoak.analysis import Findings, RecordingFindings, StepFindings, analyze
+from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak.analysis.course import end_of
+from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.likeness import load_key
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
 from heatsoak.output import Progress, printable, utf8_text
@@ -51,21 +55,15 @@ _COUNTERS = {"throttle_count": "throttle_count.", "throttle_s": "throttle_time_s
 _FIRMWARE_LABELS = ("firmware", "fw")
 
 
-def summaries_of(
-    recording: Recording, findings: RecordingFindings | None = None
-) -> list[dict[str, Any]]:
-    """Return the rows of a recording, without `path`, `stamp` and `judged_by`.
-
-    It is judged on its own unless `findings` are given. Raises UsageError if it is damaged.
-    """
-    recording = divided(recording)
-    meta = recording.meta
+def summaries_of(opened: RecordingView, found: RecordingFindings) -> list[dict[str, Any]]:
+    """Return the rows of a judged recording, without `path`, `stamp` and `judged_by`."""
+    recording, meta = opened.recording, opened.recording.meta
     whose = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
     whose |= {"protocol": meta.protocol.name} | _wear(recording)
-    if findings is None:
-        (findings,) = analyze([recording]).recordings
-    measured = _measured(recording)
-    rows = [whose | _step(step, recording) | measured.get(step.step, {}) for step in findings.steps]
+    rows = [
+        whose | _step(step, recording) | _measured(view, meta.columns)
+        for step, view in zip(found.steps, opened.views, strict=True)
+    ]
     return rows or [whose]
 
 
@@ -145,54 +143,23 @@ def _is_comparable(step: StepFindings, recording: Recording) -> bool:
     for one in meta.protocol.workload_steps:
         if one.name == step.step and isinstance(one, Observed) and (one.watched or one.rw is None):
             return False
-    ends = [event for event in recording.events if (event.kind, event.step) == _end(step)]
-    if ends:
-        return ends[-1].data.get("was_done") is not False
+    if (end := end_of(recording, step.step)) is not None:
+        return end.data.get("was_done") is not False
     return meta.status == "finished"
 
 
-def _end(step: StepFindings) -> tuple[str, str]:
-    return "step-end", step.step
-
-
-def _measured(recording: Recording) -> dict[str, dict[str, Any]]:
-    """IOPS and the drive's counters of each step, by its name."""
-    columns = recording.meta.columns
-    iops = [name for name in ("read_iops", "write_iops", "iops") if name in columns]
-    counters = {
-        name: [column for column in throttle_counters(columns) if column.startswith(prefix)]
-        for name, prefix in _COUNTERS.items()
-    }
-    of_counters = [column for found in counters.values() for column in found]
-    wanted = ["t_s", "step", "interval_s", *iops, *of_counters]
-    length_s = pl.col("interval_s").fill_null(0.0)
-    rate = pl.sum_horizontal(iops) if iops else pl.lit(None, dtype=pl.Float64)
-    counted = pl.any_horizontal(pl.col(iops).is_not_null()) if iops else pl.lit(False)
-    rows = (
-        recording.scan(wanted)
-        .filter(pl.col("step").is_not_null())
-        .group_by("step")
-        .agg(
-            ((rate * length_s).filter(counted).sum() / length_s.filter(counted).sum()).alias(
-                "iops"
-            ),
-            *(pl.col(column).drop_nulls().last() for column in of_counters),
-        )
-        .with_columns(
-            pl.sum_horizontal(found, ignore_nulls=False).alias(name)
-            if found
-            else pl.lit(None, dtype=pl.Float64).alias(name)
-            for name, found in counters.items()
-        )
-        .collect()
-    )
-    return {
-        row["step"]: {
-            name: row[name] if row[name] is not None and row[name] == row[name] else None
-            for name in ("iops", *_COUNTERS)
-        }
-        for row in rows.iter_rows(named=True)
-    }
+def _measured(view: StepView, columns: Iterable[str]) -> dict[str, float | None]:
+    """A step's mean IOPS, and the drive's counters at its end."""
+    found = {"iops": view.iops.mean(-math.inf, math.inf)}
+    for name, prefix in _COUNTERS.items():
+        counted = [
+            view.track(column).values
+            for column in throttle_counters(columns)
+            if column.startswith(prefix)
+        ]
+        is_known = counted and all(map(len, counted))
+        found[name] = float(sum(values[-1] for values in counted)) if is_known else math.nan
+    return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
 def _text(value: Any) -> str | None:
@@ -333,7 +300,8 @@ def _judged(place: Path) -> list[dict[str, Any]] | None:
         return None
     recording = Recording.open(place)
     recording.require_loadable()
-    return summaries_of(recording)
+    (opened,), found = read_and_judge([divided(recording)])
+    return summaries_of(opened, found.recordings[0])
 
 
 def _merge(index: Path, rows: Sequence[Mapping[str, Any]], lost: set[str]) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.special import stdtr
 
-from heatsoak.analysis.comparison.linear import Design, Laws, weights_of
+from heatsoak.analysis.comparison.linear import Design, Effect, Laws, weights_of
 from heatsoak.analysis.series import Array
 
 Numbers = NDArray[np.int64]
@@ -53,17 +53,9 @@ _SMALLEST_SIZE = 1e-6
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change of the logarithm of a rate.
+class Change(Effect):
+    """A change of the logarithm of a rate, and how likely one as large would be by chance."""
 
-    Attributes:
-        low: of the 95 % interval, which ends at `high`.
-        p: how likely a change as large would be by chance.
-    """
-
-    value: float
-    low: float
-    high: float
     p: float
 
 
@@ -186,13 +178,11 @@ class Fit:
         """The weighted sum of the unknowns; None where the days leave it open."""
         if not self.is_known or not weights.any():
             return None
-        twice = np.tile(weights, (2, 1))  # for the two ends of an interval
-        if not self._design.tells(twice).all():
+        sums = weights[None, :]
+        if not self._design.tells(sums).all():
             return None
-        found = self._solved.laws.sums(self._design.along(twice))
-        low, high = found.quantile(np.asarray([0.025, 0.975])).tolist()
-        below = float(found.below(np.zeros(2))[0])
-        return Change(float(found.middle[0]), low, high, 2 * min(below, 1 - below))
+        found = self._solved.laws.sums(self._design.along(sums))
+        return Change(**vars(found.effects()[0]), p=float(found.chance()[0]))
 
 
 def _season(days: Array) -> Array:

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
 
-from heatsoak.analysis.comparison import METRICS, Comparison, ComparisonRow, Ranked, metric_of
+from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
+from heatsoak.analysis.definitions import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
 from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
@@ -65,7 +66,7 @@ def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
         kind = row.metric.removesuffix(f"_{other}")
         return kind in _RATES and (*row.measured[:3], f"{kind}_{wanted}") in measured
 
-    return [row for row in rows if metric_of(row.metric).is_shown and not is_double(row)]
+    return [row for row in rows if METRICS[row.metric].is_shown and not is_double(row)]
 
 
 def drawn(rows: Sequence[ComparisonRow], groups: int) -> list[tuple[ComparisonRow, list[str]]]:
@@ -112,7 +113,7 @@ def _span(ends: tuple[float | None, float | None], text: Callable[[float], str])
 
 def told(row: ComparisonRow) -> ToldRow:
     """Return what people read of a row: each text is empty if it is not known."""
-    is_difference = metric_of(row.metric).scale == "difference"
+    is_difference = METRICS[row.metric].scale == "difference"
     change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
     return ToldRow(
         title=f"{row.title}, {row.unit}",

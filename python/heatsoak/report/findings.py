@@ -23,7 +23,7 @@ from heatsoak.analysis import (
     StepFindings,
 )
 from heatsoak.analysis.names import names_of
-from heatsoak.analysis.totals import written_bytes
+from heatsoak.analysis.scores import written_bytes
 from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.steps import badness, in_short, sentence

@@ -16,7 +16,7 @@ from typing_extensions import override
 from heatsoak import catalog, protocol
 from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
 from heatsoak.analysis.judge import judge
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import typical_plan
@@ -210,7 +210,7 @@ class FinishedRun:
 
     def view(self, name: str) -> StepView:
         """Return the series of a step; raises NotMeasured where there is none."""
-        views = judged_steps(self.recording)
+        views = RecordingView(self.recording).views
         return self._named("step", name, ((one.step.name, one) for one in views))
 
     def _named(self, what: str, name: str, among: Iterable[tuple[str, _Found]]) -> _Found:

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 from starlette.concurrency import run_in_threadpool
 
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.files import open_regular
 from heatsoak.importer import WATCH
 from heatsoak.recording import META, Recording, schema_of
@@ -48,7 +48,7 @@ class Follower:
         """
         self._recording = recording
         self._schema = schema_of(recording.meta.columns)
-        self._views = {view.step.name: view for view in judged_steps(recording)}
+        self._views = {view.step.name: view for view in RecordingView(recording).views}
         #: Rows of a watch have no step yet: they continue the last load seen.
         self._without_step = recording.meta.protocol.name == WATCH and list(self._views)[-1:]
         self._tracks = {

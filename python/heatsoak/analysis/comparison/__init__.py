@@ -1,26 +1,21 @@
 """What a condition changes: recordings with and without it, compared. `runs` groups recordings,
 `pairing` finds those that differ in nothing else, and leaves out what was not run alike.
-`measures` takes the metrics of each step and `bootstrap` says how far they are to be trusted within
-a run, `spread` between runs and conditions; `linear` is what racks and histories are compared by as
+`measures` takes the metrics of each step and says how far they are to be trusted within a run,
+`spread` between runs and conditions; `linear` is what racks and histories are compared by as
 well. `rows` puts the results together; `headline` says them in a sentence or two, `compare` in one.
 """
 
 from heatsoak.analysis.comparison.compare import compare
 from heatsoak.analysis.comparison.model import (
-    METRICS,
-    ComparedMetric,
     Comparison,
     ComparisonHeadline,
     ComparisonRow,
     ComparisonSummary,
     NotAlikeError,
     Ranked,
-    metric_of,
 )
 
 __all__ = [
-    "METRICS",
-    "ComparedMetric",
     "Comparison",
     "ComparisonHeadline",
     "ComparisonRow",
@@ -28,5 +23,4 @@ __all__ = [
     "NotAlikeError",
     "Ranked",
     "compare",
-    "metric_of",
 ]

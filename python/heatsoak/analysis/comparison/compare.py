@@ -13,7 +13,6 @@ from heatsoak.analysis.comparison.headline import (
     where,
 )
 from heatsoak.analysis.comparison.model import (
-    METRICS,
     Comparison,
     ComparisonHeadline,
     ComparisonRow,
@@ -31,7 +30,6 @@ from heatsoak.analysis.comparison.pairing import (
 )
 from heatsoak.analysis.comparison.rows import rank, section_rows
 from heatsoak.analysis.comparison.runs import (
-    DRIVE,
     KEYS,
     MODEL,
     GroupedRun,
@@ -39,8 +37,11 @@ from heatsoak.analysis.comparison.runs import (
     drive_label,
     group_runs,
 )
-from heatsoak.analysis.definitions import NO_THROUGHPUT
+from heatsoak.analysis.definitions import METRICS, NO_THROUGHPUT
 from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
+from heatsoak.analysis.judge import read_and_judge
+from heatsoak.analysis.names import DRIVE
+from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import short
@@ -62,14 +63,19 @@ def compare(
     `by` is a condition's key, ``drive``, ``model``, ``protocol`` or ``file``, the names of logs and
     recordings; `baseline` is the value that the others are compared with, by default ``none`` or
     the first; `rank_by` is a metric. Drive models are compared separately, unless `pool_models` is
-    true. `findings` are those of the recordings, in the same order; without them, headlines do not
-    say what throttles.
+    true. `findings` are those of the recordings, in the same order; without them, they are judged.
     Recordings are compared if all other conditions are the same and both were run alike. Raises
     UsageError if there is nothing to compare, and NotAlikeError, with a line for each pair of
     recordings, if none were run alike, unless `anyway` is true.
     """
     _refuse_unknown(rank_by)
-    runs, notes = group_runs(recordings, by)
+    for recording in recordings:
+        recording.require_unchanged()
+    if findings is None:
+        opened, findings = read_and_judge(recordings)
+    else:
+        opened = list(map(RecordingView, recordings))
+    runs, notes = group_runs(opened, findings.recordings, by)
     chosen, said = choose_baseline(runs, by, baseline)
     notes += said
     pairing = pair(runs, by, chosen, anyway=anyway)
@@ -106,7 +112,7 @@ def compare(
         for section in everything
         for row in section_rows(section, strata, groups)
     ]
-    throttling = _throttling(everything, recordings, findings)
+    throttling = _throttling(everything)
     told = headlines(by, groups, rows, throttling)
     summary = summarize(by, groups, rows, told, throttling)
     texts = {one.group: " ".join([one.text, *one.details]) for one in told}
@@ -139,19 +145,11 @@ def _models(strata: Sequence[Stratum], by: str) -> list[str]:
     return [] if by in (DRIVE, MODEL) else list(dict.fromkeys(map(_model, strata)))
 
 
-def _throttling(
-    sections: Sequence[ComparisonSection],
-    recordings: Sequence[Recording],
-    findings: Findings | None,
-) -> dict[Label, Throttles]:
+def _throttling(sections: Sequence[ComparisonSection]) -> dict[Label, Throttles]:
     """Whether a group's drives throttle: the worst answer of its compared recordings."""
-    if findings is None:
-        return {}
-    judged = zip(recordings, findings.recordings, strict=True)
-    answers = {id(recording): found.answer.throttles for recording, found in judged}
     worst: dict[Label, Throttles] = {}
     for run in _taken(sections):
-        answer = answers[id(run.recording)]
+        answer = run.found.answer.throttles
         worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
     return worst
 
@@ -181,7 +179,11 @@ def _taken(sections: Sequence[ComparisonSection]) -> list[GroupedRun]:
 
 
 def _refuse_unknown(metric: str | None) -> None:
-    ranked = [name for name, known in METRICS.items() if known.better is not None]
+    ranked = [
+        name
+        for name, known in METRICS.items()
+        if known.better is not None and not name.startswith("score_")
+    ]
     if metric is not None and metric not in ranked:
         raise UsageError(
             f"--rank-by {metric}: not a metric to rank by{suggestion(metric, ranked)}: "

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Direction
+from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow
 from heatsoak.analysis.comparison.pairing import TOLERANCE_K
 from heatsoak.analysis.comparison.runs import KEYS
-from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO
+from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO, Direction
 from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import phrase

@@ -5,6 +5,7 @@ number, all sums of unknowns follow Student's law. So they are averaged over it,
 of its values is.
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,19 @@ from heatsoak.analysis.series import Array
 _HALVINGS = 30
 #: Smaller singular values are nothing, and so are smaller parts of a sum.
 _ZERO, _NO_PART = 1e-9, 1e-6
+
+
+#: Of intervals.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An estimate with its 95 % interval, in the unit of the values."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,16 @@ class Mixture:
         z = (value[:, None] - self.at) / self.scale
         return np.asarray(special.stdtr(self.df, z) @ self.weight)
 
+    def chance(self) -> Array:
+        """Return how likely each quantity would be as far from 0, on either side, by chance."""
+        below = self.below(np.zeros(len(self.at)))
+        return np.asarray(2 * np.minimum(below, 1 - below))
+
+    def effects(self, level: float = LEVEL) -> list[Effect]:
+        """Return each quantity with its interval, of so much of the probability."""
+        ends = self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        return [Effect(*map(float, one)) for one in zip(self.middle, *ends, strict=True)]
+
     def quantile(self, share: float | Array) -> Array:
         """Return the value of each quantity that `share` (of each) of the probability is below."""
         reach = np.abs(special.stdtrit(self.df, np.reshape(share, (-1, 1)))) * self.scale
@@ -54,15 +78,22 @@ class Mixture:
         return np.asarray((low + high) / 2)
 
 
+def dummies(column: Sequence[Hashable], levels: Sequence[Hashable]) -> Array:
+    """Return a row for each entry, with 1 in the column of its level."""
+    return np.asarray([[float(one == level) for level in levels] for one in column])
+
+
 class Design:
     """What columns (n, p) tell of their unknowns, of which some may make up for others.
 
     Attributes:
         basis: orthonormal, (n, rank).
+        width: how many unknowns there are.
     """
 
     def __init__(self, columns: Array) -> None:
         axes, sizes, rows = np.linalg.svd(columns, full_matrices=False)
+        self.width = columns.shape[1]
         kept = sizes > _ZERO * sizes[0]
         self.basis, self._rows, self._sizes = axes[:, kept], rows[kept], sizes[kept]
 

@@ -1,15 +1,14 @@
-"""What a comparison shows: the contract of ``heatsoak compare --format json``, and its metrics."""
+"""What a comparison shows: the contract of ``heatsoak compare --format json``."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel
 
+from heatsoak.analysis.definitions import Direction
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Label
 
 Bounds = tuple[float | None, float | None]
-Direction = Literal["higher", "lower"]
 ComparisonVerdict = Literal[
     "better", "worse", "higher", "lower", "no difference shown", "negligible", "not tested"
 ]
@@ -197,80 +196,3 @@ class Comparison(BaseModel):
     ranking: list[Ranked]
     notes: list[str]
     caveats: list[str]
-
-
-@dataclass(frozen=True)
-class ComparedMetric:
-    """Something that is compared.
-
-    Attributes:
-        better: which direction is better; None if neither is.
-        scale: whether a change is a ratio, or a difference in `delta_unit`.
-        negligible: a change too small to matter, as a share or in `delta_unit`.
-        is_shown: whether tables for people include it.
-    """
-
-    name: str
-    title: str
-    unit: str
-    better: Direction | None
-    scale: Literal["ratio", "difference"] = "ratio"
-    delta_unit: str = ""
-    negligible: float = 0.005
-    is_shown: bool = True
-
-
-def _by_name(*metrics: ComparedMetric) -> dict[str, ComparedMetric]:
-    return {metric.name: metric for metric in metrics}
-
-
-#: The metrics of steps.
-METRICS = _by_name(
-    ComparedMetric("mean_mb_s", "mean", "MB/s", "higher"),
-    ComparedMetric("mean_iops", "mean", "IOPS", "higher"),
-    ComparedMetric("end_mb_s", "end level", "MB/s", "higher"),
-    ComparedMetric("end_iops", "end level", "IOPS", "higher"),
-    ComparedMetric("onset_s", "falls after", "s", "higher"),
-    ComparedMetric("onset_gb", "falls after", "GB", "higher"),
-    ComparedMetric("before_mb_s", "until then", "MB/s", "higher"),
-    ComparedMetric("before_iops", "until then", "IOPS", "higher"),
-    ComparedMetric("low_mb_s", "falls to", "MB/s", "higher"),
-    ComparedMetric("low_iops", "falls to", "IOPS", "higher"),
-    ComparedMetric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
-    ComparedMetric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
-    ComparedMetric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),
-    ComparedMetric("consistency_ratio", "mean / stdev", "x", "higher"),
-    ComparedMetric("latency_mean_us", "mean latency", "us", "lower", is_shown=False),
-    ComparedMetric("read_latency_p99_us", "p99 of reads", "us", "lower"),
-    ComparedMetric("write_latency_p99_us", "p99 of writes", "us", "lower"),
-    ComparedMetric("busy_mb_s", "while busy", "MB/s", "higher"),
-    ComparedMetric("service_us", "service time", "us", "lower"),
-    ComparedMetric("over_10ms_pct", "over 10 ms", "%", "lower", "difference", "pp", 0.01),
-    ComparedMetric("over_100ms_pct", "over 100 ms", "%", "lower", "difference", "pp", 0.01),
-    ComparedMetric("energy_j", "energy", "J", "lower"),
-    ComparedMetric("duration_s", "takes", "s", "lower"),
-    ComparedMetric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
-    ComparedMetric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
-    ComparedMetric("power_mean_w", "mean power", "W", None),
-    ComparedMetric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
-)
-
-#: The metrics of scores; each score has one of them, and a rate its efficiency too.
-SCORE_METRICS = _by_name(
-    ComparedMetric("score_iops", "score", "IOPS", "higher"),
-    ComparedMetric("score_mb_s", "score", "MB/s", "higher"),
-    ComparedMetric("score_stdev_iops", "score", "IOPS", "lower"),
-    ComparedMetric("score_stdev_mb_s", "score", "MB/s", "lower"),
-    ComparedMetric("score_consistency", "score", "x", "higher"),
-    ComparedMetric("score_service_us", "score", "us", "lower"),
-    ComparedMetric("score_over_10ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
-    ComparedMetric("score_over_100ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
-    ComparedMetric("score_duration_s", "score", "s", "lower"),
-    ComparedMetric("score_energy_j", "score", "J", "lower"),
-    ComparedMetric("score_mb_s_per_w", "efficiency", "MB/s per W", "higher"),
-)
-
-
-def metric_of(name: str) -> ComparedMetric:
-    """Return a metric of steps or scores; raises KeyError for an unknown name."""
-    return METRICS.get(name) or SCORE_METRICS[name]

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.runs import DRIVE, ENCLOSURE, FILE, MODEL, PROTOCOL, GroupedRun
+from heatsoak.analysis.comparison.runs import FILE, MODEL, PROTOCOL, GroupedRun
+from heatsoak.analysis.course import end_of
 from heatsoak.analysis.likeness import differences
+from heatsoak.analysis.names import DRIVE, ENCLOSURE
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
 from heatsoak.words import share_text, temp_text
 
@@ -269,8 +271,7 @@ def _cut_short(run: GroupedRun, step: str) -> str | None:
     if meta.status == "finished":
         return None
     last = list(run.views)[-1]
-    ended = any(e.kind == "step-end" and e.step == step for e in run.recording.events)
-    if step != last or ended:
+    if step != last or end_of(run.recording, step) is not None:
         return None
     if run.recording.was_cut:
         return f"'{step}' was cut short, or is still running"
@@ -311,7 +312,7 @@ def _rests(run: GroupedRun, step: str) -> bool | None:
     columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]
     if not columns:
         return None
-    samples = run.recording.samples(["t_s", "step", columns[0]])
+    samples = run.opened.samples
     first_s = samples.filter(pl.col("step") == view.step.name)["t_s"].min()
     assert isinstance(first_s, float)
     before = samples.filter(

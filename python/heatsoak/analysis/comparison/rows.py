@@ -8,19 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.model import (
-    METRICS,
-    SCORE_METRICS,
-    Bounds,
-    ComparedMetric,
-    ComparisonRow,
-    ComparisonVerdict,
-    Direction,
-    Ranked,
-)
+from heatsoak.analysis.comparison.model import Bounds, ComparisonRow, ComparisonVerdict, Ranked
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
-from heatsoak.analysis.definitions import MIN_DROP, SAME_ONSET_RATIO
+from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.protocol import Label
 from heatsoak.words import number_text
@@ -49,8 +40,7 @@ def section_rows(
 ) -> Iterator[ComparisonRow]:
     """Yield the rows of a step: those over all strata, then those of each."""
     baseline = groups[0]
-    metrics = METRICS if section.score is None else SCORE_METRICS
-    for metric in metrics.values():
+    for metric in METRICS.values():
         cells = measured_cells(section, metric.name)
         paired = {n: g for n, g in cells.items() if baseline in g and len(g) > 1}
         if not paired:
@@ -63,7 +53,7 @@ def section_rows(
 
 def _rows(
     section: ComparisonSection,
-    metric: ComparedMetric,
+    metric: Metric,
     cells: Cells,
     strata: Sequence[Stratum],
     groups: Sequence[Label],
@@ -134,7 +124,7 @@ def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int
 
 
 def _verdict(
-    metric: ComparedMetric,
+    metric: Metric,
     one: Estimate,
     two: Estimate,
     difference: Difference | None,
@@ -152,7 +142,7 @@ def _verdict(
     return _direction(metric, is_higher=difference.delta > 0)
 
 
-def _verdict_of_bounds(metric: ComparedMetric, one: Estimate, two: Estimate) -> ComparisonVerdict:
+def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> ComparisonVerdict:
     """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
@@ -165,7 +155,7 @@ def _verdict_of_bounds(metric: ComparedMetric, one: Estimate, two: Estimate) -> 
     return "not tested"
 
 
-def _direction(metric: ComparedMetric, *, is_higher: bool) -> ComparisonVerdict:
+def _direction(metric: Metric, *, is_higher: bool) -> ComparisonVerdict:
     if metric.better is None:
         return "higher" if is_higher else "lower"
     return "better" if is_higher == (metric.better == "higher") else "worse"
@@ -210,7 +200,7 @@ _BOUNDS = {
 
 def _why_neither(
     section: ComparisonSection,
-    metric: ComparedMetric,
+    metric: Metric,
     groups: tuple[Label, Label],
     numbers: Sequence[int],
     difference: Difference | None,
@@ -308,7 +298,7 @@ def rank(
 
 
 def _rank(
-    section: ComparisonSection, metric: ComparedMetric, cells: Cells, groups: list[Label]
+    section: ComparisonSection, metric: Metric, cells: Cells, groups: list[Label]
 ) -> list[Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1

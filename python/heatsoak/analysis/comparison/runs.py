@@ -1,24 +1,22 @@
 """Recordings as runs in groups: what they are grouped by, and what pairs must share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
-from heatsoak.analysis.findings import ScoreFindings
-from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.scores import scores_of
-from heatsoak.analysis.view import StepView, judged_steps
+from heatsoak.analysis.findings import RecordingFindings, ScoreFindings
+from heatsoak.analysis.names import DRIVE
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording
 from heatsoak.words import listed
 
 #: What recordings can be grouped by, besides their conditions.
-DRIVE, MODEL, PROTOCOL, FILE = KEYS = ("drive", "model", "protocol", "file")
-#: The simulated place, which stands for conditions.
-ENCLOSURE = "enclosure"
+MODEL, PROTOCOL, FILE = "model", "protocol", "file"
+KEYS = (DRIVE, MODEL, PROTOCOL, FILE)
 _BASELINE = "none"
 _LOAD = "load"
 
@@ -28,16 +26,24 @@ class GroupedRun:
     """One recording, and the group that it belongs to.
 
     Attributes:
-        number: its index among the given recordings.
+        opened: the recording as the judge read it.
+        found: what the judge found in it.
+        number: its index among those that are compared.
         others: what it must share with another run to be paired with it.
         alias: the name used here for its only step, if logs name the same load differently.
     """
 
-    recording: Recording
+    opened: RecordingView
+    found: RecordingFindings
     number: int
     group: Label
-    others: dict[str, Label | None] = field(default_factory=dict)
+    others: dict[str, Label | None]
     alias: str | None = None
+
+    @property
+    def recording(self) -> Recording:
+        """The recording itself."""
+        return self.opened.recording
 
     @property
     def name(self) -> str:
@@ -52,27 +58,23 @@ class GroupedRun:
     @cached_property
     def views(self) -> dict[str, StepView]:
         """Its judged steps with rates, by name, without steps in rounds, whose number varies."""
-        of_rounds = place_in_rounds(self.recording)
-        views = [view for view in self._views if view.has_rates and view.step.name not in of_rounds]
-        return {self.alias or view.step.name: view for view in views}
+        return {
+            self.alias or step.step: view
+            for view, step in zip(self.opened.views, self.found.steps, strict=True)
+            if view.has_rates and step.rounds is None
+        }
 
-    @cached_property
-    def _views(self) -> list[StepView]:
-        return list(judged_steps(self.recording))
-
-    @cached_property
+    @property
     def found_scores(self) -> dict[str, ScoreFindings]:
         """The scores of its protocol, by name, including those without a value."""
-        views = {view.step.name: view for view in self._views}
-        found = scores_of(self.recording, views, rounds_of(self.recording, views))
-        return {score.name: score for score in found}
+        return {score.name: score for score in self.found.scores}
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Measure]]:
         """The measures of each score that has a value, by score and metric name."""
         return {
             score.name: score_measures(score, self.measures)
-            for score in self.found_scores.values()
+            for score in self.found.scores
             if score.value is not None
         }
 
@@ -90,18 +92,21 @@ def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
     return f"{name}{f' {serial}' if serial and with_serial else ''}{simulated}"
 
 
-def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRun], list[str]]:
+def group_runs(
+    opened: Sequence[RecordingView], found: Sequence[RecordingFindings], by: str
+) -> tuple[list[GroupedRun], list[str]]:
     """Return the recordings that have a value of `by`, as runs, and notes on the others.
 
-    A recording that is given twice counts once. Raises UsageError if none has it.
+    `found` is what they show, in the same order. A recording that is given twice counts once.
+    Raises UsageError if none has it.
     """
-    once = {_identity(recording): recording for recording in reversed(recordings)}
-    given = [r for r in recordings if once.get(_identity(r)) is r]
+    once: dict[object, tuple[RecordingView, RecordingFindings]] = {}
+    for judged in zip(opened, found, strict=True):
+        once.setdefault(_identity(judged[0].recording), judged)
+    given = [one.recording for one, _ in once.values()]
     if not given:
         raise UsageError("nothing to compare: name recordings, or directories of them")
-    notes = (
-        [] if len(given) == len(recordings) else ["a recording that was given twice counts once"]
-    )
+    notes = [] if len(given) == len(opened) else ["a recording that was given twice counts once"]
     group_of = {id(recording): _group(recording, by) for recording in given}
     if by == FILE:
         group_of = _files(given)
@@ -119,7 +124,9 @@ def group_runs(recordings: Sequence[Recording], by: str) -> tuple[list[GroupedRu
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
-        GroupedRun(recording, number, group, {key: labels.get(key) for key in keys})
+        GroupedRun(
+            *once[_identity(recording)], number, group, {key: labels.get(key) for key in keys}
+        )
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
         if (group := group_of[id(recording)]) is not None
     ]

@@ -13,9 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.analysis.comparison.bootstrap import DRAWS
-from heatsoak.analysis.comparison.linear import Design
-from heatsoak.analysis.comparison.measures import Measure
+from heatsoak.analysis.comparison.linear import Design, dummies
+from heatsoak.analysis.comparison.measures import DRAWS, Measure
 from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Label
@@ -198,15 +197,11 @@ class Spread:
         degrees = len(rows) - len(strata) - len(groups) + 1
         if degrees < _MIN_DEGREES:
             return None
-        model = np.zeros((len(rows), len(strata) + len(groups)))
-        for index, (number, group, _) in enumerate(rows):
-            model[index, strata.index(number)] = 1
-            model[index, len(strata) + groups.index(group)] = 1
-        values = np.array([value for _, _, value in rows])
-        if self.scale == "ratio":
-            values = np.log(values)
+        of_strata, of_groups, values = zip(*rows, strict=True)
+        model = np.hstack([dummies(of_strata, strata), dummies(of_groups, groups)])
+        seen = np.log(values) if self.scale == "ratio" else np.array(values)
         basis = Design(model).basis
-        left = values - basis @ (basis.T @ values)
+        left = seen - basis @ (basis.T @ seen)
         return float(np.sqrt(np.sum(left**2) / degrees)), float(degrees)
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.rack.results.effects import Effect, Fit, Observations, intervals
+from heatsoak.analysis.comparison.linear import Effect
+from heatsoak.rack.results.effects import Fit, Observations
 from heatsoak.rack.results.reading import (
     MEASURES,
     OF_THROTTLING,
@@ -241,7 +242,7 @@ def _drives(one: Compared) -> list[DriveEffect]:
 def deviation(one: Compared, drive: str) -> Effect | None:
     """Return how far a drive that was set aside is from what the others let expect, if they do."""
     shift = one.fit.shift(one.seen.only(drive))
-    return None if shift is None else intervals(shift)[0]
+    return None if shift is None else shift.effects()[0]
 
 
 def _mean(

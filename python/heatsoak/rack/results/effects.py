@@ -25,11 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.analysis.comparison.linear import Design, Laws, Mixture, weights_of
+from heatsoak.analysis.comparison.linear import (
+    LEVEL,
+    Design,
+    Effect,
+    Laws,
+    Mixture,
+    dummies,
+    weights_of,
+)
 from heatsoak.analysis.series import Array
-
-#: Smaller singular values are nothing.
-_ZERO = 1e-9
 
 
 @dataclass(frozen=True)
@@ -141,12 +146,6 @@ def _grouped(keys: Sequence[str], values: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-def dummies(column: Sequence[str], levels: Sequence[str]) -> Array:
-    """Return a row for each entry, with 1 in the column of its level."""
-    return np.asarray([[float(one == level) for level in levels] for one in column])
-
-
-LEVEL = 0.95
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
 MIN_DRIVE_DF = 2
 #: The ratio of a drive's variance to the noise's, of a mean of runs: all that is ever seen.
@@ -155,16 +154,8 @@ _RATIOS = np.geomspace(1e-5, 1e9, 160)
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
 _UNLIKELY = 1e-5
+#: Smaller singular values, and variances, are nothing.
 _ZERO = 1e-9
-
-
-@dataclass(frozen=True)
-class Effect:
-    """An estimate with its 95 % interval, in the unit of the values."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Fit:
@@ -183,18 +174,15 @@ class Fit:
         columns = {"model": seen.models, **seen.columns}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
         fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
-        self._fixed = fixed
         drives = dummies(seen.drives, self._drives)
-        count = len(seen.values)
-        rank = _rank(fixed)
-        both = np.hstack([fixed, drives])
-        self.drive_df = _rank(both) - rank
-        self.run_df = count - rank - self.drive_df
+        self._fixed, both = Design(fixed), Design(np.hstack([fixed, drives]))
+        self.drive_df = both.rank - self._fixed.rank
+        self.run_df = len(seen.values) - both.rank
         self._has_random = self.drive_df >= MIN_DRIVE_DF
         runs = drives.sum(axis=0)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
-        self._columns = fixed if self._has_random else both
+        self._design = self._fixed if self._has_random else both
         self.can_tell = self.has_repeats or (self._has_random and bool((runs == 1).all()))
         if self.can_tell:
             self._solve(drives, runs)
@@ -202,12 +190,11 @@ class Fit:
     def is_apart(self, key: str) -> bool:
         """Whether the places of a label can be told from other labels and models, if not drives."""
         rows = self._rows(key, self._against_mean(key))
-        return bool(Design(self._fixed).tells(rows).all())
+        return bool(self._fixed.tells(rows).all())
 
     def _solve(self, drives: Array, runs: Array) -> None:
         seen = self._seen
         values = np.asarray(seen.values, dtype=float)
-        self._design = Design(self._columns)
         basis, df = self._design.basis, len(values) - self._design.rank
         first = basis.T @ values
         rest = values - basis @ first
@@ -240,7 +227,7 @@ class Fit:
 
     def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
-        wide = np.zeros((len(rows), self._columns.shape[1]))
+        wide = np.zeros((len(rows), self._design.width))
         wide[:, : rows.shape[1]] = rows
         return self._laws.sums(self._design.along(wide)), self._design.tells(wide)
 
@@ -299,7 +286,7 @@ class Fit:
         if not self.can_tell:
             return None
         found, told = self._sums(self._rows(key, weights))
-        return intervals(found, level) if told.all() else None
+        return found.effects(level) if told.all() else None
 
     def _rows(self, key: str, weights: Array) -> Array:
         """The weights of a label's places among those of all fixed effects."""
@@ -331,7 +318,7 @@ class Fit:
         shrink = self._shrink.T
         scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
         predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
-        return dict(zip(self._drives, intervals(predicted, LEVEL), strict=True))
+        return dict(zip(self._drives, predicted.effects(), strict=True))
 
     @property
     def knows_drives(self) -> bool:
@@ -399,13 +386,3 @@ class Fit:
         own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
         return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
-
-
-def intervals(found: Mixture, level: float = LEVEL) -> list[Effect]:
-    """Return the effects with their intervals."""
-    ends = found.quantile((1 - level) / 2), found.quantile((1 + level) / 2)
-    return [Effect(*map(float, one)) for one in zip(found.middle, *ends, strict=True)]
-
-
-def _rank(matrix: Array) -> int:
-    return int(np.linalg.matrix_rank(matrix))

@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
+from heatsoak.analysis.comparison.linear import LEVEL, Effect
 from heatsoak.rack.results.compared import (
     UNIT_WORDS,
     Compared,
@@ -29,7 +30,7 @@ from heatsoak.rack.results.compared import (
     number,
     shown,
 )
-from heatsoak.rack.results.effects import LEVEL, Effect, Fit
+from heatsoak.rack.results.effects import Fit
 from heatsoak.report.rack import RackOutlier
 from heatsoak.words import listed, plain
 
@@ -128,9 +129,8 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         shift = shifts[-1]
         if shift is None or None in shifts:
             break  # too few would be left to tell its places
-        below = float(shift.below(np.zeros(1))[0])
         looks = len(left) * looked_at * 2 ** (len(tried) + 1)
-        tried.append((drive, min(1.0, 2 * min(below, 1 - below) * looks)))
+        tried.append((drive, min(1.0, float(shift.chance()[0]) * looks)))
         if tried[-1][1] < 1 - LEVEL:
             unlike = len(tried)
         fit = others

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
+import numpy as np
 
-from heatsoak.analysis import RecordingFindings, analyze
+from heatsoak.analysis import RecordingFindings
+from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
+from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.history.index import recordings_below, summaries_of
 from heatsoak.importer import divided
@@ -247,8 +249,9 @@ def _tested(path: Path, test: state.Row | None) -> Tested:
     recording.require_loadable()
     recording = divided(recording)
     meta = recording.meta
-    (judged,) = analyze([recording]).recordings
-    summaries = summaries_of(recording, judged)
+    (opened,), found = read_and_judge([recording])
+    (judged,) = found.recordings
+    summaries = summaries_of(opened, judged)
     first = summaries[0]
     labels = _labels(meta.conditions, test.host if test else None)
     serial = next((printable(one) for one in (first["serial"], labels.get("serial")) if one), None)
@@ -272,27 +275,17 @@ def _tested(path: Path, test: state.Row | None) -> Tested:
         protocol=printable(meta.protocol.name),
         findings=judged,
         rows=rows,
-        line=_line(recording, rows[0].step) if rows else (),
+        line=_line(opened, rows[0].step) if rows else (),
     )
 
 
-def _line(recording: Recording, step: str) -> list[float]:
+def _line(opened: RecordingView, step: str) -> list[float]:
     """Throughput over a step: means of equal parts of its time; none where no bytes were logged."""
-    rates = [name for name in ("read_bw_mb_s", "write_bw_mb_s") if name in recording.meta.columns]
-    if not rates:
+    rates = next((view.throughput for view in opened.views if view.step.name == step), None)
+    if rates is None or rates.unit != "mb_s":
         return []
-    t_s, first, last = pl.col("t_s"), pl.col("t_s").min(), pl.col("t_s").max()
-    part = ((t_s - first) / (last - first) * _LINE_POINTS).floor().clip(0, _LINE_POINTS - 1)
-    found = (
-        recording.scan(["t_s", "step", *rates])
-        .filter(pl.col("step") == step)
-        .with_columns(part.alias("part"), pl.sum_horizontal(rates).alias("rate"))
-        .group_by("part")
-        .agg(pl.col("rate").mean())
-        .sort("part")
-        .collect()
-    )
-    return [round(rate) for rate in found["rate"] if rate is not None and math.isfinite(rate)]
+    means = rates.means(np.linspace(0.0, rates.duration_s, _LINE_POINTS + 1))
+    return [round(rate) for rate in means.tolist() if math.isfinite(rate)]
 
 
 def _nameless(drive: str, labels: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from heatsoak.analysis.limits import what_happened, why_failed
+from heatsoak.analysis.answer import what_happened, why_failed
 from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,

@@ -13,7 +13,8 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.reading import HOST, MEASURES, Results
-from heatsoak.recording.files import check_free, replacing
+from heatsoak.recording.files import replacing
+from heatsoak.report import files
 from heatsoak.report.files import kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page.contract import (
@@ -34,12 +35,9 @@ _KINDS = ("page", "csv", "junit")
 def check(path: Path, *, force: bool) -> None:
     """Raise, before any work, UsageError if the results cannot be written there, and ToolError if
     a page is asked for but its program was not built."""
-    kind = kind_of(path)
-    if kind not in _KINDS:
+    if kind_of(path) not in _KINDS:
         raise UsageError(f"{path}: a rack has no picture of its own: use .html, .csv or .xml")
-    check_free([path], force=force)
-    if kind == "page":
-        Bundle.load()
+    files.check(path, force=force)
 
 
 def write(found: RackReport, rack: Results, path: Path) -> int:

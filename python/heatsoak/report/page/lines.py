@@ -12,7 +12,7 @@ from typing import Any
 from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
 from heatsoak.analysis.comparison.measures import Measure, whole_means
 from heatsoak.analysis.names import Names
-from heatsoak.analysis.view import StepView, judged_steps, loaded_steps
+from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page.contract import (
     ChartQuantity,
@@ -179,7 +179,8 @@ def unloaded_charts(
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         if judged.unloaded is None:
             continue
-        view = next(view for view in loaded_steps(named.recording) if view.is_idle)
+        view = RecordingView(named.recording).idle
+        assert view is not None
         shown = courses_unloaded(view, judged.unloaded)
         lines.append(_line(number, named.label, view, shown, add))
         unloaded.append(judged.unloaded)
@@ -236,7 +237,7 @@ def charts(
     found: dict[tuple[str, str, str], list[Line]] = {}
     means: Means = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
-        views = {view.step.name: view for view in judged_steps(named.recording)}
+        views = {view.step.name: view for view in RecordingView(named.recording).views}
         protocol = named.recording.meta.protocol
         drawn_rounds = _drawn_rounds(judged)
         for index, step in enumerate(judged.steps):

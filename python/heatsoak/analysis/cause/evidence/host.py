@@ -268,21 +268,15 @@ def _queue(case: Case, start_s: float, end_s: float) -> float:
     view = case.view
     t_s = view.column("t_s") - view.start_s
     rows = (t_s > start_s) & (t_s <= end_s)
-    logged = view.column("queue")[rows]
-    if np.isfinite(logged).any():
-        return float(np.nanmean(logged))
-    in_flight, is_known = np.zeros(np.count_nonzero(rows)), np.zeros(np.count_nonzero(rows), bool)
-    for prefix in ("read_", "write_", ""):
-        per_s, lat_us = (view.column(f"{prefix}{name}")[rows] for name in ("iops", "lat_us"))
-        logged_rows = np.isfinite(per_s) & np.isfinite(lat_us)
-        if np.count_nonzero(logged_rows) > 1 and np.ptp(lat_us[logged_rows]) == 0:
-            # a latency that is the same at every rate was not measured
-            return math.nan
-        if np.any(per_s[~logged_rows] > 0):
-            return math.nan
-        in_flight[logged_rows] += per_s[logged_rows] * lat_us[logged_rows] * 1e-6
-        is_known |= logged_rows
-    return float(np.mean(in_flight[is_known])) if is_known.any() else math.nan
+    if not np.isfinite(view.column("queue")[rows]).any():
+        for _, lat_us in view.rates_and_latencies():
+            measured = lat_us[rows & np.isfinite(lat_us)]
+            if len(measured) > 1 and np.ptp(measured) == 0:
+                # a latency that is the same at every rate was not measured
+                return math.nan
+    count = view.in_flight()[rows]
+    known = np.isfinite(count)
+    return float(np.mean(count[known])) if known.any() else math.nan
 
 
 def _idling(case: Case) -> Evidence | None:
