@@ -17,7 +17,7 @@ from heatsoak.errors import RefusedError
 from heatsoak.protocol import Protocol
 from heatsoak.target import Place
 from heatsoak.target.fio import BlockTarget
-from heatsoak.target.guard.look import marks
+from heatsoak.target.guard.content import marks
 from heatsoak.target.place import inventory
 from hypothesis import given
 from hypothesis import strategies as st

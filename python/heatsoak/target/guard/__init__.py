@@ -17,7 +17,7 @@ A device is claimed if all of this is true:
 - through that descriptor, its number, size and disk sequence number are those that were examined,
   and its serial is read again (`hold`);
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
-  search for marks finds a file system, RAID member, volume or partition table (`look`);
+  search for marks finds a file system, RAID member, volume or partition table (`content`);
 - nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
   run has left (`look`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has

@@ -18,8 +18,9 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
+from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.look import Data, View, content, look_for_data, of_others
+from heatsoak.target.guard.look import Data, View, look_for_data, of_others
 from heatsoak.target.guard.users import exports, loops, mounts, structure, swaps, writers
 from heatsoak.words import size_text
 
