@@ -253,6 +253,10 @@ def idle_desktop(rng: Generator, logger: bool) -> Scene:  # noqa: ARG001
     return scene
 
 
+#: What a drive of 1 TB, as the logs call it, can hold with one bit instead of three a cell.
+MOST_CACHE_MB = 333e3
+
+
 def cached(rng: Generator, logger: bool, *, hot: bool = False) -> Scene:
     """Writes that outrun a pSLC cache: a level or waves behind it; full speed after a pause."""
     load = draw_load(
@@ -261,7 +265,7 @@ def cached(rng: Generator, logger: bool, *, hot: bool = False) -> Scene:
     slow = load.top * rng.uniform(0.12, 0.6)
     fold = slow * rng.uniform(0.3, 0.8)
     waves = between(rng, 3, 40) if rng.random() < 0.4 else 0.0
-    size = load.top * rng.uniform(15, 0.35 * len(load.demand) * load.dt)
+    size = min(load.top * rng.uniform(15, 0.35 * len(load.demand) * load.dt), MOST_CACHE_MB)
     media = thermal.Cache(size, slow, fold, waves, size / rng.uniform(30, 600))
     limit = float(rng.integers(70, 84))
     governor = governor_of(rng, "two-level", limit) if hot else None
