@@ -46,6 +46,19 @@ def test_what_a_cause_needs_is_a_finding_that_speaks_for_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["judgement", "weights"])
+@pytest.mark.parametrize("doubt", [("depth", "little"), ("ratio", "halved")])
+def test_a_full_cache_is_named_of_a_shallow_fall_or_half_of_a_link_only_if_it_shows_itself(
+    name: str, doubt: tuple[str, str]
+) -> None:
+    rules = table(name)
+    cool = {("onset-temperature", "cool"), ("shape", "sharp-step"), ("load", "sequential-writes")}
+    assert rules.can_name("write-cache", {*cool, ("depth", "much")})
+    settled = {("temperature-course", "flat"), *cool - {("onset-temperature", "cool")}}
+    assert not rules.can_name("write-cache", {*settled, doubt})
+    assert rules.can_name("write-cache", {*settled, doubt, ("repeats-in", "bytes")})
+
+
+@pytest.mark.parametrize("name", ["judgement", "weights"])
 def test_only_causes_that_were_seen_at_work_are_named_together(name: str) -> None:
     rules = table(name)
     hot = {("onset-temperature", "very-hot"), ("temperature-course", "held")}

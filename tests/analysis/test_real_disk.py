@@ -64,9 +64,9 @@ def cut_and_given_back(directory: Path) -> Made:
 
 
 def slow_seconds(made: Made, from_s: float, to_s: float, full_mb_s: float) -> list[float]:
-    """Return the begins of the seconds in which it ran far below full speed."""
+    """Return the begins of the seconds in which it ran below full speed."""
     begins_s = [from_s + second for second in range(round(to_s - from_s))]
-    return [s for s in begins_s if made.mean("write_bw_mb_s", s, s + 1) < 0.85 * full_mb_s]
+    return [s for s in begins_s if made.mean("write_bw_mb_s", s, s + 1) < 0.95 * full_mb_s]
 
 
 class Hogs:
