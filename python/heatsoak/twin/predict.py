@@ -34,6 +34,7 @@ from heatsoak.words import (
     share_text,
     span_text,
     temp_text,
+    temps_text,
 )
 
 #: 90 % of what is likely, and its middle.
@@ -289,7 +290,9 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     length = duration_text(found.duration_s)
-    hottest = f"{temp_text(found.max_reported_temp_c[1])} by its own sensor at most"
+    coolest_c, middle_c, hottest_c = found.max_reported_temp_c
+    span = temps_text([coolest_c, hottest_c])
+    hottest = f"{temp_text(middle_c)} ({span}) by its own sensor at most"
     if found.holds is not None and holds_mb_s is not None:
         start = f"{share_text(found.holds)} likely to hold {rate_text(holds_mb_s)} for {length}. "
     else:
