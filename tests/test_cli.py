@@ -129,9 +129,9 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (
             ("compare", "x", "--by", "slot", "--fail-below", "500MB/s"),
-            "No such option: --fail-below: heatsoak compare --help lists what it takes",
+            "No such option: --fail-below: heatsoak compare --help lists its options",
         ),
-        (("analyze", "x", "-o", "y.html"), "-o: heatsoak analyze --help lists what it takes"),
+        (("analyze", "x", "-o", "y.html"), "-o: heatsoak analyze --help lists its options"),
         (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
         (("analyze", "empty"), "nothing can be imported: there is no file in it"),

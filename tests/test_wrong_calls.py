@@ -55,7 +55,7 @@ def test_an_unknown_option_is_refused(words: tuple[str, ...], tmp_path: Path) ->
 
 def test_one_word_too_many_is_refused_with_the_usage(tmp_path: Path) -> None:
     said = complaint(heatsoak_here("predict", "x", "write", cwd=tmp_path), 2)
-    assert said == "heatsoak: has no place for 'write': heatsoak predict [OPTIONS] {TWIN|DRIVE}"
+    assert said == "heatsoak: 'write' is one word too many: heatsoak predict [OPTIONS] {TWIN|DRIVE}"
 
 
 @pytest.mark.parametrize(

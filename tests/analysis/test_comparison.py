@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compared import DURATION_S, READ, Array, falling, noise, run, steady
+from heatsoak.analysis import analyze
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.comparison.measures import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
@@ -537,6 +538,16 @@ def test_what_cannot_be_compared_names_what_there_is(
     with pytest.raises(UsageError, match=said) as error:
         compare(two()[:count], by, baseline)
     assert "\n" not in str(error.value)
+
+
+def test_a_step_that_began_after_the_recordings_were_judged_is_left_out() -> None:
+    steps = (READ, {**READ, "name": "later"})
+    rates = {"read": steady(1000), "later": steady(1000)}
+    recordings = [run({"heatsink": group}, rates, steps=steps) for group in ("none", "big")]
+    judged = analyze(recordings)
+    judged.recordings[1].steps.pop()
+    found = compare(recordings, "heatsink", findings=judged)
+    assert {each.step for each in found.rows} == {"read"}
 
 
 def test_a_recording_without_the_condition_is_left_out_and_named() -> None:

@@ -128,3 +128,23 @@ def test_throttling_that_names_no_drive_is_a_processors() -> None:
     (log,) = read(Source.of_bytes("HWiNFO.CSV", (header + rows).encode()))
     assert "temp_c.composite" in log.samples.columns
     assert not any(name.startswith("throttle") for name in log.samples.columns)
+
+
+@pytest.mark.parametrize("damaged", [2, 5])
+def test_a_row_that_is_cut_near_the_top_costs_that_row_alone(damaged: int, tmp_path: Path) -> None:
+    lines = (DATA / "two-drives.csv").read_bytes().split(b"\n")
+    lines[damaged - 1] = lines[damaged - 1][: len(lines[damaged - 1]) // 2]
+    log = tmp_path / "log.csv"
+    log.write_bytes(b"\n".join(lines))
+    (found,) = read(Source.of_path(log), Options())
+    assert found.format == "hwinfo"
+    assert found.samples.height in (89, 90)
+    assert any(f"line {damaged} is truncated" in remark.text for remark in found.remarks)
+
+
+def test_a_header_that_stands_again_after_a_few_rows_begins_another_run(tmp_path: Path) -> None:
+    lines = (DATA / "german.csv").read_bytes().split(b"\n")
+    log = tmp_path / "log.csv"
+    log.write_bytes(b"\n".join([*lines[:4], lines[0], *lines[4:]]))
+    found = read(Source.of_path(log), Options())
+    assert [(one.format, one.samples.height) for one in found] == [("hwinfo", 3), ("hwinfo", 27)]

@@ -320,7 +320,7 @@ class Recorder:
                 self.note(
                     "warning",
                     f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible "
-                    "for a drive: limits and pauses ignore it",
+                    "for a drive: it is ignored",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:

@@ -128,9 +128,10 @@ def _said_of(error: typer.exceptions.TyperException) -> str:
     context = getattr(error, "ctx", None)
     if context is not None and (extra := _TOO_MANY.match(said)) is not None:
         usage = " ".join(context.get_usage().removeprefix("Usage:").split())
-        return f"has no place for '{extra[1]}': {usage}"
+        many = "is one word" if " " not in extra[1] else "are words"
+        return f"'{extra[1]}' {many} too many: {usage}"
     if context is not None and hasattr(error, "option_name"):
-        said = f"{said}: {context.command_path} --help lists what it takes"
+        said = f"{said.rstrip('.')}: {context.command_path} --help lists its options"
     options = getattr(getattr(error, "param", None), "opts", ())
     wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):

@@ -57,11 +57,15 @@ class GroupedRun:
 
     @cached_property
     def views(self) -> dict[str, StepView]:
-        """Its judged steps with rates, by name, without steps in rounds, whose number varies."""
+        """Its judged steps with rates, by name, without steps in rounds, whose number varies.
+
+        One that has begun since it was judged is left out.
+        """
+        judged = {step.step for step in self.found.steps if step.rounds is None}
         return {
-            self.alias or step.step: view
-            for view, step in zip(self.opened.views, self.found.steps, strict=True)
-            if view.has_rates and step.rounds is None
+            self.alias or view.step.name: view
+            for view in self.opened.views
+            if view.has_rates and view.step.name in judged
         }
 
     @property

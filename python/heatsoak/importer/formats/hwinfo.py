@@ -11,15 +11,14 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import Unit, names_drive, unit_of
 from heatsoak.importer.tables.headers import Meaning, meaning
-from heatsoak.importer.tables.layout import Layout, layout_of, split, ungarbled
+from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
 
 _DEVICE = re.compile(
     r"^(S\.?M\.?A\.?R\.?T\.?|Drive|[^:\[\]]{1,24}):\s*(.*?)\s*(?:\(([^()]*)\))?\s*(?:\[[^\]]*\])?$"
 )
 _UNIT = re.compile(r"\[([^\[\]]*)\]\s*$")
-#: Its header stands in one of the first lines.
-_MAX_HEAD = 6
+_HEAD = re.compile(r'^\ufeff?"?[^",;\t]{2,20}"?([,;\t])"?[^",;\t]{2,20}"?\1.*\[[^\]]*\]')
 #: How it writes dates and times, on most machines.
 _MOMENT = re.compile(r"^\d{1,2}\.\d{1,2}\.\d{4},\d{1,2}:\d{1,2}:\d{1,2}\.\d{3},")
 #: Names that only it has, in English.
@@ -34,20 +33,32 @@ _DAY = re.compile(r'^"?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"?[,;\t]"?\d{1,2}:\d{1,2}:
 
 def _layout(source: Source) -> Layout | None:
     """The header's layout: a date, a time, and names that end in units in brackets."""
-    layout = layout_of(source)
-    if layout is None or not layout.header or layout.line > _MAX_HEAD:
-        return None
-    line, *rows = source.head_lines[layout.line - 1 : layout.line + 3]
-    roles = [m.column if (m := meaning(cell)) else "" for cell in layout.header[:2]]
-    named = [cell for cell in layout.header[2:] if cell]
-    bracketed = sum(_UNIT.search(cell) is not None for cell in named)
-    if roles != ["date", "time"] or not bracketed or 2 * bracketed < len(named):
-        return None
-    if rows and rows[0] and not _DAY.match(rows[0]):
-        return None  # another logger's units, or none of a logger's rows
-    is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(map(_MOMENT.match, rows))
-    known = sum(name in line.lower() for name in _NAMES)
-    return layout if is_its_own or known > 1 or len(named) >= _WIDE else None
+    lines = source.head_lines[:6]
+    for number, line in enumerate(lines, 1):
+        match = _HEAD.match(line)
+        if match is None:
+            continue
+        header = [cell.strip() for cell in split(line, match.group(1))]
+        roles = [meaning(cell) for cell in header[:2]]
+        named = [cell for cell in header[2:] if cell]
+        bracketed = sum(_UNIT.search(cell) is not None for cell in named)
+        if [m.column if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(named):
+            continue
+        rows = [split(row, match.group(1)) for row in source.head_lines[number : number + 20]]
+        if rows and any(row for row in rows) and not _DAY.match(source.head_lines[number] or ""):
+            continue  # another logger's units, or none of a logger's rows
+        is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(
+            _MOMENT.match(row) for row in source.head_lines[number : number + 3]
+        )
+        lowered = line.lower()
+        known = sum(name in lowered for name in _NAMES)
+        if not is_its_own and known < 2 and len(named) < _WIDE:
+            continue
+        return Layout(
+            match.group(1), tuple(header), line=number, first=number + 1,
+            rows=tuple(tuple(row) for row in rows),
+        )  # fmt: skip
+    return None
 
 
 # --- drives ----------------------------------------------------------------------------------

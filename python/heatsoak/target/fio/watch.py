@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from heatsoak.errors import ToolError
 from heatsoak.files import free_path
-from heatsoak.fio import MAX_DOCUMENT, Documents, FioStatus, json_of
+from heatsoak.fio import MAX_DOCUMENT, FioStatus, json_of
 from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
@@ -22,14 +22,16 @@ _LONGEST_TEXT = 1_000_000
 
 
 class Splitter:
-    """Splits fio's byte stream into JSON documents, which fio indents."""
+    """Splits a byte stream into JSON documents.
+
+    fio indents its documents, so only the closing brace of one is at the start of a line.
+    """
 
     def __init__(self, largest_bytes: int = MAX_DOCUMENT) -> None:
         """Refuse documents over `largest_bytes`."""
         self._largest_bytes = largest_bytes
-        self._documents = Documents(_parsed, _cut)
         self._rest = bytearray()
-        self._text_bytes = 0  # since the last document
+        self._searched = 0
 
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         """Yield the documents that `piece` completes.
@@ -37,37 +39,39 @@ class Splitter:
         Raises ToolError if the stream cannot be fio's; the documents before are valid.
         """
         self._rest += piece
-        self._text_bytes += len(piece)
-        *lines, self._rest = self._rest.split(b"\n")
-        if self._rest == b"}":
-            lines, self._rest = [*lines, self._rest], bytearray()
-        for line in lines:
-            if line.startswith(b"}") and not self._documents.text:
-                raise ToolError("fio's status stream has unbalanced braces")
-            for document in self._documents.take(0, line.decode("utf-8", "replace")):
-                self._text_bytes = 0
-                yield document.value
-        has_started = self._documents.text or b"{" in self._rest
-        if not has_started and self._text_bytes > _LONGEST_TEXT:
+        while True:
+            end = self._rest.find(b"\n}", self._searched)
+            if end < 0:
+                break
+            document = bytes(self._rest[: end + 2])
+            del self._rest[: end + 2]
+            self._searched = 0
+            yield _parse(document)
+        self._searched = max(len(self._rest) - 1, 0)
+        has_started = b"{" in self._rest
+        if not has_started and len(self._rest) > _LONGEST_TEXT:
             raise ToolError("fio's status stream is not JSON: is there another program named fio?")
-        if len(self._documents.text) + len(self._rest) > self._largest_bytes:
+        if len(self._rest) > self._largest_bytes:
             raise ToolError(
                 f"fio's status stream has a document of over {self._largest_bytes} bytes"
             )
 
     def finish(self) -> None:
         """End the stream; raises ToolError if it ends within a document."""
-        if self._documents.text or b"{" in self._rest:
-            _cut(0)
+        if b"{" in self._rest:
+            raise ToolError("fio's status stream ended in the middle of a document")
 
 
-def _cut(_: int) -> None:
-    raise ToolError("fio's status stream ended in the middle of a document")
-
-
-def _parsed(document: bytes | bytearray, _: int) -> dict[str, Any]:
+def _parse(document: bytes) -> dict[str, Any]:
+    """Parse the document at the end of `document`, which may have text before it."""
+    start = document.find(b"{")
+    if start > 0 and document[start - 1 : start] != b"\n":
+        own_line = document.rfind(b"\n{")
+        start = own_line + 1 if own_line >= 0 else start
+    if start < 0:
+        raise ToolError("fio's status stream has unbalanced braces")
     try:
-        parsed = json_of(document, b"0")
+        parsed = json_of(document[start:], b"0")
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
