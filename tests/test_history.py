@@ -526,3 +526,25 @@ def test_a_counter_that_began_again_leaves_no_dates_out(tmp_path: Path) -> None:
     rows = summaries("S1", noisy(1), serial=pl.lit("S1"), written_gb=written_gb)
     found = history(drives_of(tmp_path, [rows]))
     assert found.left_out.wrongly_dated == 0
+
+
+STOPPED_QUERY = """
+import os, signal, sys, threading
+from heatsoak.cli import app, main
+from heatsoak.history import queries
+
+def command(**_):
+    database = queries._connected()
+    with queries._reporting("x"):
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        database.execute("select count(*) from range(1000000000) a, range(999) b where a.range < 0")
+
+app.app = command
+main()
+"""
+
+
+def test_a_query_that_is_stopped_is_an_interruption() -> None:
+    words = [sys.executable, "-c", STOPPED_QUERY]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "heatsoak: interrupted\n")

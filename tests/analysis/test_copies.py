@@ -55,6 +55,12 @@ def test_little_s_law_gives_the_io_in_flight() -> None:
     assert queue.means(np.array([0.0, 10.0, 60.0, 120.0])) == pytest.approx([3.0, 3.0, 3.0])
 
 
+def test_the_queue_of_a_whole_copy_says_nothing_of_one_side() -> None:
+    queue = in_flight(side("source", 3.0, queue=np.full(len(T_S), float(DEPTH))))
+    assert queue is not None
+    assert queue.means(np.array([0.0, 120.0])) == pytest.approx([3.0])
+
+
 @pytest.mark.parametrize("slow", ROLES)
 def test_the_drive_with_the_full_queue_holds_up_the_other(slow: Role) -> None:
     fast = OTHER[slow]

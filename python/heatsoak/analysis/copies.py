@@ -55,13 +55,14 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
 def in_flight(view: StepView) -> Series | None:
     """Return how many I/Os were in flight: none while none was completed, as for a side that waits.
 
-    Times count from the recording's start. None if the depth of the queue is unknown.
+    Times count from the recording's start. None if the depth of the queue is unknown. A logged
+    queue is the copy's, wherever its I/Os wait.
     """
     if not view.step.iodepth:
         return None
     rates = np.array([per_s for per_s, _ in view.rates_and_latencies()])
     has_stopped = np.isfinite(rates).any(axis=0) & (np.nansum(rates, axis=0) == 0)
-    count = np.where(has_stopped, 0.0, view.in_flight())
+    count = np.where(has_stopped, 0.0, view.in_flight_by_latency())
     t_s, interval_s = view.column("t_s"), view.column("interval_s")
     known = np.isfinite(count) & np.isfinite(interval_s)
     return Series(t_s[known], interval_s[known], count[known], "iops")

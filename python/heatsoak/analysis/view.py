@@ -200,13 +200,12 @@ class StepView:
         ]
 
     def in_flight(self) -> Array:
-        """Return how many I/Os were in flight, row by row; NaN where nothing tells.
-
-        As logged, or by Little's law: I/Os a second times their latency.
-        """
+        """Return how many I/Os were in flight, row by row, as logged or by latency; else NaN."""
         logged = self.column("queue")
-        if np.isfinite(logged).any():
-            return logged
+        return logged if np.isfinite(logged).any() else self.in_flight_by_latency()
+
+    def in_flight_by_latency(self) -> Array:
+        """Return the same by Little's law: I/Os a second times their latency."""
         count: Array = np.full(len(self.samples), np.nan)
         untold = np.zeros(len(count), dtype=bool)
         for per_s, lat_us in self.rates_and_latencies():

@@ -145,7 +145,7 @@ def chosen_from(
 
     Raises UsageError if nothing is left, ToolError without DuckDB.
     """
-    with _connected() as database, _reporting_damage(index):
+    with _connected() as database, _reporting(index):
         wanted = {"drive": drive, "workload": workload}
         since_unix_s = None
         if since is not None:
@@ -192,7 +192,8 @@ def _connected() -> "DuckDBPyConnection":
 
 
 @contextmanager
-def _reporting_damage(index: Path) -> Iterator[None]:
+def _reporting(index: Path) -> Iterator[None]:
+    """Say what is wrong with the index, and that the user stopped a query."""
     import duckdb
 
     try:
@@ -202,6 +203,10 @@ def _reporting_damage(index: Path) -> Iterator[None]:
             f"{index}: cannot be queried: {str(error).splitlines()[0]}: delete it, and it is made "
             "again, or name another file with -o"
         ) from error
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from error  # which DuckDB does not let through
 
 
 def _rows(
