@@ -31,8 +31,8 @@ from heatsoak.words import (
 
 #: So many reasons are told.
 _MAX_REASONS = 3
-#: From this share on something is probably so.
-_LIKELY = 0.8
+#: From this share on something is probably so: likelier than not.
+_PROBABLY = 0.5
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -274,7 +274,7 @@ def _cause(episode: Episode) -> str:
     if episode.cause != "unknown":
         return CAUSE_WORDS[episode.cause]
     two = _likeliest(episode)[:2]
-    is_likely = sum(episode.likelihoods[cause] for cause in two) >= _LIKELY
+    is_likely = sum(episode.likelihoods[cause] for cause in two) >= _PROBABLY
     not_heat = "not heat; " if episode.excludes_heat else ""
     maybe = "probably" if is_likely else "perhaps"
     return f"{not_heat}{maybe} " + " or ".join(CAUSE_WORDS[cause] for cause in two)
@@ -306,7 +306,7 @@ def _open_cause(episode: Episode) -> str:
     """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
     shares = episode.likelihoods
     heat = shares.get("thermal", 0.0)
-    if heat < 0.5 or not episode.shows_heat:
+    if heat < _PROBABLY or not episode.shows_heat:
         return "Cannot tell whether heat or something else slows the drive"
     return f"Probably heat ({share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
 

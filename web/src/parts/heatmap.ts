@@ -131,7 +131,7 @@ class HeatMap implements Drawn {
   }
 }
 
-/** Draws what the heat map shows, larger and by itself. */
+/** Draws the heat map as a picture of its own, larger than on the page. */
 function matrixPicture(grid: Grid, title: string, origin: string): HTMLCanvasElement {
   const { given, metric, columns } = grid;
   const shades = colors(shade());

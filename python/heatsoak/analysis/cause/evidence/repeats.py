@@ -176,6 +176,7 @@ def as_slow_when_cooler(case: Case) -> Evidence | None:
     if float(np.median(series.values[is_cooler])) <= (1 + SAME_RATE) * drop.during:
         below = temp_text(case.onset_c - CLEARLY_K)
         return "as-slow", f"it was no faster below {below}, for {seconds_text(held_s)} before"
+    # of a shallow fall, far nearer to it than to full speed
     is_same = np.abs(series.values / drop.during - 1) <= min(SAME_RATE, drop.depth / 4)
     for first, end in spans_of(is_cooler & is_same):
         same_s, (begin_c, end_c) = (

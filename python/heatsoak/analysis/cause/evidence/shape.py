@@ -26,7 +26,8 @@ WILDER = 2.5
 MIN_SAMPLES = 20
 #: A link that is halved leaves half, but for its overhead.
 HALF_WITHIN = 0.03
-#: A load whose rate varies by less than so many times what it did before is as even.
+#: A rate that varies less than this many times as much as before is as even as before: the spread
+#: of a few dozen samples differs as much by chance.
 AS_EVEN = 1.2
 #: If power falls this much less than the rate, the drive spends it on something else.
 SPENT_INSIDE = 0.25
