@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,8 @@ import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run
 from documented import table
-from heatsoak.recording import Recording
+from heatsoak.errors import ToolError
+from heatsoak.recording import Recording, RecordingWriter
 from janitor import undone_by
 from loop_drive import attached
 from started import fill, small_disk
@@ -249,6 +251,20 @@ def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, na
             again = ["--resume"] if name == "run" else []
             done = heatsoak_here(*words, *again, cwd=ground)
             assert done.returncode == 0, done.stderr
+
+
+def test_runs_at_once_that_all_find_a_full_disk_leave_no_directory(tmp_path: Path) -> None:
+    meta = run({}, falling(60, 0.5), seed=1).meta
+    with small_disk(tmp_path / "m", "4m") as disk, ThreadPoolExecutor(4) as pool:
+        fill(disk)
+
+        def begin(name: str) -> None:
+            with pytest.raises(ToolError, match="No space left on device"):
+                RecordingWriter(disk / "x" / name[0] / name, meta)
+
+        for _ in range(100):
+            list(pool.map(begin, ["a1", "a2", "b1", "b2"]))
+            assert not (disk / "x").exists()
 
 
 def test_a_full_disk_for_temporary_files_leaves_no_sensors_behind(

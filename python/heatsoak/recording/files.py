@@ -10,7 +10,9 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -99,18 +101,36 @@ def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path
     system.sync_directory(path.parent)
 
 
+_making_lock = threading.Lock()
+#: How many callers are inside :func:`made` of a directory that was new to them.
+_being_made: Counter[Path] = Counter()
+
+
 @contextmanager
 def made(directory: Path) -> Iterator[None]:
-    """Make a directory and its parents; with an error, those that were made go again, if empty."""
-    new = [place for place in (directory, *directory.parents) if not place.exists()]
+    """Make a directory and its parents; with an error, those that were made go again, if empty.
+
+    Of several threads that share a parent and all fail, the last removes it.
+    """
+    with _making_lock:
+        places = (directory, *directory.parents)
+        new = [place for place in places if place in _being_made or not place.exists()]
+        _being_made.update(new)
+    failed = True
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        with _making_lock:  # nobody removes a parent meanwhile
+            directory.mkdir(parents=True, exist_ok=True)
         yield
-    except BaseException:
-        for place in new:
-            with suppress(OSError):
-                place.rmdir()
-        raise
+        failed = False
+    finally:
+        with _making_lock:
+            _being_made.subtract(new)
+            for place in new:
+                if not _being_made[place]:
+                    del _being_made[place]
+                if failed:
+                    with suppress(OSError):
+                        place.rmdir()
 
 
 @contextmanager
