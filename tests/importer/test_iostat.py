@@ -99,8 +99,17 @@ def test_a_name_on_a_line_of_its_own_and_a_partition_of_another_device() -> None
 def test_a_device_can_be_asked_for_by_name_or_path() -> None:
     (log,) = logs_of("v9_seconds.txt", device="/dev/sda1")
     assert log.drive == {"path": "/dev/sda1"}
-    with pytest.raises(UsageError, match="no device sdz"):
+    with pytest.raises(UsageError, match=r"no drive 'sdz' \(did you mean 'sda'\?\): it has cciss"):
         logs_of("v9_seconds.txt", device="sdz")
+
+
+def test_part_of_a_devices_name_takes_all_that_have_it_but_no_longer_name_of_a_kernels() -> None:
+    (log,) = logs_of("v9_seconds.txt", device="cciss")
+    assert log.drive["path"].endswith("c0d0p1")
+    assert set(by_device(logs_of("v9_seconds.txt", device="S"))) == {"sda", "cciss/c0d0p1"}
+    many = (DATA / "v9_seconds.txt").read_text().replace("sda", "sdaa")
+    with pytest.raises(UsageError, match="no drive 'sda'"):
+        read_text(many, Options(device="sda"))
 
 
 def test_a_translated_time_with_the_headings_date_continues_after_midnight() -> None:

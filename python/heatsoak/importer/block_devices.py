@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.errors import suggestion
 from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
 from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import DISK, unit_remark
+from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.protocol import Observed
 from heatsoak.recording.columns import schema_of
 from heatsoak.words import listed, rate_text
@@ -206,9 +206,11 @@ class Devices:
         disks = dict.fromkeys(name for name in whole if not _is_layer(name))
         drives = [name for name in disks or whole if loads[name] > 0]
         if options.device is not None:
-            named = self._named(options.device)
-            options.used.add("device")
-            return [named], drives, []
+            known = [name for name in self.rows if name]
+            paths = [self._path_of(name) for name in known]
+            named = wanted_drives(self._source, options, known, paths)
+            named = [name for name in named if not is_part(name, named)]
+            return sorted(named, key=lambda name: -loads[name])[:_MAX_DEVICES], drives, []
         on_disks = sum(loads[name] for name in disks)
         kept = [
             name
@@ -244,15 +246,6 @@ class Devices:
             return False
         low, high = np.percentile(shares, [10, 90])
         return bool(low < _SAME_BYTES * high)
-
-    def _named(self, wanted: str) -> str:
-        short = wanted.removeprefix("/dev/").removeprefix("mapper/")
-        for name in self.rows:
-            if name in (wanted, short) or self._path_of(name) == wanted:
-                return name
-        known = sorted(self.rows)
-        has = listed(known, _MAX_NAMED)
-        raise self._source.error(f"has no device {short}{suggestion(short, known)}: it has {has}")
 
     def _path_of(self, name: str) -> str:
         """A device's path: ``/dev/sda``, ``/dev/block/8:0`` of ``dev8-0``.

@@ -4,6 +4,7 @@ Rows are streamed, and of each only the cells that mean something are kept, as n
 many GB with hundreds of columns takes the memory of the few columns that matter.
 """
 
+import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak.errors import suggestion
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
-from heatsoak.importer.tables import Unit, unit_of
+from heatsoak.importer.tables import DISK, Unit, unit_of
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
@@ -85,18 +87,24 @@ def remark_unread(source: Source, section: Section, t_s: Array) -> None:
         source.remark(f"the time of {rows} cannot be read, the first is in line {first}")
 
 
-def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> list[str]:
+def wanted_drives(
+    source: Source, options: Options, names: Sequence[str], paths: Sequence[str] = ()
+) -> list[str]:
     """Return those of a file's drives that ``--device`` names, in part if none wholly; else all.
 
-    Raises UsageError for none, and for more than are read.
+    `paths` are other names of the same drives. A kernel's name is taken in part only as a word:
+    sda is not sdaa. Raises UsageError for none, and for more than are read.
     """
     device = options.device or ""
-    short = device.lower().removeprefix("/dev/")
-    wanted = [name for name in names if short == name.lower().removeprefix("/dev/") != ""]
-    wanted = wanted or [name for name in names if short in name.lower()]
+    short = _name_of(device)
+    wanted = [name for name in names if short == _name_of(name) != ""]
+    wanted = wanted or [name for name, path in zip(names, paths, strict=False) if path == device]
+    part = rf"\b{re.escape(short)}\b" if DISK.fullmatch(short) else re.escape(short)
+    wanted = wanted or [name for name in names if re.search(part, name.lower())]
     if not wanted:
-        known = listed(names, 10) or "none by name"
-        raise source.error(f"has no drive '{device}': it has {known}")
+        near = suggestion(device, names)
+        known = listed(sorted(names), 10) or "none by name"
+        raise source.error(f"has no drive '{device}'{near}: it has {known}")
     if len(wanted) > MAX_RUNS:
         raise source.error(
             f"covers {len(wanted):,} drives, more than the {MAX_RUNS:,} that are read: "
@@ -105,6 +113,10 @@ def wanted_drives(source: Source, options: Options, names: Sequence[str]) -> lis
     if device:
         options.used.add("device")
     return wanted
+
+
+def _name_of(path: str) -> str:
+    return path.lower().removeprefix("/dev/").removeprefix("mapper/")
 
 
 Choose = Callable[[tuple[str, ...], tuple[str, ...]], Wanted]
