@@ -14,6 +14,7 @@ from heatsoak.catalog import (
     load_drive,
     named_bytes,
 )
+from heatsoak.target.place import parse_place
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -211,6 +212,50 @@ def test_what_is_not_published_is_said_to_be_assumed(tmp_path: Path) -> None:
 def test_a_drive_that_reports_another_temperature_than_it_throttles_by(tmp_path: Path) -> None:
     done = heatsoak_here("drives", "--like", "Samsung SSD 950 PRO 512GB", cwd=tmp_path)
     assert "throttles from    a temperature that it does not report" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("called", "drive_id"),
+    [
+        ("WD Blue SN570 1TB", "wd-sn570-1tb"),
+        ("WD_BLACK SN850X 2000GB", "wd-sn850x-2tb"),
+        ("KINGSTON SNV2S1000G", "kingston-nv2-1tb"),
+        ("sk hynix platinum p41 1tb", "skhynix-p41-1tb"),
+    ],
+)
+def test_a_drive_is_named_by_its_model_wherever_by_its_id(
+    tmp_path: Path, called: str, drive_id: str
+) -> None:
+    assert load_drive(called) == load_drive(drive_id)
+    place = parse_place(f"sim:{called}@laptop")
+    assert (place.text, place.drive) == (f"sim:{drive_id}@laptop", drive_id)
+    words = [heatsoak_here("predict", name, cwd=tmp_path) for name in (called, drive_id)]
+    assert words[0].stdout == words[1].stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        (
+            "SK hynix Platinum P41",
+            "drive called 'SK hynix Platinum P41' (did you mean 'skhynix-p41-",
+        ),
+        ("970 EVO Plus 2TB", "drive of that capacity called '970 EVO Plus 2TB' (did you mean 'sam"),
+        ("Gen4 QLC 2TB", "there is no simulated drive 'Gen4 QLC 2TB'"),
+    ],
+)
+def test_another_capacity_or_class_is_not_taken_for_it(
+    tmp_path: Path, called: str, said: str
+) -> None:
+    assert said in complaint(heatsoak_here("predict", called, cwd=tmp_path), 2)
+    on = f"sim:{called}"
+    assert said in complaint(heatsoak_here("run", "quick", "--on", on, cwd=tmp_path), 2)
+
+
+def test_a_file_comes_before_a_model_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "WD Blue SN570 1TB").write_text("base = 'samsung-950-pro-512'\nmodel = 'mine'\n")
+    done = heatsoak_here("predict", "WD Blue SN570 1TB", "--format", "json", cwd=tmp_path)
+    assert json.loads(done.stdout)["drive"] == "mine"
 
 
 def test_nothing_like_it_says_what_would_be(tmp_path: Path) -> None:

@@ -3,15 +3,15 @@
 Drives are in ``drives/``, one TOML file each, and those that nobody measured in ``models.csv``, a
 line each; enclosures in ``enclosures/``, where a file can have a family; trace shapes in
 ``traces/``; published figures in ``published.toml``, and those of other drives in ``modern.toml``.
-Wherever an id is accepted, so is the path of a user's own file in the same format.
+Wherever an id is accepted, so is the path of a user's own file in the same format, and a drive's
+model with its capacity.
 """
 
 from heatsoak.catalog.left_out import left_out
-from heatsoak.catalog.like import Likeness, like, named_bytes
+from heatsoak.catalog.like import Likeness, drive_called, like, load_drive, named_bytes
 from heatsoak.catalog.loader import (
     drive_ids,
     enclosure_ids,
-    load_drive,
     load_enclosure,
     load_trace,
     parse_enclosures,
@@ -48,6 +48,7 @@ __all__ = [
     "PublishedFigure",
     "PugetCell",
     "TraceShape",
+    "drive_called",
     "drive_ids",
     "enclosure_ids",
     "figure_ids",

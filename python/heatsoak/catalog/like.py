@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import isclose, log2
+from pathlib import Path
 from typing import Literal
 
-from heatsoak.catalog.loader import drive_ids, load_drive, names_of, read_catalog
+from heatsoak.catalog import loader
+from heatsoak.catalog.loader import drive_ids, names_of, read_catalog
 from heatsoak.catalog.specs import Drive, Figure, plain
+from heatsoak.errors import UsageError
 from heatsoak.units import GB, TB
 
 #: A name's words without those that many have, and the makers and the bytes that these said.
@@ -82,7 +85,7 @@ def like(model: str, size_bytes: int | None = None, pcie: str | None = None) -> 
     `pcie` is its generation of PCIe, where something else tells it.
     """
     if model in drive_ids():
-        drive = load_drive(model)
+        drive = loader.load_drive(model)
         return Likeness("model", drive, drive.user_bytes)
     text = _normal(model)
     words, makers, named = _name(text)
@@ -101,6 +104,33 @@ def like(model: str, size_bytes: int | None = None, pcie: str | None = None) -> 
     return _of_class(text, told[1] if told else pcie, size_bytes or named)
 
 
+def drive_called(name: str) -> str:
+    """Return the id of the drive that has this very model and capacity; `name` if it is no model.
+
+    Raises UsageError for a model without its capacity, or one that only others are like.
+    """
+    if name in drive_ids() or name.endswith(".toml") or Path(name).is_file():
+        return name
+    found = like(name)
+    if found is None or found.kind == "class":
+        return name
+    if found.kind == "model" and found.size_bytes:
+        return found.drive.id
+    capacity = "of that capacity " if found.size_bytes else ""
+    raise UsageError(
+        f"there is no simulated drive {capacity}called '{name}' (did you mean "
+        f"'{found.drive.id}'?): heatsoak drives lists them; the path of a TOML file works too"
+    )
+
+
+def load_drive(name: str) -> Drive:
+    """Return the drive with the id, model or TOML file `name`, which may be a twin's.
+
+    Raises UsageError for an unknown name, or for a bad file, naming it and the key.
+    """
+    return loader.load_drive(drive_called(name))
+
+
 def named_bytes(model: str) -> float | None:
     """Return the capacity that a model's name tells in a word of its own: that of ``X 1TB``."""
     return _name(_normal(model))[2]
@@ -110,7 +140,7 @@ def _of_family(
     text: str, ids: list[str], size_bytes: float | None, named: float | None
 ) -> Likeness:
     """The drive of a family that has this very name, or is nearest in size."""
-    drives = list(map(load_drive, ids))
+    drives = list(map(loader.load_drive, ids))
     same = [drive for drive in drives if text in map(_normal, (drive.model, *drive.also))]
     size = size_bytes or named
     if not size:
@@ -139,7 +169,7 @@ def _of_class(text: str, pcie: str | None, size: float | None) -> Likeness | Non
     nearest = min(filter(_CLASS.match, drive_ids()), key=unlike)
     untold = {f"PCIe {wanted[0]}.0": pcie, wanted[1].upper(): flash}
     guessed = tuple(words for words, told in untold.items() if not told)
-    return Likeness("class", load_drive(nearest), size, guessed)
+    return Likeness("class", loader.load_drive(nearest), size, guessed)
 
 
 @cache

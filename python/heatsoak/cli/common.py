@@ -64,8 +64,10 @@ def _signed_seconds(text: str) -> float:
 
 
 def drive_id(text: str) -> str:
-    """Return a simulated drive's id or file, which ``run --on`` has behind a ``sim:``."""
-    return text.removeprefix("sim:")
+    """Return the id or file of a simulated drive, which ``run --on`` has behind a ``sim:``."""
+    from heatsoak.catalog import drive_called
+
+    return drive_called(text.removeprefix("sim:"))
 
 
 #: How a result is printed.

@@ -171,11 +171,12 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
     """
     name = text.removeprefix("sim:")
     if name != text or (name.partition("@")[0] in catalog.drive_ids() and not Path(text).exists()):
-        drive, _, enclosure = name.partition("@")
+        called, at, enclosure = name.partition("@")
+        drive = catalog.drive_called(called)
         catalog.load_drive(drive)
         if enclosure:
             catalog.load_enclosure(enclosure)
-        return Place(f"sim:{name}", "simulated", drive, enclosure or None)
+        return Place(f"sim:{drive}{at}{enclosure}", "simulated", drive, enclosure or None)
     system.require_linux(f"{text}: loading a real drive")
     if text.startswith(("nbd:", "nbd+unix:", "nbds:", "nbds+unix:")):
         return Place(text, "nbd")

@@ -26,7 +26,7 @@ def subject_of(text: str) -> Twin | Drive:
         return Twin.load(path)
     if path.is_dir():
         raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
-    if not text.startswith("sim:"):
+    if path.is_file():
         return load_drive(text)
     name, at, place = text.removeprefix("sim:").partition("@")
     drive = load_drive(name)
