@@ -572,6 +572,30 @@ def test_a_stop_while_a_class_is_made_is_an_interruption(name: str) -> None:
     assert (done.returncode, done.stderr) == (130, "heatsoak: interrupted\n")
 
 
+STOPPED_IN_AN_IMPORT = """
+import os, signal, sys, weakref
+import heatsoak.cli
+
+class Stopping:
+    def find_spec(self, name, *_):
+        if name == "heatsoak.cli.overview":
+            lock = set()
+            told = weakref.ref(lock, lambda _: os.kill(os.getpid(), signal.{name}))
+            del lock  # Python goes on after an error here
+
+sys.meta_path.insert(0, Stopping())
+sys.argv = ["heatsoak", "doctor"]
+heatsoak.cli.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_stop_during_an_import_is_not_lost(name: str) -> None:
+    code = STOPPED_IN_AN_IMPORT.format(name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "heatsoak: interrupted\n")
+
+
 @pytest.mark.slow
 def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "

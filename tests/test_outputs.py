@@ -267,6 +267,61 @@ def test_runs_at_once_that_all_find_a_full_disk_leave_no_directory(tmp_path: Pat
             assert not (disk / "x").exists()
 
 
+#: Stops a command just before one of its functions is called for the n-th time.
+STOPPED_AT = """
+import os, signal, sys
+import {module} as module
+from heatsoak.cli import main
+
+usual, calls = module.{function}, []
+
+def stopping(*args, **kwargs):
+    calls.append(1)
+    if len(calls) == {call}:
+        os.kill(os.getpid(), signal.{name})
+    return usual(*args, **kwargs)
+
+module.{function} = stopping
+sys.argv = ["heatsoak", *{words}]
+main()
+"""
+
+
+def stopped_at(cwd: Path, name: str, words: str, module: str, function: str, call: int = 1) -> str:
+    code = STOPPED_AT.format(
+        module=module, function=function, call=call, name=name, words=words.split()
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    return done.stderr.splitlines()[-1]
+
+
+STOPS = ("SIGINT", "SIGTERM")
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_a_run_that_is_stopped_while_it_ends_is_whole(ground: Path, name: str) -> None:
+    words = "run tiny.toml --on sim:small.toml -o x"
+    said = stopped_at(ground, name, words, "heatsoak.recording.writer", "journal_to_parquet")
+    assert said == "heatsoak: stopped; the recording so far is in x"
+    recording = Recording.open(ground / "x")
+    assert (recording.meta.status, recording.changes) == ("finished", None)
+    assert {path.name for path in (ground / "x").iterdir()} == {
+        *("recording.json", "events.jsonl", "samples.parquet")
+    }
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_logs_of_an_export_that_is_stopped_are_not_there_in_part(ground: Path, name: str) -> None:
+    words = "export r -o m/x --as fio-plot"
+    said = stopped_at(ground, name, words, "heatsoak.exporter", "replacing", call=2)
+    assert said == "heatsoak: interrupted"
+    assert not (ground / "m").exists()
+    assert heatsoak_here(*words.split(), cwd=ground).returncode == 0
+
+
 def test_a_full_disk_for_temporary_files_leaves_no_sensors_behind(
     ground: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,14 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- not an error
     exit_code = 130
 
 
+def is_stop(error: BaseException) -> bool:
+    """Return whether an error is the user's stop, or comes of one.
+
+    One that came while a class was made is what Python 3.11 calls the cause of another error.
+    """
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
+
+
 #: System errors that mean a wrong file name, and so a usage error.
 _WRONG_FILE = {
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),

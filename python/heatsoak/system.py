@@ -7,11 +7,13 @@ from here what they do in another way, or not at all.
 """
 
 import os
+import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -45,6 +47,48 @@ def require_linux(what: str) -> None:
     """Raise UsageError on other systems; `what` begins the message, such as ``heatsoak nbd``."""
     if not IS_LINUX:
         raise UsageError(f"{what} needs Linux: {_ELSEWHERE}")
+
+
+#: Signals that stop a command, where a system has them: Ctrl-C, a shutdown, a closed terminal.
+STOP_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let what stops the command come behind what is within.
+
+    Signals are caught instead of blocked: another thread would get a blocked one, and Python would
+    still raise it here. In imports, Python loses one that comes in a callback of its own, and makes
+    an error of one that comes while a class is made.
+    """
+    came: list[int] = []
+    usual: dict[signal.Signals, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in STOP_SIGNALS:
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    usual[number] = signal.signal(number, lambda got, _: came.append(got))
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+@contextmanager
+def blocked(number: int) -> Iterator[None]:
+    """Keep a signal from processes that are started within, until they do something about it."""
+    if IS_WINDOWS:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def lock(file: int, *, wait: bool = False) -> None:

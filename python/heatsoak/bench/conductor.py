@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak import system
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
 from heatsoak.bench.heating import Heating, HeatSource
@@ -16,7 +17,7 @@ from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.bench.resume import Past, TakenStep
-from heatsoak.errors import HeatsoakError, RunInterrupted
+from heatsoak.errors import HeatsoakError, RunInterrupted, is_stop
 from heatsoak.protocol import (
     Conditions,
     Copy,
@@ -113,13 +114,16 @@ class Conductor:
             also = self._finish("failed", str(error))
             raise type(error)(f"{error}{also}; {self._kept()}") from error
         except BaseException as error:
-            if self._was_stopped():
+            if is_stop(error) or self._was_stopped():
                 # a signal that reaches a library in a thread comes out as any error
                 self._finish("interrupted", "stopped by the user")
                 raise RunInterrupted(f"stopped; {self._kept()}") from error
             self._finish("failed", "an internal error in heatsoak")
             raise
-        self._finish("finished", None)
+        try:
+            self._finish("finished", None)
+        except KeyboardInterrupt:
+            raise RunInterrupted(f"stopped; {self._kept()}") from None
         return [recorder.recording for recorder in self.recorders]
 
     def _was_stopped(self) -> bool:
@@ -392,11 +396,12 @@ class Conductor:
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.prober
         failed: HeatsoakError | OSError | None = None
-        for recorder in self.recorders:
-            try:
-                recorder.finish(status, reason)
-            except (HeatsoakError, OSError) as error:
-                failed = failed or error
+        with system.uninterrupted():
+            for recorder in self.recorders:
+                try:
+                    recorder.finish(status, reason)
+                except (HeatsoakError, OSError) as error:
+                    failed = failed or error
         if failed is None:
             return ""
         if status == "finished":

@@ -180,8 +180,9 @@ class RunView(Observer):
         elif self.step is not None:
             planned = self.plan.steps[self.started - 1]
             here_s, passed_s = planned.duration_s, self.t_s - self.step_start_s
-            if _is_of_bytes(planned) and self.moved_mb > 0:
-                self.slowness = passed_s * planned.moved_bytes / (1e6 * self.moved_mb * here_s)
+            moved_mb = self.moved_mb  # which another thread may set to 0
+            if _is_of_bytes(planned) and moved_mb > 0:
+                self.slowness = passed_s * planned.moved_bytes / (1e6 * moved_mb * here_s)
                 here_s *= self.slowness
             here_s -= passed_s
         return max(0.0, here_s) + _expected_s(self.plan.steps[self.started :], self.slowness)

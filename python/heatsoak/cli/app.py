@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import sys
+import threading
 from typing import Annotated, TextIO
 
 import typer
@@ -19,14 +20,13 @@ from heatsoak.errors import (
     RunInterrupted,
     ToolError,
     UsageError,
+    is_stop,
     of_os_error,
     without_prefix,
 )
 from heatsoak.output import announce, print_err, print_out
-from heatsoak.system import is_console
+from heatsoak.system import STOP_SIGNALS, is_console
 
-#: Signals that stop a command: Ctrl-C, a shutdown, and a closed terminal.
-_STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 #: Characters of an unexpected error's message that are shown; the details have the rest.
 _MAX_SAID = 300
 
@@ -70,18 +70,17 @@ def main() -> None:
     except KeyboardInterrupt:
         code = RunInterrupted.exit_code  # Ctrl-C again, while the first was being reported
     # everything is saved: another Ctrl-C must not change the exit code
-    for name in _STOP_SIGNALS:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(code)
 
 
 def _run() -> int:
     """Run the command; every error becomes one line and an exit code."""
-    for name in _STOP_SIGNALS[1:]:
-        number = getattr(signal, name, None)
+    sys.unraisablehook = _stop_again
+    for number in STOP_SIGNALS[1:]:
         # a signal ignored by nohup stays ignored: the run is meant to outlive its terminal
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     try:
         code = app(standalone_mode=False, prog_name="heatsoak")
@@ -107,8 +106,7 @@ def _run() -> int:
         announce(str(ours))
         code = ours.exit_code
     except BaseException as error:  # a panic in polars is not an Exception
-        # stopped while a class was made, which Python 3.11 says as an error of the class
-        if isinstance(error.__cause__, KeyboardInterrupt):
+        if is_stop(error):
             announce("interrupted")
             code = RunInterrupted.exit_code
         else:
@@ -178,6 +176,16 @@ class _Stopped(KeyboardInterrupt):
 
 def _interrupt(_number: int, _frame: object) -> None:
     raise _Stopped
+
+
+def _stop_again(lost: "sys.UnraisableHookArgs", /) -> None:
+    """Stop again where a stop came in a callback of Python's own, which goes on after an error."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        again = threading.Timer(0.01, signal.raise_signal, [signal.SIGTERM])
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 class _Stream(io.FileIO):

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from heatsoak.errors import UsageError
 from heatsoak.output import print_out
+from heatsoak.system import uninterrupted
 
 #: What is printed without a command.
 _QUESTIONS = (
@@ -210,7 +211,8 @@ def _load(module: str) -> Any:
     collects = gc.isenabled()
     gc.disable()
     try:
-        return import_module(module)
+        with uninterrupted():
+            return import_module(module)
     finally:
         gc.freeze()
         if collects:

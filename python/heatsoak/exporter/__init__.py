@@ -6,6 +6,7 @@ for Prometheus.
 
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -30,7 +31,7 @@ from heatsoak.exporter.table import (
     write_table,
 )
 from heatsoak.recording import Recording, require_creatable
-from heatsoak.recording.files import check_free, replacing, reporting_write_errors
+from heatsoak.recording.files import check_free, making, replacing, reporting_write_errors
 
 __all__ = ["ExportFormat", "Written", "export"]
 
@@ -132,14 +133,16 @@ def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
     ]
     check_free(paths, force=force, makes_directories=True)
     written = []
-    for name, recording in named.items():
-        for file in fio_files(recording):
-            path = places[name] / file.place
-            with replacing(path) as partial:
-                with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-                    out.writelines(file.text)
-                size = partial.stat().st_size
-            written.append(Written(str(path), name, file.rows, size, file.notes))
+    # a new directory is there whole or not at all
+    with nullcontext(directory) if directory.exists() else making(directory) as base:
+        for name, recording in named.items():
+            for file in fio_files(recording):
+                path = places[name] / file.place
+                with replacing(base / path.relative_to(directory)) as partial:
+                    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+                        out.writelines(file.text)
+                    size = partial.stat().st_size
+                written.append(Written(str(path), name, file.rows, size, file.notes))
     return written
 
 

@@ -28,7 +28,14 @@ from heatsoak import system
 from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
-from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
+from heatsoak.errors import (
+    HeatsoakError,
+    RefusedError,
+    RunInterrupted,
+    ToolError,
+    UsageError,
+    is_stop,
+)
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import (
     Asked,
@@ -381,9 +388,9 @@ def _run(kept: Kept, attempt: int) -> Ended:
         )
     except HeatsoakError as error:
         return Ended(exit_code=error.exit_code, why=str(error))
-    except KeyboardInterrupt:
-        return Ended(exit_code=RunInterrupted.exit_code, why="stopped before it began")
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if is_stop(error):
+            return Ended(exit_code=RunInterrupted.exit_code, why="stopped before it began")
         for line in traceback.format_exception(error):
             print_err(line.rstrip())
         return Ended(exit_code=3, why=f"internal error: {type(error).__name__}: {error}")

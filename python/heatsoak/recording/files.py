@@ -14,7 +14,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -101,7 +101,7 @@ def replace_atomically(path: Path, partial: Path | None = None) -> Iterator[Path
     system.sync_directory(path.parent)
 
 
-_making_lock = threading.Lock()
+_making_lock = threading.RLock()
 #: How many callers are inside :func:`made` of a directory that was new to them.
 _being_made: Counter[Path] = Counter()
 
@@ -140,20 +140,23 @@ def making(directory: Path) -> Iterator[Path]:
     `directory` must be new or empty; see :func:`require_new`.
     """
     partial = directory.with_name(f".{uuid.uuid4().hex}{PARTIAL}")
-    try:
+    with ExitStack() as parents:
         with reporting_write_errors(directory):
-            partial.mkdir(parents=True)
-        yield partial
-        with reporting_write_errors(directory):
-            if directory.exists():
-                directory.rmdir()
-            system.replace(partial, directory)
-            system.sync_directory(directory.parent)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, HeatsoakError):  # by the name that the user gave
-            raise type(error)(str(error).replace(str(partial), str(directory))) from error
-        raise
+            parents.enter_context(made(directory.parent))
+        try:
+            with reporting_write_errors(directory):
+                partial.mkdir()
+            yield partial
+            with reporting_write_errors(directory):
+                if directory.exists():
+                    directory.rmdir()
+                system.replace(partial, directory)
+                system.sync_directory(directory.parent)
+        except BaseException as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if isinstance(error, HeatsoakError):  # by the name that the user gave
+                raise type(error)(str(error).replace(str(partial), str(directory))) from error
+            raise
 
 
 def reserve(path: Path) -> None:

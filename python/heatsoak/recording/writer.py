@@ -234,7 +234,7 @@ class RecordingWriter:
         `recording.json` are written together with the status. Raises ToolError if the disk is full:
         then the journal stays, and can be read just like Parquet.
         """
-        with reporting_write_errors(self.directory):
+        with system.uninterrupted(), reporting_write_errors(self.directory):
             self.close()
             try:
                 if samples is None:
@@ -243,10 +243,13 @@ class RecordingWriter:
                     _to_parquet(self.directory, samples.lazy())
                 changes |= checksums(self.directory)
             except KeyboardInterrupt:
-                # polars reacts to the signal in every thread, maybe more than once: keep the
+                # polars reacts to Ctrl-C in other threads too, maybe more than once: keep the
                 # journal, and still record how the run ended
+                was_stopped = status == "interrupted"
+                if status == "finished":
+                    status, reason = "interrupted", "stopped by the user"
                 self.update(status=status, reason=reason, duration_s=duration_s)
-                if status != "interrupted":
+                if not was_stopped:
                     raise
                 return
             except OSError as error:

@@ -236,7 +236,7 @@ class Shelf:
         known = {entry.name: self._answers.get(entry.name) for entry in entries}
         for name in list(self._answers):
             if name not in known:
-                del self._answers[name]
+                self._answers.pop(name, None)  # another request may have been first
         return {
             entry.name: kept[1]
             if (kept := known[entry.name]) and kept[0] == _page_stamp([entry])

@@ -30,6 +30,7 @@ import polars as pl
 from typing_extensions import override
 
 import heatsoak
+from heatsoak import system
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress, announce
@@ -54,6 +55,7 @@ __all__ = [
 _T = TypeVar("_T")
 #: Empty tasks that the overhead of a task is the median of.
 _TRIES = 5
+_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,11 @@ def workers(
         yield Workers(_Here(), 1, 0.0)
         return
     with _processes(jobs) as executor:
-        # a pool starts a process when a task finds none idle: all of them start now, at once
-        wait([executor.submit(version) for _ in range(jobs)])
+        # a pool starts a process when a task finds none idle: all of them start now, at once, deaf
+        # to the terminal's Ctrl-C until they can ignore it
+        with system.blocked(signal.SIGINT):
+            begun = [executor.submit(version) for _ in range(jobs)]
+        wait(begun)
         yield Workers(executor, jobs, _overhead_s(executor))
 
 
@@ -388,7 +393,8 @@ class _Sweeping:
             most = at.count * _WAITING if at.count > 1 else 1
             while len(under_way) < most and (task := self._next(at)) is not None:
                 under_way[self._submit(at, task)] = task
-            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            # with a limit, since Ctrl-C may only be seen between two waits
+            done, _ = wait(under_way, timeout=_POLL_S, return_when=FIRST_COMPLETED)
             for future in done:
                 self._take(under_way.pop(future), future.result())
 

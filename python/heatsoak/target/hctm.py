@@ -20,10 +20,11 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin, submit
+from heatsoak.system import uninterrupted
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.undo import COMMAND, still_left, uninterrupted, write
+from heatsoak.target.undo import COMMAND, still_left, write
 from heatsoak.words import temp_text
 
 _SET_FEATURES = 0x09

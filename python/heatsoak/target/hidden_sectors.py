@@ -19,11 +19,12 @@ from pydantic import PositiveInt, model_validator
 from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
+from heatsoak.system import uninterrupted
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import Claim, run_on
-from heatsoak.target.undo import COMMAND, still_left, uninterrupted, write
+from heatsoak.target.undo import COMMAND, still_left, write
 from heatsoak.tools import find_tool, which
 
 SECTOR = 512

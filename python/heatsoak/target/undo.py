@@ -5,9 +5,7 @@ And where heatsoak keeps what it has to know when it is started again, after a r
 
 import os
 import re
-import signal
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -265,30 +263,6 @@ def _check_owner(status: os.stat_result, what: str) -> None:
         raise _DamagedError(f"{what}belongs to another user")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise _DamagedError(f"{what}can be written by other users")
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delay signals until the end of the context.
-
-    They are caught instead of blocked: another thread would get a blocked signal, and Python would
-    still raise it here.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread gets signals
-        return
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda got, _frame: came.append(got))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-        for got in came:
-            signal.raise_signal(got)
 
 
 #: Environment variable for another directory.
