@@ -13,7 +13,7 @@ from hypothesis import settings
 # machines are shared and noisy: no test is about time; what is tried is the same in each run
 settings.register_profile("fixed", deadline=None, derandomize=True)
 settings.register_profile("inner-loop", deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("soak", deadline=None, print_blob=True)
+settings.register_profile("soak", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("fixed")
 
 # several processes share the cores already

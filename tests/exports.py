@@ -41,7 +41,7 @@ def file_export(image: Path, at: Path) -> Iterator[str]:
     command += ["file", str(image)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
-            assert until(pid.exists, 20)
+            assert until(pid.exists)
             yield f"nbd+unix:///?socket={at}"
         finally:
             server.kill()

@@ -29,6 +29,14 @@ def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
 
 
+@contextmanager
+def none_is_attached() -> Iterator[None]:
+    """Keep other tests from being given a device: one that is detached meanwhile stays so."""
+    with LOCK.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def detached_behind(image: Path) -> AbstractContextManager[None]:
     """Detach, at the end of the block, what then lies in `image`."""
     at = image.stat()
@@ -48,8 +56,7 @@ def attached(image: Path, size_bytes: int, *options: str) -> Iterator[Path]:
         with image.open("ab") as file:
             file.truncate(size_bytes)
     with detached_behind(image):
-        with LOCK.open("a") as lock:  # two tests must not be given the same free device
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with none_is_attached():  # two tests must not be given the same free device
             done = losetup("-f", "--show", *options, image)
         assert done.returncode == 0, done.stderr
         yield Path(done.stdout.strip())

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from distributed import Client, Security
 from exports import set_rate
 from heatsoak.rack.kept import Kept
 from janitor import undone_by
+from ports import free_port
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
@@ -294,14 +294,6 @@ def _workers(address: str, keys: Path | None) -> int:
     with suppress(OSError), connect(address, **how) as client:
         return len(client.scheduler_info(n_workers=-1)["workers"])
     return 0
-
-
-def free_port(ip: str) -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind((ip, 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from racked import free_port
+from ports import free_port
 from waiting import until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue")
@@ -50,7 +50,7 @@ def slurm(directory: Path) -> Iterator[dict[str, str]]:
     for place in (directory / "state", directory / "spool"):
         place.mkdir(parents=True)
     host = socket.gethostname().partition(".")[0]
-    ports = free_port("127.0.0.1"), free_port("127.0.0.1")
+    ports = free_port(), free_port()
     settings = directory / "slurm.conf"
     env = {**os.environ, "SLURM_CONF": str(settings)}
     with ExitStack() as stack:

@@ -181,7 +181,7 @@ def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarg
 @pytest.mark.slow
 def test_idling_gives_signs_of_life(target: DirectoryTarget) -> None:
     target.open(writes=False)
-    assert len(list(target.idle(0.7))) >= 3
+    assert len(list(target.idle(3.0))) >= 3
 
 
 @pytest.mark.slow
@@ -341,8 +341,8 @@ def test_a_document_of_a_fio_that_fails_is_kept(
 def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane, "WARNED_S", 0.3)
-    fake_fio(say((1, 0, 4096, 250)) + "sleep 1.2\n" + say((2, 0, 8192, 500)))
+    monkeypatch.setattr(lane, "WARNED_S", 2.0)
+    fake_fio(say((1, 0, 4096, 250)) + "sleep 4\n" + say((2, 0, 8192, 500)))
     target = DirectoryTarget(directory, SMALL)
     target.open(writes=True)
     samples, notes = load(target, step())

@@ -9,7 +9,7 @@ import pytest
 from at_terminal import at_terminal
 from command import complaint, heatsoak, heatsoak_here
 from drive_contents import NAMED, UNNAMED, Fill, all_of, by_chance
-from guarded import Drive, MakeDrive, another_process, drives_in, needs_loop, run
+from guarded import Drive, Machine, MakeDrive, another_process, drives_in, needs_loop, run
 from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import BlockTarget
@@ -60,16 +60,23 @@ def test_what_has_none_is_written_only_by_who_says_that_it_is_not_empty(
     assert data is not None
 
 
-def test_who_looks_at_drives_keeps_nobody_from_one(make_drive: MakeDrive) -> None:
+def test_who_looks_at_drives_keeps_nobody_from_one(make_drive: MakeDrive, tmp_path: Path) -> None:
     drive = filled(make_drive, UNNAMED["TIFF"])
+    machine = Machine(tmp_path / "sys", drive)  # not those of other tests, which are held too
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "sdx").symlink_to(drive.node)
     looking = """
+from pathlib import Path
 from threading import Thread
+from heatsoak.sensor import Roots
 from heatsoak.target.place import inventory
+roots = Roots(sys=Path(sys.argv[1]), dev=Path(sys.argv[2]))
 def look():
-    while True: inventory()
+    while True: inventory(roots)
+assert "holds data" in str(inventory(roots)[0]), inventory(roots)[0]
 for _ in range(3): Thread(target=look, daemon=True).start()
 """
-    with another_process(looking):
+    with another_process(looking, machine.base, tmp_path / "dev"):
         for attempt in (check, claim) * 20:
             with pytest.raises(NotEmptyError):
                 attempt(drive.node, drive.id)

@@ -21,7 +21,7 @@ from heatsoak.target.guard.content import marks
 from heatsoak.target.place import inventory
 from hypothesis import given
 from hypothesis import strategies as st
-from loop_drive import detached_behind
+from loop_drive import detached_behind, none_is_attached
 from waiting import until
 
 pytestmark = needs_loop
@@ -95,9 +95,10 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     with other.open("wb") as file:
         file.truncate(SIZE)
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
-    detach(drive)
     with detached_behind(other):
-        run("losetup", drive.node, other)
+        with none_is_attached():
+            detach(drive)
+            run("losetup", drive.node, other)
         with pytest.raises(RefusedError, match=r"its sequence was .*: it is another drive"):
             target.open(writes=True)
     assert not any(other.read_bytes())

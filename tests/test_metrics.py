@@ -26,6 +26,7 @@ from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
 from heatsoak.target.device import describe_device
 from machine import Machine
+from ports import free_port
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
@@ -356,9 +357,7 @@ def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path
         "scrape_configs": [{"job_name": "drives", "static_configs": [{"targets": [place]}]}],
     }
     (tmp_path / "prometheus.yml").write_text(json.dumps(config))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
     words.append(f"--web.listen-address=127.0.0.1:{port}")
     with (

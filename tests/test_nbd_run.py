@@ -97,9 +97,10 @@ def test_a_socket_that_another_server_took_in_a_pause_ends_the_run(
         words[4:4] = ["--erase", f"{uri}:{SIZE}"] if erase else []
         with started(tmp_path, *words) as going:
             going.wait_for_event('"rest"')
-            at.unlink()
-            before = other.read_bytes()
-            with file_export(other, at):
+            # made beforehand, since the pause is short
+            with file_export(other, tmp_path / "second"):
+                before = other.read_bytes()
+                (tmp_path / "second").replace(at)
                 line = going.end(4)
     assert f"{uri}: refusing to write to it: its socket was replaced" in line
     assert other.read_bytes() == before

@@ -25,6 +25,7 @@ from heatsoak.target.fio.nbd_client import Server, parse_uri
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from hypothesis import given
 from hypothesis import strategies as st
+from ports import free_port
 from rest_long import rest_long
 from waiting import until
 
@@ -81,9 +82,7 @@ def serve(tmp_path: Path) -> Iterator[Servers]:
 
 
 def tcp_uri() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"nbd://127.0.0.1:{free.getsockname()[1]}"
+    return f"nbd://127.0.0.1:{free_port()}"
 
 
 def image(at: Path, *filled: tuple[int, bytes], size: int = SIZE) -> Path:

@@ -28,6 +28,7 @@ from heatsoak.rack.kept import LATE, RackTest, Status
 from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
 from loop_drive import attached
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 from racked import (
     CONTRIB,
@@ -37,7 +38,6 @@ from racked import (
     RackOfHosts,
     Supervised,
     counting_drive,
-    free_port,
     kill,
     made_keys,
     rack_of_hosts,
@@ -597,7 +597,7 @@ def code_of_the_docs(begins: str) -> list[str]:
 
 
 def test_the_docs_alone_lead_to_a_report(tmp_path: Path) -> None:
-    port = free_port("127.0.0.1")
+    port = free_port()
     # what a reader replaces: addresses, and the drives, of which this machine has none
     own = {"tls://10.0.0.1:8786": f"tcp://127.0.0.1:{port}"}
     own |= {"10.0.0.11": "127.0.0.1", "10.0.0.1": "127.0.0.1", "8786": str(port)}

@@ -408,7 +408,7 @@ def test_a_running_recording_is_sent_as_it_grows_and_when_it_ends(shown: Path) -
         assert json.loads(server.ask("/r/now/page.json")[1])["is_live"]
         with server.listen("/r/now/events") as connection:
             told = events(connection)
-            time.sleep(1)
+            connection.recv(1, socket.MSG_PEEK)  # it answers once it follows
             more = samples(start_s=60.0, count=20)
             writer.append(more)
             got: dict[str, tuple[list[float], list[float]]] = {}
@@ -434,7 +434,7 @@ def test_a_step_that_starts_while_it_is_followed_is_sent_sample_by_sample(shown:
     writer = running(shown / "now", "next")
     with served(shown) as server, server.listen("/r/now/events") as connection:
         told = events(connection)
-        time.sleep(1)
+        connection.recv(1, socket.MSG_PEEK)
         names: list[str] = []
         for turn in range(20):
             more = samples(start_s=61.0 + turn, count=10)
@@ -456,7 +456,7 @@ def test_a_recording_that_is_deleted_while_it_is_followed_ends_the_events(shown:
     with served(shown) as server:
         with server.listen("/r/now/events") as connection:
             told = events(connection)
-            time.sleep(1)
+            connection.recv(1, socket.MSG_PEEK)  # it answers once it follows
             for file in (shown / "now").iterdir():
                 if file.is_file():
                     file.unlink()

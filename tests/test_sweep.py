@@ -271,7 +271,7 @@ def test_a_sweep_that_is_stopped_has_ended_its_processes_and_threads() -> None:
     with suppress(KeyboardInterrupt), workers(2) as at:
         at.executor.submit(time.sleep, 1000)
         raise KeyboardInterrupt
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     assert multiprocessing.active_children() == []
 
 

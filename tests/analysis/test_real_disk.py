@@ -94,17 +94,21 @@ class Hogs:
 
 
 def test_a_load_that_other_processes_take_the_cpu_from_is_not_called_hot(tmp_path: Path) -> None:
-    with memory_export(tmp_path) as (uri, _), Hogs(12) as hogs:
-        made = load(
-            tmp_path,
-            uri,
-            'rw = "randread"\nbs = "4k"\niodepth = 8\n',
-            16,
-            [(5, hogs.start), (11, hogs.stop)],
-        )
-    hogs_s, free_s = made.moments_s
-    before = made.mean("read_iops", 1.0, hogs_s)
-    during = made.mean("read_iops", hogs_s + 1.0, free_s)
-    assert during < 0.7 * before  # otherwise nothing was there to be judged
+    for attempt in "abc":  # where others took the CPU all the time, nothing is there to be judged
+        (tmp_path / attempt).mkdir()
+        with memory_export(tmp_path / attempt) as (uri, _), Hogs(12) as hogs:
+            made = load(
+                tmp_path / attempt,
+                uri,
+                'rw = "randread"\nbs = "4k"\niodepth = 8\n',
+                16,
+                [(5, hogs.start), (11, hogs.stop)],
+            )
+        hogs_s, free_s = made.moments_s
+        before = made.mean("read_iops", 1.0, hogs_s)
+        during = made.mean("read_iops", hogs_s + 1.0, free_s)
+        if during < 0.7 * before:
+            break
+    assert during < 0.7 * before
     assert made.mean("cpu_core_pct", hogs_s + 1.0, free_s) > 90
     assert "thermal" not in made.causes

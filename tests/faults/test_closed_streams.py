@@ -1,6 +1,7 @@
 """Whoever reads the output may go, or never have been there: what was begun is done."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ _HEATSOAK = f"{shlex.quote(sys.executable)} -m heatsoak"
 
 def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of bash, whose exit code is that of the first command in a pipe that failed."""
-    words = ["bash", "-o", "pipefail", "-c", line.replace("heatsoak", _HEATSOAK)]
+    words = ["bash", "-o", "pipefail", "-c", re.sub(r"(?<!\S)heatsoak(?= )", _HEATSOAK, line)]
     return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=280)
 
 

@@ -16,7 +16,7 @@ from command import complaint, heatsoak_here
 from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import NbdTarget, lane
-from loop_drive import attached, losetup
+from loop_drive import attached, losetup, none_is_attached
 from started import fill, protocol, small_disk, started
 from waiting import is_alive, until
 
@@ -175,7 +175,7 @@ def test_a_drive_that_takes_no_more_writes_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_a_drive_that_was_detached_is_one_line_that_says_so(tmp_path: Path) -> None:
-    with attached(tmp_path / "image", SIZE) as node:
+    with attached(tmp_path / "image", SIZE) as node, none_is_attached():
         assert losetup("-d", node).returncode == 0
         name = protocol(tmp_path, rw="read")
         line = complaint(heatsoak_here("run", name, "--on", str(node), cwd=tmp_path), 2)

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
 ]
 HOUR_S = 3600
-PAUSE = '[[steps]]\nkind = "pause"\nduration = "3s"\n'
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "10s"\n'
 
 
 @pytest.fixture
