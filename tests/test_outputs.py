@@ -431,9 +431,9 @@ def test_what_is_stopped_killed_or_held_up_leaves_nothing_half_written(
             if number == signal.SIGSTOP:
                 process.send_signal(signal.SIGCONT)
             _, said = process.communicate()
-        # one that had not begun to listen is ended by the system
+        # one that had not begun to listen is ended by the system, or by Python as it starts
         assert process.returncode in {0, -number, 130}, said
-        assert b"Traceback" not in said
+        assert b"Traceback" not in said or process.returncode == -number
         if number == stop:
             assert not [path for path in (ground / "m").glob(".*") if "lock" not in path.name]
         if name == "run" and output.exists() and "--resume" not in words:
