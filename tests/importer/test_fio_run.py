@@ -1,11 +1,14 @@
 """Files of one run of fio are put together: jobs, quantities, steps, and what the JSON tells."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from heatsoak.importer import Log, Source, read
+from heatsoak.importer import Log, Source, import_files, read
 from heatsoak.importer.formats.fio.run import join_fio
+from hypothesis import given
+from hypothesis import strategies as st
 
 DATA = Path(__file__).parent / "data" / "fio"
 
@@ -208,3 +211,113 @@ def test_jobs_that_end_together_are_one_load_to_the_end(last: int) -> None:
 def test_a_job_that_hardly_ran_does_not_take_the_others_away() -> None:
     (log,) = join_fio([*job_of(1, 20), *job_of(2, 400)])
     assert "step" not in log.samples.columns
+
+
+#: A file's name, and the KiB that its job wrote in each of so many seconds.
+Named = tuple[str, int, int]
+
+
+def file_of(name: str, kib: int, seconds: int) -> tuple[str, bytes]:
+    """A log of a job, or its JSON, which is of another day for each rate."""
+    if not name.endswith(".json"):
+        return name, "".join(f"{1000 * i}, {kib}, 1, 0\n" for i in range(1, seconds + 1)).encode()
+    job = {
+        "jobname": "seq",
+        "elapsed": seconds + 1,
+        "job options": {"rw": "write", "write_bw_log": "seq"},
+        "write": {"io_bytes": 1024 * kib * seconds, "total_ios": 1, "runtime": 1000 * seconds},
+    }
+    about = {"fio version": "fio-3.33", "timestamp_ms": 1_700_000_000_000 + 86_400_000 * kib}
+    return name, json.dumps({**about, "jobs": [job]}).encode()
+
+
+def joined_of(files: Iterable[Named]) -> list[Log]:
+    return join_fio([log for file in files for log in read(Source.of_bytes(*file_of(*file)))])
+
+
+BARE = [("bare/fio.json", 1000, 100), ("bare/seq_bw.1.log", 1000, 100)]
+FINNED = [("finned/fio.json", 1500, 100), ("finned/seq_bw.1.log", 1500, 100)]
+BOTH = [("bare/fio.json", 1000, 100), ("finned/fio.json", 1500, 100)]
+# what is made of files: where from, at how many KiB/s, in how many samples
+CASES: dict[str, tuple[list[Named], list[Named]]] = {
+    "each has its own": (BARE + FINNED, BOTH),
+    "equal rates": (
+        [*BARE, ("again/fio.json", 1001, 100), ("again/seq_bw.1.log", 1001, 100)],
+        [("again/fio.json", 1001, 100), ("bare/fio.json", 1000, 100)],
+    ),
+    "one has no JSON": ([*BARE, FINNED[1]], [BOTH[0], FINNED[1]]),
+    "one has no JSON, another no log": (
+        [*BARE, FINNED[0], ("old/seq_bw.1.log", 1600, 100)],
+        [BOTH[0], ("finned/fio.json", 1500, 1), ("old/seq_bw.1.log", 1600, 100)],
+    ),
+    "a JSON elsewhere is as long": (
+        [("bare/fio.json", 1000, 150), BARE[1], ("finned/fio.json", 1000, 100)],
+        [("bare/fio.json", 1000, 1), BARE[1], ("finned/fio.json", 1000, 1)],
+    ),
+    "logs below their JSON, or beside it": (
+        [
+            *(("bare/fio.json", 1000, 100), ("bare/logs/seq_bw.1.log", 1000, 100)),
+            *(("bare/hot/fio.json", 2000, 100), ("bare/hot/logs/seq_bw.1.log", 2000, 100)),
+            *(("finned/json/fio.json", 1500, 100), ("finned/logs/seq_bw.1.log.xz", 1500, 100)),
+        ],
+        [BOTH[0], ("bare/hot/fio.json", 2000, 100), ("finned/json/fio.json", 1500, 100)],
+    ),
+    "the only JSON": ([("json/fio.json", 1000, 100), BARE[1]], [("json/fio.json", 1000, 100)]),
+    "two logs for one JSON": (
+        [("fio.json", 1000, 100), BARE[1], ("again/seq_bw.1.log", 1000, 100)],
+        [("again/seq_bw.1.log", 1000, 100), BARE[1], ("fio.json", 1000, 1)],
+    ),
+    "two JSON for one log": (
+        [("a/fio.json", 1000, 100), ("b/fio.json", 1001, 100), BARE[1]],
+        [("a/fio.json", 1000, 1), ("b/fio.json", 1001, 1), BARE[1]],
+    ),
+    "another log beside": (
+        [*BARE, ("bare/old_bw.1.log", 1000, 100)],
+        [BOTH[0], ("bare/old_bw.1.log", 1000, 100)],
+    ),
+    "a directory with the name of logs": (
+        [("bare_bw.1.log", 1000, 100), ("bare/bw.1.log", 1500, 100)],
+        [("bare/bw.1.log", 1500, 100), ("bare_bw.1.log", 1000, 100)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(data=st.data())
+def test_a_run_has_the_logs_of_its_own_directory_in_whatever_order_they_are_given(
+    case: str, data: st.DataObject
+) -> None:
+    files, expected = CASES[case]
+    found = joined_of(data.draw(st.permutations(files)))
+    means = [float(log.samples["write_bw_mb_s"].mean() or 0) for log in found]  # type: ignore[arg-type]
+    shown = [
+        (log.source, round(mean / 1.024e-3), log.samples.height)
+        for log, mean in zip(found, means, strict=True)
+    ]
+    assert sorted(shown) == expected
+
+
+def test_a_log_of_one_of_four_jobs_is_kept_apart_from_the_json_of_all() -> None:
+    _, log = joined_of([("fio.json", 4000, 100), ("seq_bw.1.log", 1000, 100)])
+    assert log.source == "seq_bw.1.log"
+    assert log.remarks[-1].text == (
+        "seq_bw.1.log was kept apart from fio.json: its bytes are not those that fio counted"
+    )
+
+
+def test_a_directory_is_the_same_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in [*BARE, *FINNED, ("finned/seq_iops.1.log", 700, 100)]:
+        name, data = file_of(*file)
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "link").symlink_to("finned")
+    monkeypatch.chdir(tmp_path)
+    logs = ["link/seq_bw.1.log", "bare/../finned/seq_iops.1.log", "bare/seq_bw.1.log"]
+    jsons = [tmp_path / "bare" / "fio.json", tmp_path / "finned" / "fio.json"]
+    bare, finned = import_files([*jsons, *map(Path, logs)])
+    assert bare.samples()["write_bw_mb_s"].max() == pytest.approx(1.024)
+    assert finned.samples()["write_bw_mb_s"].max() == pytest.approx(1.536)
+    assert finned.samples()["write_iops"].max() == 700
+    assert len(import_files([Path(name) for name in logs])) == 2

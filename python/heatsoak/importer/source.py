@@ -106,6 +106,12 @@ class Source:
         """Bytes in memory."""
         return cls(name, lambda: io.BytesIO(data))
 
+    @property
+    def directories(self) -> frozenset[Path]:
+        """The directory that it lies in, whichever way it was named, and those above."""
+        directory = (self.path or Path(self.name)).parent.resolve()
+        return frozenset([directory, *directory.parents])
+
     def error(self, text: str, line: int | None = None) -> UsageError:
         """Return the error that says what is wrong in this file, and in which line."""
         place = f": line {line}" if line is not None else ""

@@ -175,7 +175,11 @@ class FioRun:
             drive=self._drive(),
             tools={"fio": version} if version else {},
             remarks=tuple(Remark(f"{source.name}: {t}", doubt) for t, doubt in remarks.items()),
-            details={"fio_jobs": tuple(facts), "fio_version": version},
+            details={
+                "fio_jobs": tuple(facts),
+                "fio_version": version,
+                "fio_directories": source.directories,
+            },
             duration_s=end_s,
         )
 

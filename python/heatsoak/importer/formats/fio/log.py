@@ -149,7 +149,11 @@ def _read(source: Source, _: Options) -> list[Log]:
                 steps=(observed_of(name.prefix, [part]),),
                 family=name.prefix,
                 remarks=alone,
-                details={"fio_part": part, "fio_alone": alone},
+                details={
+                    "fio_part": part,
+                    "fio_alone": alone,
+                    "fio_directories": source.directories,
+                },
             )
         )
     return numbered(logs)

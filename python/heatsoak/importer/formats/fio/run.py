@@ -6,10 +6,10 @@ the load, and fio's version, which decides whether latencies are in ns or us.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -32,8 +32,10 @@ from heatsoak.words import span_text
 #: Logs and JSON of one run last equally long, within this.
 _SAME_LENGTH = 0.2
 _SAME_LENGTH_S = 2.0
-#: Logs of all jobs have the bytes of the JSON, but for what a last window leaves out.
+#: Logs of all jobs have the bytes of the JSON, but for the windows that were not written or that
+#: not all jobs have.
 _SAME_BYTES = 0.1
+_LOST_WINDOWS = 3.5
 #: JSON and logs of one run have the same clock, but the JSON may know only its end.
 _SAME_CLOCK_S = 60.0
 #: The fewest samples that a status stream has.
@@ -46,6 +48,7 @@ _MIN_SHARE = 0.5
 
 #: The logs of one family, which one run of fio left behind; each holds a :class:`Part`.
 _Group = list[Log]
+_T = TypeVar("_T")
 
 
 def _part(log: Log) -> Part:
@@ -75,32 +78,71 @@ def join_fio(logs: Sequence[Log]) -> list[Log]:
     A joined log stands where the first of its files stood. Jobs beside each other are added up,
     consecutive jobs are steps.
     """
-    groups: dict[tuple[str, str], _Group] = {}
+    groups: dict[tuple[frozenset[Path], Path | str, str], _Group] = {}
     for index, log in enumerate(logs):
         if "fio_part" in log.details:  # runs of the same number in their files belong together
-            family = log.family if log.family is not None else f"\0{index}"
-            groups.setdefault((family, log.label), []).append(log)
+            family = str(index) if log.family is None else Path(log.family).resolve()
+            groups.setdefault((_directories(log), family, log.label), []).append(log)
     reports = [log for log in logs if "fio_jobs" in log.details]
-    claimed = {id(group[0]): _report_of(group, reports) for group in groups.values()}
+    claims = [(_report_of(group, reports), group) for group in groups.values()]
     joined: dict[int, Log | None] = {}
+    apart: dict[int, Remark] = {}
     for report in reports:
-        own = [group for group in groups.values() if claimed[id(group[0])] is report]
-        if own and (whole := _with_report(report, own)) is not None:
-            joined |= {id(report): whole, **{id(log): None for group in own for log in group}}
+        own = _of_one_directory(report, [group for claimed, group in claims if claimed is report])
+        for mine in (own, [group for group in own if _names(report, group)]):
+            whole = _with_report(report, mine) if mine else ""
+            if isinstance(whole, Log):
+                joined |= {id(report): whole, **{id(log): None for group in mine for log in group}}
+                break
+            text = f" was kept apart from {report.source}: {whole}"
+            apart |= {id(group[0]): Remark(group[0].source + text) for group in mine}
     for group in groups.values():
-        if id(group[0]) not in joined:
-            joined |= {id(log): None for log in group} | {id(group[0]): _without_report(group)}
+        first = id(group[0])
+        if first not in joined:
+            remarks = [apart[first]] if first in apart else []
+            alone = _without_report(group).with_remarks(*remarks)
+            joined |= {id(log): None for log in group} | {first: alone}
     found = [joined.get(id(log), log) for log in logs]
     return [log for log in found if log is not None]
 
 
 def _report_of(group: _Group, reports: Sequence[Log]) -> Log | None:
-    """Return which JSON a group belongs to: by name, else by how long it took."""
-    named = [report for report in reports if _names(report, group)]
-    sure = [report for report in named if _is_as_long(report, group)]
-    best = sure or named or [report for report in reports if _is_as_long(report, group)]
+    """Return which JSON a group may belong to: one beside it, else the only one as near."""
+    could = [one for one in reports if _names(one, group) or _is_as_long(one, group)]
+    best = _least(could, lambda one: (*_rank(one, group), not _is_as_long(one, group)))
+    if len(best) > 1 and _directories(best[0]) != _directories(group[0]):
+        return None
     length_s = _length_s(group)
-    return min(best, key=lambda one: abs((one.duration_s or 0.0) - length_s), default=None)
+    return min(
+        best,
+        key=lambda one: (abs((one.duration_s or 0.0) - length_s), one.source, one.label),
+        default=None,
+    )
+
+
+def _of_one_directory(report: Log, groups: Sequence[_Group]) -> list[_Group]:
+    """Return the groups in the directory nearest to a JSON; none where several are as near."""
+    nearest = _least(groups, lambda group: _rank(report, group))
+    places = {_directories(group[0]) for group in nearest}
+    return [group for group in groups if {_directories(group[0])} == places]
+
+
+def _least(these: Sequence[_T], rank_of: Callable[[_T], Any]) -> list[_T]:
+    ranks = [rank_of(one) for one in these]
+    first = min(ranks, default=None)
+    return [one for one, rank in zip(these, ranks, strict=True) if rank == first]
+
+
+def _rank(report: Log, group: _Group) -> tuple[bool, bool, int, bool]:
+    """Return how likely a group is a JSON's by place and name; the least is the likeliest."""
+    places = _directories(report), _directories(group[0])
+    common = places[0] & places[1]
+    return places[0] != places[1], not _names(report, group), -len(common), common not in places
+
+
+def _directories(log: Log) -> frozenset[Path]:
+    directories: frozenset[Path] = log.details["fio_directories"]
+    return directories
 
 
 def _names(report: Log, group: _Group) -> bool:
@@ -128,14 +170,14 @@ def _facts(report: Log) -> tuple[JobFacts, ...]:
     return facts
 
 
-def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
-    """Return a run's JSON with its logs in place of means; None where they fit no step."""
+def _with_report(report: Log, groups: Sequence[_Group]) -> Log | str:
+    """Return a run's JSON with its logs in place of means, or why they are none of its."""
     facts = _facts(report)
     by_step: dict[str, list[Log]] = {}
     for log in _numbered(groups, report):
         name = _step_of(log, report)
         if name is None:
-            return None
+            return "its job cannot be told"
         by_step.setdefault(name, []).append(_of_version(log, report.details["fio_version"]))
     frames: list[pl.DataFrame] = []
     steps: list[Observed] = []
@@ -149,13 +191,15 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | None:
             frames.append(own)
             steps.append(step)
             continue
+        if _have_its_bytes(own_logs, own) is False:
+            return "its bytes are not those that fio counted"
         begin_ms = _start_ms(parts)
         expected_s = min(fact.start_s for fact in facts if fact.step == step.name)
         if parts[0].absolute:
             start_unix_s = begin_ms / 1000 if start_unix_s is None else start_unix_s
             start_s = begin_ms / 1000 - start_unix_s
             if abs(start_s - expected_s) > _SAME_CLOCK_S:
-                return None
+                return "it is of another time"
         else:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
@@ -208,7 +252,7 @@ def _numbered(groups: Sequence[_Group], report: Log) -> Iterator[Log]:
     """
     jobs = max(fact.last for fact in _facts(report))
     logs = [log for group in groups for log in group]
-    if len(groups) > jobs and len(report.steps) == 1 and _have_its_bytes(logs, report):
+    if len(groups) > jobs and len(report.steps) == 1 and _have_its_bytes(logs, report.samples):
         jobs = len(groups)
     shared = Counter(log.source for log in logs)
     for log in logs:
@@ -222,15 +266,23 @@ def _numbered(groups: Sequence[_Group], report: Log) -> Iterator[Log]:
             yield log
 
 
-def _have_its_bytes(logs: Sequence[Log], report: Log) -> bool:
-    parts = [part for part in _parts(logs) if part.quantity == "bw"]
-    if not parts:
-        return False
-    logged, reported = (
-        float(np.nansum(moved(frame) * frame["interval_s"].to_numpy()))
-        for frame in (samples_of(parts, 0.0), report.samples)
-    )
-    return abs(logged - reported) <= _SAME_BYTES * reported
+def _have_its_bytes(logs: Sequence[Log], samples: pl.DataFrame) -> bool | None:
+    """Return whether logs moved what the JSON's samples did, or did as many I/Os; None if unknown.
+
+    A log may lack its last windows.
+    """
+    parts = _parts(logs)
+    frames = samples_of(parts, 0.0), samples
+    window_s = max(part.window_ms for part in parts) / 1000
+    lost = _LOST_WINDOWS * window_s / max(_length_s(list(logs)), window_s, 1.0)
+    for quantity in RATES:
+        logged, reported = (
+            float(np.nansum(moved(frame, quantity) * frame["interval_s"].to_numpy()))
+            for frame in frames
+        )
+        if logged and reported:
+            return 1 - _SAME_BYTES - lost <= logged / reported <= 1 + _SAME_BYTES
+    return None
 
 
 def _step_of(log: Log, report: Log) -> str | None:
