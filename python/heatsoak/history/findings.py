@@ -9,6 +9,9 @@ from pydantic import BaseModel
 TrendVerdict = Literal["slower", "faster", "same", "cannot-tell", "too-few"]
 
 
+_YEAR_DAYS = 365
+
+
 class Interval(BaseModel):
     """A change in percent, and the 95 % interval around it; negative is slower."""
 
@@ -87,6 +90,11 @@ class Series(BaseModel):
     throttle_count: float | None
     throttle_s: float | None
     text: str
+
+    @property
+    def lasted_a_year(self) -> bool:
+        """Whether its days tell a change in a year; of fewer, a season may be taken for it."""
+        return (self.last - self.first).days >= _YEAR_DAYS
 
 
 class LeftOut(BaseModel):

@@ -32,6 +32,13 @@ SAME_POINTS = 100 * MIN_DROP
 _MAX_DETAILS = 4
 _NOUNS = {"sequential", "random", "mixed"}
 
+#: The judge's answers: of both, of the group, and of the baseline where it has another.
+_THROTTLED: dict[Throttles, tuple[str, str, str]] = {
+    "yes": ("both throttled", "it throttled", "throttled"),
+    "no": ("neither throttled", "no throttling", "did not"),
+    "cannot-tell": ("both may have throttled", "it may have throttled", "may have throttled"),
+}
+
 Steps = Mapping[tuple[str, str, str], Mapping[str, ComparisonRow]]
 
 
@@ -66,7 +73,8 @@ def _headline(
     rows: Sequence[ComparisonRow],
     throttling: Mapping[Label, Throttles],
 ) -> ComparisonHeadline:
-    own = _summaries([row for row in rows if row.group == group])
+    of_group = [row for row in rows if row.group == group]
+    own = _summaries(of_group)
     steps, scores = _by_step(own, are_scores=False), _by_step(own, are_scores=True)
     told = _Told()
     main = _speeds(steps, told) if steps else _scores(scores, told)
@@ -80,12 +88,14 @@ def _headline(
     whose = where(by, group)
     if str(baseline).casefold() != "none":
         whose += f" rather than {_name(by, baseline)}"
-    text = "; ".join([f"{whose}: {', '.join(told.clauses)}", *told.falls])
+    # a name keeps its case
+    whose = whose if by in KEYS else whose[:1].upper() + whose[1:]
+    said_ = "; ".join([f"{whose}{one_run_each(main)}: {', '.join(told.clauses)}", *told.falls])
     tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
     return ComparisonHeadline.model_validate(
         {
             "group": group,
-            "text": _sentence(text),
+            "text": f"{not_alike(of_group)}{said_}.",
             "details": [_sentence(each) for each in told.details],
             "tone": tone,
         }
@@ -94,6 +104,19 @@ def _headline(
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def not_alike(rows: Sequence[ComparisonRow]) -> str:
+    """Return what comes before all else if recordings were compared that were not run alike."""
+    return "Not run alike. " if any(row.caveats for row in rows) else ""
+
+
+def one_run_each(rows: Sequence[ComparisonRow]) -> str:
+    """Return what follows the groups' names if nothing tells how far their next runs may differ."""
+    open_ = [row for row in rows if row.interval_of not in ("runs", "conditions")]
+    if not open_:
+        return ""
+    return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
 
 
 def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -168,7 +191,7 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
         told.clauses += _counted(len(rates), [pct for _, pct in changed])
     else:
         nouns = _nouns(rates)
-        parts = [_faster(pct, nouns[id(row)], row) for row, pct in changed]
+        parts = [_faster(pct, nouns[id(row)]) for row, pct in changed]
         told.clauses.append(listed(parts))
         if len(changed) < len(rates):
             alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
@@ -204,13 +227,12 @@ def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
     return found
 
 
-def _faster(pct: float, noun: str, row: ComparisonRow) -> str:
-    open_ = " (not tested)" if row.verdict == "not tested" else ""
+def _faster(pct: float, noun: str = "") -> str:
     if pct >= 100:
         much = f"{number_text(1 + pct / 100, 2)} times as fast"
     else:
         much = f"{percent_text(abs(pct))} {'faster' if pct > 0 else 'slower'}"
-    return f"{noun} {much}{open_}".lstrip()
+    return f"{noun} {much}".lstrip()
 
 
 def _steady(steps: Steps, told: _Told) -> None:
@@ -228,7 +250,7 @@ def _steady(steps: Steps, told: _Told) -> None:
             told.clauses.append("the same in the last 400 s")
         elif abs(pct - (other or 0.0)) > SAME_POINTS:
             told.tones.add("better" if pct > 0 else "worse")
-            told.clauses.append(f"{_faster(pct, '', row)} in the last 400 s")
+            told.clauses.append(f"{_faster(pct)} in the last 400 s")
 
 
 def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
@@ -256,7 +278,7 @@ def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) ->
         if row is None or pct is None or abs(pct - whole) <= SAME_POINTS:
             continue
         told.tones.add("better" if pct > 0 else "worse")
-        told.clauses.append(f"{_faster(pct, '', row)} until {_it(row, steps)} falls")
+        told.clauses.append(f"{_faster(pct)} until {_it(row, steps)} falls")
 
 
 def _it(row: ComparisonRow, steps: Steps) -> str:
@@ -264,21 +286,18 @@ def _it(row: ComparisonRow, steps: Steps) -> str:
 
 
 def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told: _Told) -> None:
-    if one is None or two is None:
+    if one is None or one == "not-loaded" or two is None:
         return
-    if one == "no" and two == "yes":
-        told.tones.add("better")
-        it = "it " if baseline.startswith("without ") else ""
-        told.clauses.append(f"no throttling ({baseline} {it}throttled)")
-    elif one == "yes" and two == "no":
-        told.tones.add("worse")
-        told.clauses.append(f"it throttled ({baseline} did not)")
-    elif one == two == "yes":
-        told.clauses.append("both throttled")
-    elif one == "no":
-        told.clauses.append("neither throttled" if two == "no" else "no throttling")
-    elif one == "cannot-tell":
-        told.clauses.append("it cannot be told whether it throttled")
+    of_both, of_one, _ = _THROTTLED[one]
+    if {one, two} == {"yes", "no"}:
+        told.tones.add("better" if one == "no" else "worse")
+    if one == two:
+        told.clauses.append(of_both)
+    elif two in _THROTTLED:
+        it = "it " if baseline.startswith(("with ", "without ")) else ""
+        told.clauses.append(f"{of_one} ({baseline} {it}{_THROTTLED[two][2]})")
+    else:
+        told.clauses.append(of_one)
 
 
 def _warmth(steps: Steps, told: _Told) -> None:
