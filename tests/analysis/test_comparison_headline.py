@@ -108,19 +108,6 @@ def test_a_step_that_held_no_speed_is_not_said_never_to_fall() -> None:
         assert "falls" not in " ".join(headline.details)
 
 
-def test_a_short_dip_of_a_step_that_held_its_speed_is_no_fall() -> None:
-    dip = steady(2000)
-    dip[1000:1050] //= 2
-    recordings = [
-        run({"heatsink": "none"}, dip, seed=1),
-        run({"heatsink": "fins"}, steady(2000), seed=2),
-    ]
-    comparison = found(*recordings)
-    assert (row(comparison, "onset_s").baseline, row(comparison, "depth_pct").baseline) == (None, 0)
-    (headline,) = comparison.headlines
-    assert headline.text.endswith("neither throttled.")
-
-
 def test_names_of_files_keep_their_case_and_one_run_each_is_said() -> None:
     logs = [
         run({}, steady(rate), seed=seed, name=name)
