@@ -126,6 +126,7 @@ def _table(found: "History") -> Table:
     numbers = ("Days", "Since", "Rate", "Change, %", "A year, %")
     table = table_of("Drive", "Step", "Workload", *numbers, "Slower?", numbers=numbers)
     for one in found.series:
+        verdict = excluded if one.verdict == "same" else plain(one.verdict)
         table.add_row(
             Text(one.drive),
             Text(one.step),
@@ -135,10 +136,7 @@ def _table(found: "History") -> Table:
             amount_text(one.rate, one.unit),
             _change(one.change),
             _change(one.per_year if one.lasted_a_year else None),
-            Text(
-                excluded if one.verdict == "same" else plain(one.verdict),
-                style=_STYLES.get(one.verdict, ""),
-            ),
+            Text(verdict, style=_STYLES.get(one.verdict, "")),
         )
     return table
 

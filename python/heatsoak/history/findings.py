@@ -9,9 +9,6 @@ from pydantic import BaseModel
 TrendVerdict = Literal["slower", "faster", "same", "cannot-tell", "too-few"]
 
 
-_YEAR_DAYS = 365
-
-
 class Interval(BaseModel):
     """A change in percent, and the 95 % interval around it; negative is slower."""
 
@@ -94,7 +91,7 @@ class Series(BaseModel):
     @property
     def lasted_a_year(self) -> bool:
         """Whether its days tell a change in a year; of fewer, a season may be taken for it."""
-        return (self.last - self.first).days >= _YEAR_DAYS
+        return (self.last - self.first).days >= 365
 
 
 class LeftOut(BaseModel):

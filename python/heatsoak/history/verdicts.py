@@ -280,10 +280,6 @@ def _signed(pct: float) -> str:
     return signed_text(round(pct, 1))
 
 
-#: Verdicts that exclude a loss that matters.
-_TOLD: tuple[TrendVerdict, ...] = ("same", "faster")
-
-
 def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:
     """Return the answer of all: the worst drive's sentence, and how many more there are."""
     slower = [one for one in series if one.verdict == "slower"]
@@ -294,9 +290,11 @@ def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-te
         return "yes", f"{slower[0].text}{others if more else ''}"
     if not series:
         return "cannot-tell", "Cannot tell: no step was recorded that could be compared"
-    told = [one.change.low_pct for one in series if one.change and one.verdict in _TOLD]
+    open_ones = [one for one in series if one.verdict in ("cannot-tell", "too-few")]
+    told = [
+        one.change.low_pct for one in series if one.change and one.verdict in ("same", "faster")
+    ]
     excluded = _slower(min(told, default=0.0))
-    open_ones = [one for one in series if one.verdict not in _TOLD]
     if len(series) == 1:
         return ("cannot-tell" if open_ones else "no"), series[0].text
     what = "the drive" if drives == 1 else f"any of {drives} drives"

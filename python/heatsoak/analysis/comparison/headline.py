@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow
+from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Tone
 from heatsoak.analysis.comparison.pairing import TOLERANCE_K
 from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO, Direction
@@ -63,7 +63,7 @@ class _Told:
     clauses: list[str] = field(default_factory=list)
     falls: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
-    tones: set[str] = field(default_factory=set)
+    tones: set[Tone] = field(default_factory=set)
 
 
 def _headline(
@@ -73,8 +73,7 @@ def _headline(
     rows: Sequence[ComparisonRow],
     throttling: Mapping[Label, Throttles],
 ) -> ComparisonHeadline:
-    of_group = [row for row in rows if row.group == group]
-    own = _summaries(of_group)
+    own = summaries([row for row in rows if row.group == group])
     steps, scores = _by_step(own, are_scores=False), _by_step(own, are_scores=True)
     told = _Told()
     main = _speeds(steps, told) if steps else _scores(scores, told)
@@ -91,14 +90,11 @@ def _headline(
     # a name keeps its case
     whose = whose if by in KEYS else whose[:1].upper() + whose[1:]
     said_ = "; ".join([f"{whose}{one_run_each(main)}: {', '.join(told.clauses)}", *told.falls])
-    tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
-    return ComparisonHeadline.model_validate(
-        {
-            "group": group,
-            "text": f"{not_alike(of_group)}{said_}.",
-            "details": [_sentence(each) for each in told.details],
-            "tone": tone,
-        }
+    return ComparisonHeadline(
+        group=group,
+        text=f"{not_alike(own)}{said_}.",
+        details=[_sentence(each) for each in told.details],
+        tone=told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike",
     )
 
 
@@ -119,8 +115,8 @@ def one_run_each(rows: Sequence[ComparisonRow]) -> str:
     return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
 
 
-def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The rows over all sets of other conditions, if there are several sets."""
+def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows over all sets of other conditions, if there are several sets."""
     pooled = {row.measured for row in rows if row.pooled}
     return [row for row in rows if row.pooled or row.measured not in pooled]
 
@@ -138,7 +134,7 @@ def _by_step(
 
 def main_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """Return the rates of a group's steps; where only scores are compared, those."""
-    own = _summaries(rows)
+    own = summaries(rows)
     steps = _by_step(own, are_scores=False)
     return _rates(steps) if steps else _score_rows(_by_step(own, are_scores=True))
 
@@ -323,7 +319,8 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
             told.tones.add("better")
             if not is_said:
                 told.falls.append(f"{name} never falls")
-            told.details.append(f"{_of(name)}the baseline falls after {duration_text(two)}")
+            in_ = "" if name == "it" else f"in {name} "
+            told.details.append(f"{in_}the baseline falls after {duration_text(two)}")
         elif one is not None and two is None:
             told.tones.add("worse")
             told.falls.append(f"{name} falls after {duration_text(one)}, the baseline never")
@@ -335,10 +332,6 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
         more = len(told.falls) - _MAX_STEPS + 1
         told.falls = [*told.falls[: _MAX_STEPS - 1], f"{more} more steps fall at other times"]
     told.details = told.details[:_MAX_DETAILS]
-
-
-def _of(name: str) -> str:
-    return "" if name == "it" else f"in {name} "
 
 
 def _moved(

@@ -232,10 +232,9 @@ def _of_step(view: StepView, judged: StepFindings, salt: str) -> Iterator[tuple[
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
         yield f"end_{unit}", _mean(series, noises[unit], last_s, end_s, next(seeds))
     drops = view.drops or [] if judged.episodes else []
-    if drops:
-        yield from _falls(view, drops, noises[view.throughput.unit], next(seeds))
-    elif judged.held_its_speed:
-        yield from _no_falls(view)
+    falls = _falls(view, drops, noises[view.throughput.unit], next(seeds))
+    if drops or judged.held_its_speed:
+        yield from falls
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
     is_replay = step.is_replay
@@ -343,17 +342,16 @@ def _levels(
     yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)
 
 
-def _no_falls(view: StepView) -> Iterator[tuple[str, Measure]]:
-    yield "onset_s", Measure(None, at_least=view.duration_s)
-    if written_gb := view.written_gb(view.duration_s):
-        yield "onset_gb", Measure(None, at_least=written_gb)
-    yield "depth_pct", Measure(0.0, draws=np.zeros(DRAWS))
-
-
 def _falls(
     view: StepView, drops: list[Drop], noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """When throughput first falls, and how far it falls at most."""
+    if not drops:
+        yield "onset_s", Measure(None, at_least=view.duration_s)
+        if written_gb := view.written_gb(view.duration_s):
+            yield "onset_gb", Measure(None, at_least=written_gb)
+        yield "depth_pct", Measure(0.0, draws=np.zeros(DRAWS))
+        return
     onset_s = drops[0].onset_s
     yield "onset_s", Measure(onset_s)
     if written_gb := view.written_gb(onset_s):

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
-from heatsoak.analysis.findings import RecordingFindings, ScoreFindings, StepFindings
+from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
@@ -65,11 +65,6 @@ class GroupedRun:
         """Its judged steps with rates, by name; one that has begun since is left out."""
         named = {self.alias or view.step.name: view for view in self.opened.views if view.has_rates}
         return {name: view for name, view in named.items() if name in self.judged}
-
-    @property
-    def found_scores(self) -> dict[str, ScoreFindings]:
-        """The scores of its protocol, by name, including those without a value."""
-        return {score.name: score for score in self.found.scores}
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Measure]]:
