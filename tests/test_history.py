@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def test_ageing_is_found_within_its_interval(runs: Path) -> None:
     first = done.stdout.splitlines()[0]
     assert first.startswith("S1234 (Samsung 990 PRO): sequential read is ")
     assert "% slower (" in first
-    assert "than in March 2025; gradually" in first
+    assert first.endswith(" than in March 2025; gradually")  # nine months tell no rate a year
     (series,) = history(runs / NAME).series
     assert series.verdict == "slower"
     assert series.per_year is not None
@@ -355,7 +356,10 @@ def test_without_disturbances_a_loss_is_excluded(tmp_path: Path) -> None:
     found = history(drives_of(tmp_path, frames))
     assert [one.verdict for one in found.series] == ["same"] * 20
     assert found.slower == "no"
-    assert found.sentence == "None of 20 drives is slower than it was, in 20 workloads"
+    least = min(one.change.low_pct for one in found.series if one.change)
+    loss = f"more than {-least:.2g} % slower"
+    assert found.sentence == f"None of 20 drives is {loss} than it was, in 20 workloads"
+    assert f" is not {loss} than in March 2025 (" in "".join(one.text for one in found.series)
 
 
 def test_a_loss_is_found_in_nearly_all_of_twenty(tmp_path: Path) -> None:
@@ -370,6 +374,12 @@ def test_a_loss_is_found_in_nearly_all_of_twenty(tmp_path: Path) -> None:
     # 95 % intervals: of 20, fewer than 16 would hold the truth once in 400 times
     assert sum(one.low_pct <= -8 <= one.high_pct for one in changes) >= 16
     assert f"; {verdicts.count('slower') - 1} more of 20 drives are slower too" in found.sentence
+
+
+def test_a_year_and_more_tell_a_rate_a_year(tmp_path: Path) -> None:
+    lost = np.exp(np.linspace(0, np.log(0.84), 73))
+    found = history(drives_of(tmp_path, [summaries("S1", noisy(0, 73) * lost)]))
+    assert re.search(r"; gradually, -\d+(\.\d)? % a year", found.sentence)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

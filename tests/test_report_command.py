@@ -89,7 +89,7 @@ def test_json_is_one_document_that_says_what_was_written(pair: Path) -> None:
     assert told["kind"] == "page"
     assert told["recordings"] == 2
     assert told["bytes"] == (pair / "x.html").stat().st_size
-    assert told["headline"].startswith("With heatsink big: ")
+    assert told["headline"].startswith("With heatsink big, one run each: ")
     assert told["answer"].startswith("Heat slows the drive in 1 of 2 recordings.")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compared import READ, Array, falling, run, steady
+from compared import READ, Array, falling, noise, run, steady
 from heatsoak.analysis import analyze
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, compare
 from heatsoak.protocol import Label
@@ -79,7 +79,7 @@ def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
     hot = run({"heatsink": "none"}, falling(60, 0.5), seed=1, temp_c=60.0)
     cool = run({"heatsink": "fins"}, steady(2000), seed=2, temp_c=57.0)
     (headline,) = found(hot, cool).headlines
-    assert headline.text.startswith("With heatsink fins: sequential reads 6")
+    assert headline.text.startswith("With heatsink fins, one run each: sequential reads 6")
     assert " % faster" in headline.text
     assert "no throttling" in headline.text
     assert headline.tone == "better"
@@ -87,6 +87,60 @@ def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
     assert "sequential reads 40 % slower" in back.text
     assert "it throttled" in back.text
     assert back.tone == "worse"
+
+
+def test_a_step_that_held_no_speed_is_not_said_never_to_fall() -> None:
+    wandering = 2000 * (1 + noise(3000, 7, correlation=0.998, sigma=0.06))
+    hot, open_ = (
+        run({"heatsink": sink}, rates, seed=7, temp_c=60)
+        for sink, rates in (("none", falling(60, 0.5)), ("fins", wandering))
+    )
+    judged = analyze([hot, open_])
+    assert [one.answer.throttles for one in judged.recordings] == ["yes", "cannot-tell"]
+    for baseline, said in (
+        ("none", "it may have throttled (without heatsink it throttled)."),
+        ("fins", "it throttled (with heatsink fins it may have throttled)."),
+    ):
+        comparison = compare([hot, open_], "heatsink", baseline, findings=judged)
+        assert not {"onset_s", "onset_gb", "depth_pct"} & {one.metric for one in comparison.rows}
+        (headline,) = comparison.headlines
+        assert headline.text.endswith(said)
+        assert "falls" not in " ".join(headline.details)
+
+
+def test_names_of_files_keep_their_case_and_one_run_each_is_said() -> None:
+    logs = [
+        run({}, steady(rate), seed=seed, name=name)
+        for seed, (name, rate) in enumerate([("bare", 2000), ("finned", 2100)])
+    ]
+    (headline,) = found(*logs, by="file").headlines
+    assert headline.text.startswith("finned rather than bare, one run each: sequential reads ")
+
+
+def test_what_was_not_run_alike_is_said_first() -> None:
+    recordings = [
+        run({"heatsink": sink}, steady(2000)[:count], seed=seed)
+        for seed, (sink, count) in enumerate([("none", 3000), ("fins", 1500), ("tower", 3000)])
+    ]
+    comparison = compare(recordings, "heatsink", anyway=True, findings=analyze(recordings))
+    texts = [comparison.summary.text, *(one.text for one in comparison.headlines)]
+    assert all(text.startswith("Not run alike. ") for text in texts), texts
+
+
+def test_a_group_with_a_step_that_was_not_judged_is_not_said_not_to_throttle() -> None:
+    steps = [READ, {**READ, "name": "short"}]
+    recordings = [
+        run(
+            {"heatsink": sink},
+            {"read": steady(2000), "short": steady(2000)[:20]},
+            steps=steps,
+            seed=seed,
+        )
+        for seed, sink in enumerate(("none", "fins"))
+    ]
+    assert [one.answer.throttles for one in analyze(recordings).recordings] == ["no", "no"]
+    (headline,) = found(*recordings).headlines
+    assert "both may have throttled" in headline.text
 
 
 def test_what_does_not_differ_is_said_too() -> None:

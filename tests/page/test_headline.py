@@ -54,7 +54,7 @@ def test_the_page_and_the_command_give_the_same_answer() -> None:
 def test_recordings_that_can_be_compared_have_the_difference_at_the_top() -> None:
     recordings = [hot({"slot": "top"}, 30, 0.3, 1), run({"slot": "bottom"}, steady(2000), seed=3)]
     head = page_of(recordings).headline
-    assert head.text.startswith("In the bottom slot rather than the top slot: ")
+    assert head.text.startswith("In the bottom slot rather than the top slot, one run each: ")
     assert head.tone == "good"
     assert head.more[0] == "The baseline falls after 30 s."
     assert head.more[2] == analyze(recordings).answer.sentence
@@ -70,7 +70,7 @@ def test_a_page_of_three_groups_says_their_range() -> None:
     (comparison,) = page.comparisons
     assert page.headline.text == comparison.summary.text
     assert page.headline.text == (
-        "Of 3 heatsinks, B is fastest, 40 % above no heatsink; A lies between."
+        "Of 3 heatsinks, one run each, B is fastest, 40 % above no heatsink; A lies between."
     )
     assert page.headline.tone == "good"
 

@@ -380,6 +380,11 @@ class StepFindings(_Findings):
         return self.why_unknown is None or self.is_uneven
 
     @property
+    def held_its_speed(self) -> bool:
+        """Whether no fall was found, and nothing else leaves open how slow it was meanwhile."""
+        return not self.episodes and self.verdict not in ("thermal", "unknown")
+
+    @property
     def reasons(self) -> list[str]:
         """Why it has its verdict, where no episode tells it."""
         if self.why_unknown is None:

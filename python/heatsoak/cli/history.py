@@ -17,7 +17,7 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.words import amount_text, counted, plain, signed_text
+from heatsoak.words import amount_text, counted, percent_text, plain, signed_text
 
 if TYPE_CHECKING:
     from heatsoak.history.findings import History, HistoryChange, Interval
@@ -120,9 +120,13 @@ def print_history(found: "History", console: Console) -> None:
 
 
 def _table(found: "History") -> Table:
+    from heatsoak.analysis.definitions import MIN_DROP
+
+    excluded = f"not by {percent_text(100 * MIN_DROP)}"
     numbers = ("Days", "Since", "Rate", "Change, %", "A year, %")
     table = table_of("Drive", "Step", "Workload", *numbers, "Slower?", numbers=numbers)
     for one in found.series:
+        verdict = excluded if one.verdict == "same" else plain(one.verdict)
         table.add_row(
             Text(one.drive),
             Text(one.step),
@@ -131,8 +135,8 @@ def _table(found: "History") -> Table:
             str(one.first),
             amount_text(one.rate, one.unit),
             _change(one.change),
-            _change(one.per_year),
-            Text(plain(one.verdict), style=_STYLES.get(one.verdict, "")),
+            _change(one.per_year if one.lasted_a_year else None),
+            Text(verdict, style=_STYLES.get(one.verdict, "")),
         )
     return table
 

@@ -88,6 +88,11 @@ class Series(BaseModel):
     throttle_s: float | None
     text: str
 
+    @property
+    def lasted_a_year(self) -> bool:
+        """Whether its days tell a change in a year; of fewer, a season may be taken for it."""
+        return (self.last - self.first).days >= 365
+
 
 class LeftOut(BaseModel):
     """How many steps are not compared, and why: each is counted once.

@@ -238,7 +238,7 @@ def text_of(series: Series, *, is_whole: bool) -> str:
         ends = span_text((round(sign * low, 1), round(sign * high, 1)), "%", 2)
         text = f"{subject} is {by} {series.verdict} ({ends}) than {then}{_why(series)}"
     elif series.verdict == "same":
-        text = f"{subject} is no slower than {then} ({_signed(low)} to {_signed(high)} %)"
+        text = f"{subject} is not {_slower(low)} than {then} ({_signed(low)} to {_signed(high)} %)"
     else:
         text = f"{subject}: cannot tell whether it is slower than {then}"
         text += f": {_signed(low)} to {_signed(high)} %"
@@ -254,7 +254,9 @@ def _why(series: Series) -> str:
         return f"; since firmware {said(since.after)} ({since.date})"
     year, level = series.per_year, series.level_change
     if year is not None and (year.high_pct < 0 or year.low_pct > 0):
-        text = f"; gradually, {_signed(year.pct)} % a year"
+        text = "; gradually"
+        if series.lasted_a_year:
+            text += f", {_signed(year.pct)} % a year"
     else:
         text = ""
     if series.verdict == "slower" and level is not None and level.pct > -100 * ONSET_LOSS:
@@ -266,6 +268,12 @@ def _then(series: Series) -> str:
     if (series.first.year, series.first.month) == (series.last.year, series.last.month):
         return f"on {series.first}"
     return f"in {series.first:%B %Y}"
+
+
+def _slower(low_pct: float) -> str:
+    """What is excluded: as much slower as the lower end of a change, or at all."""
+    loss = round(-low_pct, 1)
+    return f"more than {percent_text(loss)} slower" if loss > 0 else "slower"
 
 
 def _signed(pct: float) -> str:
@@ -283,20 +291,22 @@ def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-te
     if not series:
         return "cannot-tell", "Cannot tell: no step was recorded that could be compared"
     open_ones = [one for one in series if one.verdict in ("cannot-tell", "too-few")]
+    told = [
+        one.change.low_pct for one in series if one.change and one.verdict in ("same", "faster")
+    ]
+    excluded = _slower(min(told, default=0.0))
     if len(series) == 1:
         return ("cannot-tell" if open_ones else "no"), series[0].text
     what = "the drive" if drives == 1 else f"any of {drives} drives"
     if open_ones:
-        told = len(series) - len(open_ones)
         fewer = all(one.verdict == "too-few" for one in open_ones)
         why = "were run on too few days" if fewer else "have too few days or vary too much"
         which = "all workloads"
         if told:
-            which = f"{told} of {len(series)} workloads are no slower, the others"
+            which = f"{len(told)} of {len(series)} workloads are not {excluded}, the others"
         return "cannot-tell", f"Cannot tell whether {what} is slower than it was: {which} {why}"
-    subject = drive_text(series[0]) if drives == 1 else f"None of {drives} drives"
-    verb = "is no slower" if drives == 1 else "is slower"
-    return "no", f"{subject} {verb} than it was, in {len(series)} workloads"
+    is_ = f"{drive_text(series[0])} is not" if drives == 1 else f"None of {drives} drives is"
+    return "no", f"{is_} {excluded} than it was, in {len(series)} workloads"
 
 
 _ORDER: tuple[TrendVerdict, ...] = ("slower", "cannot-tell", "same", "faster", "too-few")

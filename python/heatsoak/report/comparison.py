@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
+from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
@@ -25,7 +26,6 @@ _NARROW_REST = 44
 _ANY_WIDTH = 10_000
 #: Prose is not wider than this.
 _MAX_LINE = 100
-_VERDICT_WORDS = {"negligible": "negligible", "no difference shown": "not shown"}
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
@@ -46,12 +46,6 @@ class ToldRow(BaseModel):
     interval: str
     baseline: str
     value: str
-
-
-def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return the rows over all sets of other conditions, if there are several sets."""
-    pooled = {row.measured for row in rows if row.pooled}
-    return [row for row in rows if row.pooled or row.measured not in pooled]
 
 
 def suited(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
@@ -125,7 +119,8 @@ def told(row: ComparisonRow) -> ToldRow:
 
 
 def _verdict_text(row: ComparisonRow) -> Text:
-    return Text(_VERDICT_WORDS.get(row.verdict, row.verdict), style=_TONES.get(row.verdict, ""))
+    text = "not shown" if row.verdict == "no difference shown" else row.verdict
+    return Text(text, style=_TONES.get(row.verdict, ""))
 
 
 _CONVENTION = (
@@ -288,8 +283,9 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
         _print_step(rows, comparison, console)
         shown += rows
     if len(comparison.groups) > 2:
-        for ranked in _by_metric(comparison.ranking):
+        for metric in dict.fromkeys(each.metric for each in comparison.ranking):
             console.print()
+            ranked = [each for each in comparison.ranking if each.metric == metric]
             _print_ranking(ranked, comparison.by, console)
     _print_notes(comparison, shown, console)
 
@@ -371,14 +367,6 @@ def _possible(ranks: tuple[int, int]) -> str:
     """The range of ranks that the data permit."""
     low, high = ranks
     return "" if low == high else f" ({low}-{high})"
-
-
-def _by_metric(ranking: Iterable[Ranked]) -> list[list[Ranked]]:
-    """The rankings, grouped by metric."""
-    groups: dict[str, list[Ranked]] = {}
-    for each in ranking:
-        groups.setdefault(each.metric, []).append(each)
-    return list(groups.values())
 
 
 def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:

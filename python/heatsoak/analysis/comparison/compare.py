@@ -1,7 +1,7 @@
 """From recordings to what a condition changes: steps first, then scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from heatsoak.analysis.comparison.headline import (
     change_of,
     headlines,
     main_rows,
+    not_alike,
+    one_run_each,
     where,
 )
 from heatsoak.analysis.comparison.model import (
@@ -146,11 +148,17 @@ def _models(strata: Sequence[Stratum], by: str) -> list[str]:
 
 
 def _throttling(sections: Sequence[ComparisonSection]) -> dict[Label, Throttles]:
-    """Whether a group's drives throttle: the worst answer of its compared recordings."""
+    """Whether a group's drives throttle: the worst answer of its compared recordings.
+
+    A recording whose answer is no may have a compared step that was too short to be judged.
+    """
     worst: dict[Label, Throttles] = {}
-    for run in _taken(sections):
-        answer = run.found.answer.throttles
-        worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
+    for section in sections:
+        for run in _taken([section]):
+            answer, step = run.found.answer.throttles, run.judged.get(section.step)
+            if answer == "no" and step is not None and not (step.is_long_enough or step.episodes):
+                answer = "cannot-tell"
+            worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
     return worst
 
 
@@ -207,14 +215,6 @@ _RATES = ("fastest", "slowest", "above", "below")
 _SCORES = ("best", "worst", "better than", "worse than")
 
 
-@dataclass(frozen=True)
-class _Gain:
-    """How much better a group is than the baseline, on average, where that is shown."""
-
-    pct: float
-    is_tested: bool
-
-
 def summarize(
     by: str,
     groups: Sequence[Label],
@@ -231,39 +231,40 @@ def summarize(
         return ComparisonSummary(text=headlines[0].text, tone=headlines[0].tone)
     baseline, *others = groups
     main = {group: main_rows([row for row in rows if row.group == group]) for group in others}
-    gains = {group: _gain(of_group) for group, of_group in main.items()}
-    better = any(gain.pct > 0 for gain in gains.values())
-    worse = any(gain.pct < 0 for gain in gains.values())
-    counted = _counted(by, groups)
+    gains = {group: _gain_pct(of_group) for group, of_group in main.items()}
+    better = any(gain > 0 for gain in gains.values())
+    worse = any(gain < 0 for gain in gains.values())
+    everything = [row for of_group in main.values() for row in of_group]
+    counted = f"{_counted(by, groups)}{one_run_each(everything)}"
     slowed = [group for group in groups if throttling.get(group) == "yes"]
     open_ones = [group for group in groups if throttling.get(group) == "cannot-tell"]
+    doubt = not_alike(rows)
     heat = [f"heat slows {_slowed(by, slowed, groups)}"] if slowed else []
     if slowed and open_ones:
         heat.append(f"whether it slows {_slowed(by, open_ones, groups)} is open")
     if not better and not worse:
-        text = f"Between {'; '.join([f'{counted} no difference is shown', *heat])}."
+        text = f"{doubt}Between {'; '.join([f'{counted} no difference is shown', *heat])}."
         return ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
-    text = f"Of {counted}, {'; '.join([*_clauses(by, baseline, gains, main), *heat])}."
+    text = f"{doubt}Of {counted}, {'; '.join([*_clauses(by, baseline, gains, main), *heat])}."
     tone: Tone = "better" if better else "worse"
     if (better and worse) or slowed:
         tone = "mixed"
     return ComparisonSummary(text=text, tone=tone)
 
 
-def _gain(main: Sequence[ComparisonRow]) -> _Gain:
-    shown = [row for row in main if change_of(row) is not None]
-    if not shown:
-        return _Gain(0.0, is_tested=True)
+def _gain_pct(main: Sequence[ComparisonRow]) -> float:
+    """How much better a group is than the baseline, on average, where that is shown."""
+    if all(change_of(row) is None for row in main):
+        return 0.0
     changes = [row.delta_pct if row.definition is None else row.better_by_pct for row in main]
     known = [pct for pct in changes if pct is not None]
-    is_tested = all(row.verdict != "not tested" for row in shown)
-    return _Gain(float(np.mean(known)) if known else 0.0, is_tested)
+    return float(np.mean(known)) if known else 0.0
 
 
 def _clauses(
     by: str,
     baseline: Label,
-    gains: Mapping[Label, _Gain],
+    gains: Mapping[Label, float],
     main: Mapping[Label, Sequence[ComparisonRow]],
 ) -> list[str]:
     are_scores = any(row.definition for rows in main.values() for row in rows)
@@ -271,34 +272,27 @@ def _clauses(
     than = _name(by, baseline)
     if any(len(rows) > 1 for rows in main.values()):
         than += " on average"
-    better = {group: gain for group, gain in gains.items() if gain.pct > 0}
-    worse = {group: gain for group, gain in gains.items() if gain.pct < 0}
-    alike = [group for group, gain in gains.items() if gain.pct == 0]
-    most = max((gain.pct for gain in better.values()), default=0.0)
-    least = min((gain.pct for gain in worse.values()), default=0.0)
-    first = [group for group, gain in better.items() if most - gain.pct < SAME_POINTS]
-    last = [group for group, gain in worse.items() if gain.pct - least < SAME_POINTS]
+    better = {group: gain for group, gain in gains.items() if gain > 0}
+    worse = {group: gain for group, gain in gains.items() if gain < 0}
+    alike = [group for group, gain in gains.items() if gain == 0]
+    most, least = max(better.values(), default=0.0), min(worse.values(), default=0.0)
+    first = [group for group, gain in better.items() if most - gain < SAME_POINTS]
+    last = [group for group, gain in worse.items() if gain - least < SAME_POINTS]
     clauses = []
     if first:
-        share = _share([gains[group] for group in first], above)
-        clauses.append(f"{_are(by, first)} {best}, {share} {than}")
+        share = span_text([better[group] for group in first], "%", 2)
+        clauses.append(f"{_are(by, first)} {best}, {share} {above} {than}")
     else:
         clauses.append(f"{_are(by, [baseline, *alike])} {best}")
     if last:
-        share = _share([gains[group] for group in last], below)
-        clauses.append(f"{_are(by, last)} {worst}, {share} {than}")
+        share = span_text([-worse[group] for group in last], "%", 2)
+        clauses.append(f"{_are(by, last)} {worst}, {share} {below} {than}")
     between = [group for group in (*better, *worse) if group not in (*first, *last)]
     if between:
         clauses.append(f"{_named(by, between)} {'lie' if between[1:] else 'lies'} between")
     if first and alike:
         clauses.append(f"no difference is shown for {_named(by, alike)}")
     return clauses
-
-
-def _share(gains: Sequence[_Gain], than: str) -> str:
-    text = span_text([abs(gain.pct) for gain in gains], "%", 2)
-    is_tested = all(gain.is_tested for gain in gains)
-    return f"{text} {than}" if is_tested else f"{text} (not tested) {than}"
 
 
 def _counted(by: str, groups: Sequence[Label]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow
+from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Tone
 from heatsoak.analysis.comparison.pairing import TOLERANCE_K
 from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO, Direction
@@ -32,6 +32,13 @@ SAME_POINTS = 100 * MIN_DROP
 _MAX_DETAILS = 4
 _NOUNS = {"sequential", "random", "mixed"}
 
+#: The judge's answers: of both, of the group, and of the baseline where it has another.
+_THROTTLED: dict[Throttles, tuple[str, str, str]] = {
+    "yes": ("both throttled", "it throttled", "throttled"),
+    "no": ("neither throttled", "no throttling", "did not"),
+    "cannot-tell": ("both may have throttled", "it may have throttled", "may have throttled"),
+}
+
 Steps = Mapping[tuple[str, str, str], Mapping[str, ComparisonRow]]
 
 
@@ -56,7 +63,7 @@ class _Told:
     clauses: list[str] = field(default_factory=list)
     falls: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
-    tones: set[str] = field(default_factory=set)
+    tones: set[Tone] = field(default_factory=set)
 
 
 def _headline(
@@ -66,7 +73,7 @@ def _headline(
     rows: Sequence[ComparisonRow],
     throttling: Mapping[Label, Throttles],
 ) -> ComparisonHeadline:
-    own = _summaries([row for row in rows if row.group == group])
+    own = summaries([row for row in rows if row.group == group])
     steps, scores = _by_step(own, are_scores=False), _by_step(own, are_scores=True)
     told = _Told()
     main = _speeds(steps, told) if steps else _scores(scores, told)
@@ -80,15 +87,14 @@ def _headline(
     whose = where(by, group)
     if str(baseline).casefold() != "none":
         whose += f" rather than {_name(by, baseline)}"
-    text = "; ".join([f"{whose}: {', '.join(told.clauses)}", *told.falls])
-    tone = told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike"
-    return ComparisonHeadline.model_validate(
-        {
-            "group": group,
-            "text": _sentence(text),
-            "details": [_sentence(each) for each in told.details],
-            "tone": tone,
-        }
+    # a name keeps its case
+    whose = whose if by in KEYS else whose[:1].upper() + whose[1:]
+    said_ = "; ".join([f"{whose}{one_run_each(main)}: {', '.join(told.clauses)}", *told.falls])
+    return ComparisonHeadline(
+        group=group,
+        text=f"{not_alike(own)}{said_}.",
+        details=[_sentence(each) for each in told.details],
+        tone=told.tones.pop() if len(told.tones) == 1 else "mixed" if told.tones else "alike",
     )
 
 
@@ -96,8 +102,21 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """The rows over all sets of other conditions, if there are several sets."""
+def not_alike(rows: Sequence[ComparisonRow]) -> str:
+    """Return what comes before all else if recordings were compared that were not run alike."""
+    return "Not run alike. " if any(row.caveats for row in rows) else ""
+
+
+def one_run_each(rows: Sequence[ComparisonRow]) -> str:
+    """Return what follows the groups' names if nothing tells how far their next runs may differ."""
+    open_ = [row for row in rows if row.interval_of not in ("runs", "conditions")]
+    if not open_:
+        return ""
+    return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
+
+
+def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows over all sets of other conditions, if there are several sets."""
     pooled = {row.measured for row in rows if row.pooled}
     return [row for row in rows if row.pooled or row.measured not in pooled]
 
@@ -115,7 +134,7 @@ def _by_step(
 
 def main_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """Return the rates of a group's steps; where only scores are compared, those."""
-    own = _summaries(rows)
+    own = summaries(rows)
     steps = _by_step(own, are_scores=False)
     return _rates(steps) if steps else _score_rows(_by_step(own, are_scores=True))
 
@@ -168,7 +187,7 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
         told.clauses += _counted(len(rates), [pct for _, pct in changed])
     else:
         nouns = _nouns(rates)
-        parts = [_faster(pct, nouns[id(row)], row) for row, pct in changed]
+        parts = [_faster(pct, nouns[id(row)]) for row, pct in changed]
         told.clauses.append(listed(parts))
         if len(changed) < len(rates):
             alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
@@ -204,13 +223,12 @@ def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
     return found
 
 
-def _faster(pct: float, noun: str, row: ComparisonRow) -> str:
-    open_ = " (not tested)" if row.verdict == "not tested" else ""
+def _faster(pct: float, noun: str = "") -> str:
     if pct >= 100:
         much = f"{number_text(1 + pct / 100, 2)} times as fast"
     else:
         much = f"{percent_text(abs(pct))} {'faster' if pct > 0 else 'slower'}"
-    return f"{noun} {much}{open_}".lstrip()
+    return f"{noun} {much}".lstrip()
 
 
 def _steady(steps: Steps, told: _Told) -> None:
@@ -228,7 +246,7 @@ def _steady(steps: Steps, told: _Told) -> None:
             told.clauses.append("the same in the last 400 s")
         elif abs(pct - (other or 0.0)) > SAME_POINTS:
             told.tones.add("better" if pct > 0 else "worse")
-            told.clauses.append(f"{_faster(pct, '', row)} in the last 400 s")
+            told.clauses.append(f"{_faster(pct)} in the last 400 s")
 
 
 def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
@@ -256,7 +274,7 @@ def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) ->
         if row is None or pct is None or abs(pct - whole) <= SAME_POINTS:
             continue
         told.tones.add("better" if pct > 0 else "worse")
-        told.clauses.append(f"{_faster(pct, '', row)} until {_it(row, steps)} falls")
+        told.clauses.append(f"{_faster(pct)} until {_it(row, steps)} falls")
 
 
 def _it(row: ComparisonRow, steps: Steps) -> str:
@@ -264,21 +282,18 @@ def _it(row: ComparisonRow, steps: Steps) -> str:
 
 
 def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told: _Told) -> None:
-    if one is None or two is None:
+    if one is None or one == "not-loaded" or two is None:
         return
-    if one == "no" and two == "yes":
-        told.tones.add("better")
-        it = "it " if baseline.startswith("without ") else ""
-        told.clauses.append(f"no throttling ({baseline} {it}throttled)")
-    elif one == "yes" and two == "no":
-        told.tones.add("worse")
-        told.clauses.append(f"it throttled ({baseline} did not)")
-    elif one == two == "yes":
-        told.clauses.append("both throttled")
-    elif one == "no":
-        told.clauses.append("neither throttled" if two == "no" else "no throttling")
-    elif one == "cannot-tell":
-        told.clauses.append("it cannot be told whether it throttled")
+    of_both, of_one, _ = _THROTTLED[one]
+    if {one, two} == {"yes", "no"}:
+        told.tones.add("better" if one == "no" else "worse")
+    if one == two:
+        told.clauses.append(of_both)
+    elif two in _THROTTLED:
+        it = "it " if baseline.startswith(("with ", "without ")) else ""
+        told.clauses.append(f"{of_one} ({baseline} {it}{_THROTTLED[two][2]})")
+    else:
+        told.clauses.append(of_one)
 
 
 def _warmth(steps: Steps, told: _Told) -> None:
@@ -304,7 +319,8 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
             told.tones.add("better")
             if not is_said:
                 told.falls.append(f"{name} never falls")
-            told.details.append(f"{_of(name)}the baseline falls after {duration_text(two)}")
+            in_ = "" if name == "it" else f"in {name} "
+            told.details.append(f"{in_}the baseline falls after {duration_text(two)}")
         elif one is not None and two is None:
             told.tones.add("worse")
             told.falls.append(f"{name} falls after {duration_text(one)}, the baseline never")
@@ -316,10 +332,6 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
         more = len(told.falls) - _MAX_STEPS + 1
         told.falls = [*told.falls[: _MAX_STEPS - 1], f"{more} more steps fall at other times"]
     told.details = told.details[:_MAX_DETAILS]
-
-
-def _of(name: str) -> str:
-    return "" if name == "it" else f"in {name} "
 
 
 def _moved(

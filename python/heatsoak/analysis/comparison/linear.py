@@ -18,8 +18,6 @@ from heatsoak.analysis.series import Array
 _HALVINGS = 30
 #: Smaller singular values are nothing, and so are smaller parts of a sum.
 _ZERO, _NO_PART = 1e-9, 1e-6
-
-
 #: Of intervals.
 LEVEL = 0.95
 

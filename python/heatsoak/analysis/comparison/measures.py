@@ -17,7 +17,7 @@ import numpy as np
 from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S, metric_of_score
 from heatsoak.analysis.falls import Drop
-from heatsoak.analysis.findings import ScoreFindings
+from heatsoak.analysis.findings import ScoreFindings, StepFindings
 from heatsoak.analysis.scores import totals
 from heatsoak.analysis.series import Array, Series
 from heatsoak.analysis.view import StepView
@@ -200,12 +200,16 @@ class Measure:
         return known
 
 
-def measure(views: Mapping[str, StepView], seed: int) -> dict[str, dict[str, Measure]]:
-    """Return the measures of each step, by step name and metric name.
+def measure(
+    views: Mapping[str, StepView], judged: Mapping[str, StepFindings], seed: int
+) -> dict[str, dict[str, Measure]]:
+    """Return the measures of each step, by step name and metric name; `judged` has the same names.
 
     Draws are the same for the same samples and `seed`, which no two recordings should share.
     """
-    return {name: dict(_of_step(view, f"{seed}/{name}")) for name, view in views.items()}
+    return {
+        name: dict(_of_step(view, judged[name], f"{seed}/{name}")) for name, view in views.items()
+    }
 
 
 def whole_means(view: StepView, seed: int) -> dict[str, Measure]:
@@ -218,7 +222,7 @@ def whole_means(view: StepView, seed: int) -> dict[str, Measure]:
     }
 
 
-def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
+def _of_step(view: StepView, judged: StepFindings, salt: str) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
     rates = _rates(view)
@@ -227,7 +231,10 @@ def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
         last_s = max(0.0, end_s - LAST_S)
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
         yield f"end_{unit}", _mean(series, noises[unit], last_s, end_s, next(seeds))
-    yield from _falls(view, noises[view.throughput.unit], next(seeds))
+    drops = view.drops or [] if judged.episodes else []
+    falls = _falls(view, drops, noises[view.throughput.unit], next(seeds))
+    if drops or judged.held_its_speed:
+        yield from falls
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
     is_replay = step.is_replay
@@ -256,7 +263,7 @@ def _of_step(view: StepView, salt: str) -> Iterator[tuple[str, Measure]]:
             moved = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
             yield "efficiency_mb_per_j", _ratio(moved, watts)
     for unit, series in rates.items():
-        yield from _levels(view, series, noises[unit], next(seeds))
+        yield from _levels(drops, series, noises[unit], next(seeds))
 
 
 def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
@@ -322,36 +329,34 @@ def _weighted_mean(
 
 
 def _levels(
-    view: StepView, series: Series, noise: RateNoise, rng: np.random.Generator
+    drops: list[Drop], series: Series, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """The rate until throughput first falls, and the one that the deepest fall ends at."""
-    if not view.drops:
+    if not drops:
         return
-    onset_s = view.drops[0].onset_s
+    onset_s = drops[0].onset_s
     if onset_s > 0:
         yield f"before_{series.unit}", _mean(series, noise, 0.0, onset_s, rng)
-    *_, deepest = _deepest(view.drops)
+    *_, deepest = _deepest(drops)
     low_s = max(deepest.onset_s, deepest.end_s - LAST_S)
     yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)
 
 
 def _falls(
-    view: StepView, noise: RateNoise, rng: np.random.Generator
+    view: StepView, drops: list[Drop], noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """When throughput first falls, and how far it falls at most."""
-    if view.drops is None:
-        return
-    if not view.drops:
+    if not drops:
         yield "onset_s", Measure(None, at_least=view.duration_s)
         if written_gb := view.written_gb(view.duration_s):
             yield "onset_gb", Measure(None, at_least=written_gb)
         yield "depth_pct", Measure(0.0, draws=np.zeros(DRAWS))
         return
-    onset_s = view.drops[0].onset_s
+    onset_s = drops[0].onset_s
     yield "onset_s", Measure(onset_s)
     if written_gb := view.written_gb(onset_s):
         yield "onset_gb", Measure(written_gb)
-    level_s, before, deepest = _deepest(view.drops)
+    level_s, before, deepest = _deepest(drops)
     above = noise.draws(level_s, deepest.onset_s, rng)
     below = noise.draws(deepest.onset_s, deepest.end_s, rng)
     depth = 100 * (1 - deepest.during / before)

@@ -384,7 +384,7 @@ def score_sections(
                     if score.name in run.scores:
                         section.cells.setdefault(number, {}).setdefault(group, []).append(run)
                     else:
-                        why = run.found_scores[score.name].why
+                        (why,) = [one.why for one in run.found.scores if one.name == score.name]
                         notes.append(f"{run.name} has no score '{score.name}': {why}")
     return _with_others(found.values(), baseline), notes
 

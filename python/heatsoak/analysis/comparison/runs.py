@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
-from heatsoak.analysis.findings import RecordingFindings, ScoreFindings
+from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
@@ -56,22 +56,15 @@ class GroupedRun:
         return self.recording.meta.protocol.name
 
     @cached_property
+    def judged(self) -> dict[str, StepFindings]:
+        """What its steps show, by name, without steps in rounds, whose number varies."""
+        return {self.alias or step.step: step for step in self.found.steps if step.rounds is None}
+
+    @cached_property
     def views(self) -> dict[str, StepView]:
-        """Its judged steps with rates, by name, without steps in rounds, whose number varies.
-
-        One that has begun since it was judged is left out.
-        """
-        judged = {step.step for step in self.found.steps if step.rounds is None}
-        return {
-            self.alias or view.step.name: view
-            for view in self.opened.views
-            if view.has_rates and view.step.name in judged
-        }
-
-    @property
-    def found_scores(self) -> dict[str, ScoreFindings]:
-        """The scores of its protocol, by name, including those without a value."""
-        return {score.name: score for score in self.found.scores}
+        """Its judged steps with rates, by name; one that has begun since is left out."""
+        named = {self.alias or view.step.name: view for view in self.opened.views if view.has_rates}
+        return {name: view for name, view in named.items() if name in self.judged}
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Measure]]:
@@ -85,7 +78,7 @@ class GroupedRun:
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
         """The measures of each step, by step and metric name."""
-        return measure(self.views, self.number)
+        return measure(self.views, self.judged, self.number)
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
+from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
@@ -14,7 +15,7 @@ from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
-from heatsoak.report.comparison import drawn, suited, summaries, told
+from heatsoak.report.comparison import drawn, suited, told
 from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.contract import (
     ComparisonSection,
