@@ -35,6 +35,7 @@ class WeightTable:
         judged: the `about` of findings whose weights are not fitted.
         either: ambiguous findings, with the findings that each may stand for.
         needs: for each cause, groups of findings; naming it takes one finding of each group.
+        probable: the same where it takes less to call a cause probable.
         unless: findings that take away a cause, unless one of a group was seen.
         alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
@@ -47,15 +48,17 @@ class WeightTable:
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
+    probable: Mapping[str, tuple[frozenset[Seen], ...]]
     unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
     alone: Mapping[Seen, float]
     witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], Mapping[str, str]]
 
-    def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
+    def can_name(self, cause: str, seen: Collection[Seen], *, as_probable: bool = False) -> bool:
         """Return whether a finding of each group that the cause needs was seen.
 
-        If other causes were seen at work, this one must have been seen at work too.
+        If other causes were seen at work, this one must have been seen at work too. It takes less
+        to call some causes probable.
         """
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
@@ -64,7 +67,8 @@ class WeightTable:
             group = self.unless.get(pair, {}).get(cause)
             if group is not None and group.isdisjoint(seen):
                 return False
-        return all(not group.isdisjoint(seen) for group in self.needs[cause])
+        needs = self.probable.get(cause, self.needs[cause]) if as_probable else self.needs[cause]
+        return all(not group.isdisjoint(seen) for group in needs)
 
     def confidence(self, cause: str, share: float, seen: Collection[Seen]) -> float:
         """Return how certain a cause is that has this probability."""
@@ -110,9 +114,8 @@ def table(name: str = "weights") -> WeightTable:
             _pair(text): tuple(_pair(other) for other in others)
             for text, others in rules["either"].items()
         },
-        needs={
-            cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
-        },
+        needs=_needs(rules["needs"], groups),
+        probable=_needs(rules["probable"], groups),
         unless={
             _pair(text): {cause: groups[name] for cause, name in causes.items()}
             for text, causes in rules["unless"].items()
@@ -130,6 +133,12 @@ def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
     """The findings of a group, and of the groups that it names."""
     own = frozenset(_pair(text) for text in texts[name] if ": " in text)
     return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
+
+
+def _needs(
+    told: Mapping[str, Sequence[str]], groups: Mapping[str, frozenset[Seen]]
+) -> dict[str, tuple[frozenset[Seen], ...]]:
+    return {cause: tuple(groups[name] for name in names) for cause, names in told.items()}
 
 
 def _row(weights: Mapping[str, float]) -> Array:
@@ -177,7 +186,7 @@ def weigh(case: Case) -> Judgement:
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
-    shows_heat = rules.can_name("thermal", seen)
+    shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
         evidence = _sentences(findings, first, None, shares, rules)
