@@ -35,8 +35,8 @@ class WeightTable:
         judged: the `about` of findings whose weights are not fitted.
         either: ambiguous findings, with the findings that each may stand for.
         needs: for each cause, groups of findings; naming it takes one finding of each group.
-        probable: the same where it takes less to call a cause probable.
         unless: findings that take away a cause, unless one of a group was seen.
+        sure_unless: the same of those that leave it probable.
         alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
         probes: for each pair of causes, what would tell them apart: a ``probe``, or what to record
@@ -48,8 +48,8 @@ class WeightTable:
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
-    probable: Mapping[str, tuple[frozenset[Seen], ...]]
     unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
+    sure_unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
     alone: Mapping[Seen, float]
     witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], Mapping[str, str]]
@@ -57,18 +57,18 @@ class WeightTable:
     def can_name(self, cause: str, seen: Collection[Seen], *, as_probable: bool = False) -> bool:
         """Return whether a finding of each group that the cause needs was seen.
 
-        If other causes were seen at work, this one must have been seen at work too. It takes less
-        to call some causes probable.
+        If other causes were seen at work, this one must have been seen at work too. Some findings
+        leave a cause probable, and take away that it is named.
         """
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
             return False
         for pair in seen:
-            group = self.unless.get(pair, {}).get(cause)
-            if group is not None and group.isdisjoint(seen):
-                return False
-        needs = self.probable.get(cause, self.needs[cause]) if as_probable else self.needs[cause]
-        return all(not group.isdisjoint(seen) for group in needs)
+            for against in (self.unless,) if as_probable else (self.unless, self.sure_unless):
+                group = against.get(pair, {}).get(cause)
+                if group is not None and group.isdisjoint(seen):
+                    return False
+        return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def confidence(self, cause: str, share: float, seen: Collection[Seen]) -> float:
         """Return how certain a cause is that has this probability."""
@@ -114,12 +114,11 @@ def table(name: str = "weights") -> WeightTable:
             _pair(text): tuple(_pair(other) for other in others)
             for text, others in rules["either"].items()
         },
-        needs=_needs(rules["needs"], groups),
-        probable=_needs(rules["probable"], groups),
-        unless={
-            _pair(text): {cause: groups[name] for cause, name in causes.items()}
-            for text, causes in rules["unless"].items()
+        needs={
+            cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
         },
+        unless=_unless(rules["unless"], groups),
+        sure_unless=_unless(rules["sure-unless"], groups),
         alone={_pair(text): share for text, share in rules["alone"].items()},
         witnesses={
             cause: frozenset(_pair(text) for text in texts)
@@ -135,10 +134,13 @@ def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
     return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
 
 
-def _needs(
-    told: Mapping[str, Sequence[str]], groups: Mapping[str, frozenset[Seen]]
-) -> dict[str, tuple[frozenset[Seen], ...]]:
-    return {cause: tuple(groups[name] for name in names) for cause, names in told.items()}
+def _unless(
+    told: Mapping[str, Mapping[str, str]], groups: Mapping[str, frozenset[Seen]]
+) -> dict[Seen, dict[str, frozenset[Seen]]]:
+    return {
+        _pair(text): {cause: groups[name] for cause, name in causes.items()}
+        for text, causes in told.items()
+    }
 
 
 def _row(weights: Mapping[str, float]) -> Array:
