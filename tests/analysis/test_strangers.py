@@ -104,6 +104,11 @@ def less_is_asked(rng: np.random.Generator) -> Made:
     return rates * noise(rng, 900), warmed(1 + rates / 350, 35, 6, 160)
 
 
+def less_and_less_is_asked(rng: np.random.Generator) -> Made:
+    rates = 1500.0 * np.interp(seconds(900), [250, 310], [1.0, 0.75])
+    return rates * noise(rng, 900), warmed(1 + 0.0035 * rates, 30, 7.8, 90)
+
+
 def one_test_after_another(rng: np.random.Generator) -> Made:
     rates = np.repeat([6900.0, 3800.0, 2600.0, 80.0], 60)
     rates[seconds(240) % 12 == 0] = 0
@@ -217,6 +222,7 @@ def test_of_a_drive_that_begins_slow_nothing_tells_whether_it_was_slowed(tmp_pat
         (spare_area_runs_out, "write"),
         (garbage_collection_saws, "write"),
         (less_is_asked, "read"),
+        (less_and_less_is_asked, "write"),
         (one_test_after_another, "read"),
         (others_come_and_go, "read"),
         (falls_back_to_usb_2, "write"),

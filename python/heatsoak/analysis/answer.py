@@ -33,6 +33,8 @@ from heatsoak.words import (
 _MAX_REASONS = 3
 #: From this share on something is probably so: likelier than not.
 _PROBABLY = 0.5
+#: Below this share a cause that is named is probable.
+_CERTAIN = 0.95
 #: What lowers throughput, as the subject or the reason of a sentence.
 CAUSE_WORDS: dict[Verdict, str] = {
     "thermal": "heat",
@@ -270,9 +272,11 @@ def _still_warming(judged: Sequence[StepFindings]) -> str:
 
 
 def _cause(episode: Episode) -> str:
-    """The cause in words; of an unknown one, the two likeliest."""
+    """The cause in words, with its doubt; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
-        return CAUSE_WORDS[episode.cause]
+        is_certain = episode.cause == "thermal" or episode.confidence >= _CERTAIN
+        doubt = "" if is_certain else f"probably ({share_text(episode.confidence)}) "
+        return doubt + CAUSE_WORDS[episode.cause]
     two = _likeliest(episode)[:2]
     is_likely = sum(episode.likelihoods[cause] for cause in two) >= _PROBABLY
     not_heat = "not heat; " if episode.excludes_heat else ""

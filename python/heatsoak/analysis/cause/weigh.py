@@ -36,6 +36,7 @@ class WeightTable:
         either: ambiguous findings, with the findings that each may stand for.
         needs: for each cause, groups of findings; naming it takes one finding of each group.
         unless: findings that take away a cause, unless one of a group was seen.
+        sure_unless: the same of those that leave it probable.
         alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
         probes: for each pair of causes, what would tell them apart: a ``probe``, or what to record
@@ -48,22 +49,25 @@ class WeightTable:
     either: Mapping[Seen, tuple[Seen, ...]]
     needs: Mapping[str, tuple[frozenset[Seen], ...]]
     unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
+    sure_unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
     alone: Mapping[Seen, float]
     witnesses: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], Mapping[str, str]]
 
-    def can_name(self, cause: str, seen: Collection[Seen]) -> bool:
+    def can_name(self, cause: str, seen: Collection[Seen], *, as_probable: bool = False) -> bool:
         """Return whether a finding of each group that the cause needs was seen.
 
-        If other causes were seen at work, this one must have been seen at work too.
+        If other causes were seen at work, this one must have been seen at work too. Some findings
+        leave a cause probable, and take away that it is named.
         """
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
             return False
         for pair in seen:
-            group = self.unless.get(pair, {}).get(cause)
-            if group is not None and group.isdisjoint(seen):
-                return False
+            for against in (self.unless,) if as_probable else (self.unless, self.sure_unless):
+                group = against.get(pair, {}).get(cause)
+                if group is not None and group.isdisjoint(seen):
+                    return False
         return all(not group.isdisjoint(seen) for group in self.needs[cause])
 
     def confidence(self, cause: str, share: float, seen: Collection[Seen]) -> float:
@@ -113,10 +117,8 @@ def table(name: str = "weights") -> WeightTable:
         needs={
             cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
         },
-        unless={
-            _pair(text): {cause: groups[name] for cause, name in causes.items()}
-            for text, causes in rules["unless"].items()
-        },
+        unless=_unless(rules["unless"], groups),
+        sure_unless=_unless(rules["sure-unless"], groups),
         alone={_pair(text): share for text, share in rules["alone"].items()},
         witnesses={
             cause: frozenset(_pair(text) for text in texts)
@@ -130,6 +132,15 @@ def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
     """The findings of a group, and of the groups that it names."""
     own = frozenset(_pair(text) for text in texts[name] if ": " in text)
     return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
+
+
+def _unless(
+    told: Mapping[str, Mapping[str, str]], groups: Mapping[str, frozenset[Seen]]
+) -> dict[Seen, dict[str, frozenset[Seen]]]:
+    return {
+        _pair(text): {cause: groups[name] for cause, name in causes.items()}
+        for text, causes in told.items()
+    }
 
 
 def _row(weights: Mapping[str, float]) -> Array:
@@ -177,7 +188,7 @@ def weigh(case: Case) -> Judgement:
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
-    shows_heat = rules.can_name("thermal", seen)
+    shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
         evidence = _sentences(findings, first, None, shares, rules)
