@@ -29,7 +29,6 @@ from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import SeriesPacker
-from heatsoak.report.page.twin import twin_section
 from heatsoak.report.steps import badness, verdicts
 from heatsoak.words import counted, listed, said, title_of
 
@@ -134,7 +133,11 @@ def make_page(
         for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
     ]
     bars = bar_charts(names, found, steps, means, curves)
-    beside = None if twin is None else twin_section(twin, names, found, series.add, progress)
+    beside = None
+    if twin is not None:
+        from heatsoak.report.page.twin import twin_section
+
+        beside = twin_section(twin, names, found, series.add, progress)
     if data_budget is None:
         parts = [*page_recordings, *compared, *bars, *curves, *workloads]
         parts += [] if beside is None else [beside]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from math import floor
 
 import numpy as np
 
@@ -23,20 +23,26 @@ from heatsoak.report.page.contract import (
     TwinSection,
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
+from heatsoak.twin import Cooling, Prediction, Twin
+from heatsoak.twin.case import Case
+from heatsoak.twin.named import USUAL_S, step_of
+from heatsoak.twin.predict import told
+from heatsoak.twin.readings import Measured, measure
 from heatsoak.words import amount_text, counted, kelvin_text, listed
-
-if TYPE_CHECKING:
-    # twins take a while to load, and every report would wait for them
-    from heatsoak.twin import Prediction, Twin
-    from heatsoak.twin.cooling_map import CoolingMap as TwinMap
-    from heatsoak.twin.readings import Measured
 
 #: What a model says is drawn to a tenth of a kelvin: it is off by more.
 _DECIMALS = 1
+#: Air temperatures of a map: from a cool cellar to the air under a loaded graphics card.
+_AIR_C = (12.0, 56.0)
+_AIR_STEP_K = 4.0
+#: Its resistances to the air: from a large heatsink in a flow of air to half as much again as a
+#: bare module has in still air, which is 9 to 10 K/W.
+_K_PER_W = (2.0, 14.0)
+_RESISTANCES = 8
 
 
 def _section(
-    twin: "Twin", lines: list[TwinLine], left_out: list[Fact], maps: list[CoolingMap]
+    twin: Twin, lines: list[TwinLine], left_out: list[Fact], maps: list[CoolingMap]
 ) -> TwinSection:
     limit = next(one for one in twin.parameters if one.name == "limit_c")
     fitted = counted(len(twin.recordings), "recording")
@@ -59,7 +65,7 @@ def _section(
 
 
 def twin_section(
-    twin: "Twin",
+    twin: Twin,
     names: Names,
     findings: Sequence[RecordingFindings],
     add: Callable[[QuantitySeries], ChartSeries],
@@ -70,9 +76,6 @@ def twin_section(
     A recording that it cannot follow, such as one made elsewhere, is left out with the reason.
     Raises UsageError for a recording of another drive, and if it follows none.
     """
-    from heatsoak.twin.cooling_map import cooling_map
-    from heatsoak.twin.readings import measure
-
     lines: list[TwinLine] = []
     by_place: dict[str, list[TwinLine]] = {}
     left_out = []
@@ -97,9 +100,8 @@ def twin_section(
     is_mapped = twin.throttled and not twin.denial
     places = list(by_place) if is_mapped else []
     maps = [
-        _map(twin, cooling_map(twin, place, progress=_part(progress, number, len(places))), here)
+        _map(twin, place, by_place[place], _part(progress, number, len(places)))
         for number, place in enumerate(places)
-        if (here := by_place[place])
     ]
     return _section(twin, lines, left_out, maps)
 
@@ -112,10 +114,10 @@ def _part(progress: Progress | None, number: int, count: int) -> Progress | None
 
 
 def _followed(
-    twin: "Twin",
+    twin: Twin,
     number: int,
     named: Named,
-    measured: "Measured",
+    measured: Measured,
     add: Callable[[QuantitySeries], ChartSeries],
 ) -> TwinLine:
     found = twin.follow(measured)
@@ -155,7 +157,7 @@ def _place(recording: Recording) -> str:
     return label_of(told, keys).removeprefix("place ") or "where it was recorded"
 
 
-def _summary(measured: "Measured", rms_k: float) -> str:
+def _summary(measured: Measured, rms_k: float) -> str:
     close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
@@ -164,23 +166,40 @@ def _summary(measured: "Measured", rms_k: float) -> str:
     return f"{close} Heat began to slow the drive after {shown} of the recording."
 
 
-def _map(twin: "Twin", found: "TwinMap", here: Sequence[TwinLine]) -> CoolingMap:
-    points = [point for row in found.points for point in row]
-    own = found.own
+def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | None) -> CoolingMap:
+    """What other air and other cooling would make of the twin's full load in a place.
+
+    Air is the place's own, warmed by so many kelvins: where nobody measured the room, the twin
+    knows only how far its limit is above it.
+    """
+    full = twin.full_load
+    step, _ = step_of("read" if full.read_mb_s > full.write_mb_s else "write")
+    case = Case.of(twin, step, USUAL_S, enclosure=place)
+    resistance = twin.estimate("air_k_per_w", place)
+    assert resistance is not None
+    air = next(one for one in twin.parameters if one.name == f"air_c@{place}")
+    airs_k, own_air = _airs_k(air.value)
+    factors, own_factor = _factors(resistance.value)
+    points: list[Prediction | None] = []
+    for factor in factors:
+        for warming_k in airs_k:
+            points.append(_point(case, Cooling(warming_k=warming_k, k_per_w_x=factor)))
+            if progress is not None:
+                progress(len(points) / (len(factors) * len(airs_k)), f"map of {place}")
+    own = points[own_factor * len(airs_k) + own_air]
     assert own is not None  # a drive that was recorded there can be there
-    air = next(one for one in twin.parameters if one.name == f"air_c@{found.place}")
     return CoolingMap(
         place=here[0].place,
-        workload=found.workload,
-        duration_s=found.duration_s,
+        workload=step.describe(),
+        duration_s=USUAL_S,
         recordings=len(here),
         throttled=sum(bool(one.onsets_s) for one in here),
         full_mb_s=own.full_mb_s,
-        air_c=[round(air_c, 1) for air_c in found.air_c],
-        own_air=found.own_air,
+        air_c=[round(air.value + warming_k, 1) for warming_k in airs_k],
+        own_air=own_air,
         air_range_c=(round(air.low, 1), round(air.high, 1)),
-        k_per_w=[round(k_per_w, 2) for k_per_w in found.k_per_w],
-        own_k_per_w=found.own_k_per_w,
+        k_per_w=[round(resistance.value * factor, 2) for factor in factors],
+        own_k_per_w=own_factor,
         cliff=None if own.cliff is None else own.cliff.sentence,
         throttles=[None if point is None else point.throttles for point in points],
         onset_s=[_range(point, "onset_s", 0) for point in points],
@@ -192,7 +211,31 @@ def _map(twin: "Twin", found: "TwinMap", here: Sequence[TwinLine]) -> CoolingMap
     )
 
 
-def _range(point: "Prediction | None", name: str, digits: int) -> Range | None:
+def _point(case: Case, cooling: Cooling) -> Prediction | None:
+    try:
+        return told(case, cooling)
+    except UsageError:  # too hot even at rest
+        return None
+
+
+def _airs_k(own_c: float) -> tuple[list[float], int]:
+    """How much warmer than its own the air is, column by column, and where it is its own."""
+    low, high = min(_AIR_C[0], own_c - 2 * _AIR_STEP_K), max(_AIR_C[1], own_c + 2 * _AIR_STEP_K)
+    below, above = floor((own_c - low) / _AIR_STEP_K), floor((high - own_c) / _AIR_STEP_K)
+    return [_AIR_STEP_K * count for count in range(-below, above + 1)], below
+
+
+def _factors(own_k_per_w: float) -> tuple[list[float], int]:
+    """What the resistance is multiplied by, row by row, and where it is its own."""
+    low = min(_K_PER_W[0] / own_k_per_w, 0.5)
+    high = max(_K_PER_W[1] / own_k_per_w, 1.5)
+    steps = _RESISTANCES - 1
+    below = min(max(round(steps * (1 - low) / (high - low)), 1), steps - 1)
+    rows = [*np.linspace(low, 1, below, endpoint=False), *np.linspace(1, high, steps - below + 1)]
+    return [float(row) for row in rows], below
+
+
+def _range(point: Prediction | None, name: str, digits: int) -> Range | None:
     values = None if point is None else getattr(point, name)
     return None if values is None else _rounded(values, digits)
 
