@@ -13,7 +13,7 @@ import numpy as np
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
-from heatsoak.twin.problem import Problem
+from heatsoak.twin.problem import Problem, Solution
 from heatsoak.twin.readings import (
     GRID_S,
     ONSET_SD_S,
@@ -22,7 +22,6 @@ from heatsoak.twin.readings import (
     Onset,
     bins_of,
 )
-from heatsoak.twin.solving import Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
 from heatsoak.words import (
     amount_text,

@@ -1,7 +1,7 @@
 """The fit: which values of the parameters explain the recordings, and how well they are known."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +14,11 @@ from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Model, Nodes, limit_c_of
 from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
-from heatsoak.twin.problem import Problem, fastest_mb_s
+from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.readings import Array, Measured, measure, refuse_mixed
 from heatsoak.twin.shown import Shown, Tables, laws
-from heatsoak.twin.solving import Solution, solve
 from heatsoak.twin.told import answer, told
-from heatsoak.twin.twin import FittedNoise, FittedRecording, Load, Twin, Uncertainty
+from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
 
 #: Networks in the order in which they are tried.
 _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
@@ -195,7 +194,7 @@ def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> T
         throttled=throttled,
         nodes=problem.model.nodes,
         full_load=full,
-        noise=FittedNoise(**asdict(solution.noise)),
+        noise=solution.noise,
         estimates=[],
         recordings=recordings,
         parameters=parameters,

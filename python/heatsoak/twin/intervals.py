@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from heatsoak.twin.problem import Problem
+from heatsoak.twin.problem import Problem, Solution, minimized
 from heatsoak.twin.readings import Array
-from heatsoak.twin.solving import Solution, minimized
 from heatsoak.twin.twin import Z90, Estimate, FittedParameter, Twin
 
 #: Parameters whose intervals are profiled: those that people ask for.

@@ -14,9 +14,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
+from heatsoak.catalog.specs import Strict
 from heatsoak.twin.model import Course
 from heatsoak.twin.readings import Array, Measured
 
@@ -38,8 +40,7 @@ _AT_REST = 0.25
 _MOST_S = 1800.0
 
 
-@dataclass(frozen=True)
-class Noise:
+class Noise(Strict):
     """What the readings have beside the model.
 
     Attributes:
@@ -47,13 +48,9 @@ class Noise:
         lasting_k, lasting_s: of the deviation that lasts, and for how long it does.
     """
 
-    own_k: float
-    lasting_k: float
-    lasting_s: float
-
-    def filter(self, t_s: Array) -> "Filter":
-        """Return the Kalman filter of averaged readings at `t_s`."""
-        return Filter.of(self, t_s)
+    own_k: float = Field(ge=0)
+    lasting_k: float = Field(ge=0)
+    lasting_s: float = Field(gt=0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Filter:
 
     @classmethod
     def of(cls, noise: Noise, t_s: Array) -> Self:
-        """Return that of readings at `t_s` with a noise."""
+        """Return that of averaged readings at `t_s` with a noise."""
         own, lasting = noise.own_k**2, noise.lasting_k**2
         kept = np.exp(-np.diff(t_s, prepend=t_s[0]) / noise.lasting_s).tolist()
         gains, sds = [], []
@@ -109,20 +106,15 @@ def first_noise(step_c: float) -> Noise:
 
 
 class Likelihood:
-    """The residuals of one recording under one noise."""
+    """The residuals of one recording under one noise; `filter` removes their correlation."""
 
     def __init__(self, measured: Measured, noise: Noise) -> None:
         self.measured = measured
         self.noise = noise
-        self._filter = noise.filter(measured.bin_t_s)
+        self.filter = Filter.of(noise, measured.bin_t_s)
         self._held = [measured.within(one) for one in measured.held]
         self._free = [measured.within(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
-
-    @property
-    def log_det(self) -> float:
-        """The logarithm of the determinant of the readings' covariance."""
-        return self._filter.log_det
 
     def off_k(self, course: Course) -> Array:
         """Return how far averaged readings are from a course."""
@@ -130,17 +122,11 @@ class Likelihood:
         modelled = np.interp(measured.reading_t_s, course.t_s, course.sensor_c)
         return measured.binned_c - measured.averaged(modelled)
 
-    def whitened(self, off_k: Array) -> Array:
-        """Return residuals of readings with their correlation removed."""
-        return self._filter.whitened(off_k)
+    def residuals(self, course: Course, limit_c: float, meter_x: float) -> Array:
+        """Return residuals of a course in standard deviations.
 
-    def residuals(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
-        """Return residuals of a course, in standard deviations."""
-        rest = self.rest(course, limit_c, meter_x)
-        return np.concatenate([self.whitened(self.off_k(course)), rest])
-
-    def rest(self, course: Course, limit_c: float, meter_x: float = 1.0) -> Array:
-        """Return residuals of everything but readings: events, and power where it was measured."""
+        Those of readings come first, then of events, and of power where it was measured.
+        """
         measured, found = self.measured, []
         hidden_c = course.hidden_c
         for onset in measured.onsets:
@@ -160,7 +146,7 @@ class Likelihood:
             cost_w = float(np.mean(course.power_w[there])) if measured_w else 0.0
             off = np.log(max(meter_x * measured_w, 1e-4) / cost_w) if measured_w else 0.0
             found.append(off / share)
-        return np.asarray(found)
+        return np.concatenate([self.filter.whitened(self.off_k(course)), found])
 
 
 def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
@@ -169,7 +155,7 @@ def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
     is_known = np.isfinite(power_w)
     is_idle = is_known & (measured.read_mb_s + measured.write_mb_s == 0.0)
     for step in measured.steps.values():
-        is_idle &= ~measured.within(_longer(step, 10.0))
+        is_idle &= ~measured.within(Stretch(step.start_s, step.end_s + 10.0))
     if is_idle.any():
         # while it folds and collects, it does not rest
         is_idle &= power_w <= np.quantile(power_w[is_idle], _AT_REST)
@@ -178,10 +164,6 @@ def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
         (there, float(np.mean(power_w[there])) if there.any() else 0.0, share)
         for there, share in [*parts, (is_idle, _REST_POWER_SHARE)]
     ]
-
-
-def _longer(stretch: Stretch, by_s: float) -> Stretch:
-    return Stretch(stretch.start_s, stretch.end_s + by_s)
 
 
 def estimate_noise(
@@ -203,7 +185,7 @@ def estimate_noise(
         total = float(np.sum(((x - middle) / spread) ** 2))
         information = np.eye(slopes[0].shape[1])
         for t_s, both in zip(times_s, residual_and_slopes, strict=True):
-            filtered = noise.filter(t_s)
+            filtered = Filter.of(noise, t_s)
             white = filtered.whitened(both)
             total += float(white[:, 0] @ white[:, 0]) + filtered.log_det
             information += white[:, 1:].T @ white[:, 1:]
@@ -215,4 +197,4 @@ def estimate_noise(
 
 def _noise_of(x: Array) -> Noise:
     own_k, lasting_k, lasting_s = np.exp(np.clip(x, -6.0, 8.0))
-    return Noise(float(own_k), float(lasting_k), float(min(lasting_s, _MOST_S)))
+    return Noise(own_k=own_k, lasting_k=lasting_k, lasting_s=min(lasting_s, _MOST_S))

@@ -22,7 +22,7 @@ import numpy as np
 
 from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
-from heatsoak.catalog import Drive, Enclosure
+from heatsoak.catalog import Drive
 from heatsoak.twin.asked import work_of
 from heatsoak.twin.readings import Array, Measured
 
@@ -146,9 +146,10 @@ def dense_prior(base: Drive) -> Prior:
     return Prior("log", known, 0.7, "", "three bits a cell take three times as long, or more")
 
 
-def tmt_prior() -> Prior:
-    """Return what is expected between a threshold and what the governor acts on when it acts."""
-    return Prior("linear", 0.0, 5.0, "K", "what counts need not be what is reported")
+#: What is expected between a threshold and what the governor acts on when it acts.
+TMT_PRIOR = Prior("linear", 0.0, 5.0, "K", "what counts need not be what is reported")
+#: What is expected of a power meter, or of a drive's own, as a factor.
+METER_PRIOR = Prior("log", 1.0, 0.04, "", "what meters of power rails agree within")
 
 
 def neighbour_priors(names: Iterable[str]) -> dict[str, Prior]:
@@ -198,11 +199,6 @@ def place_priors(ambient_c: float | None, *, has_mount: bool) -> dict[str, Prior
             "mount_j_per_k": Prior("log", 50.0, 1.0, "J/K", "adapters and heatsinks, 20 to 200 g"),
         }
     return found
-
-
-def meter_prior() -> Prior:
-    """Return what is expected of a power meter, or of a drive's own, as a factor."""
-    return Prior("log", 1.0, 0.04, "", "what meters of power rails agree within")
 
 
 def start_prior(above_lowest_k: float) -> Prior:
@@ -388,17 +384,6 @@ class Course:
     def of(cls, followed: dict[str, Array], t_s: Array) -> "Course":
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
-
-
-def as_drive(base: Drive, tables: dict[str, Any], name: str) -> Drive:
-    """Return the catalog drive: `base` with `tables` of fitted numbers over its own."""
-    own = base.model_dump(exclude_none=True)
-    return Drive.model_validate({**own, **figures(tables), "id": name})
-
-
-def as_enclosure(tables: dict[str, Any], name: str) -> Enclosure:
-    """Return the catalog place of fitted numbers."""
-    return Enclosure.model_validate({**figures(tables), "id": name})
 
 
 def figures(value: Any) -> Any:

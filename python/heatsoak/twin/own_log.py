@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from heatsoak.catalog import Drive
+from heatsoak.catalog.specs import Strict
 from heatsoak.twin.asked import Asked, Speeds, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
@@ -30,7 +30,7 @@ _SD, _LOWEST_SD, _HOTTEST_SD_K, _MOST_SD = 0.1, 0.5, 3.0, 5.0
 ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
 
 
-class OwnStep(BaseModel):
+class OwnStep(Strict):
     """A load of a fitted recording, as it was and as the twin foretells it.
 
     Attributes:
@@ -39,8 +39,6 @@ class OwnStep(BaseModel):
         mb_s: what it moved from then until that ended, in the mean and in its slowest five seconds.
         hottest_c: the highest temperature that was reported.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     path: str
     step: str

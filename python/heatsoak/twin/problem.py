@@ -1,17 +1,20 @@
-"""Recordings and a network: which parameters there are, and how far they are from what was seen."""
+"""Recordings and a network: its parameters, how far off they are, and which are the likeliest."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from heatsoak.catalog import Drive
-from heatsoak.twin.likelihood import Likelihood, Noise, first_noise
+from heatsoak.twin.likelihood import Likelihood, Noise, estimate_noise, first_noise
 from heatsoak.twin.model import (
     DENSE,
     LIMITS,
     METER,
+    METER_PRIOR,
     TMT_OFFSET,
+    TMT_PRIOR,
     Course,
     Model,
     Nodes,
@@ -20,12 +23,10 @@ from heatsoak.twin.model import (
     drive_priors,
     fixed_parameters,
     limit_c_of,
-    meter_prior,
     neighbour_priors,
     place_priors,
     room_name,
     start_prior,
-    tmt_prior,
 )
 from heatsoak.twin.readings import Array, Measured
 
@@ -33,6 +34,12 @@ from heatsoak.twin.readings import Array, Measured
 _STEP = 1e-4
 #: Of an impossible drive, such as one that runs away idle.
 _IMPOSSIBLE = 1e3
+#: No parameter is looked for further than this many spreads from what is expected.
+_FARTHEST = 6.0
+#: Rounds of fitting the parameters and then their noise.
+_ROUNDS = 3
+#: Steps of one search.
+_MOST_STEPS = 40
 
 
 @dataclass(frozen=True)
@@ -157,9 +164,9 @@ def _parameters(
     if base.cache is not None and any(one.cache_gb[1] is not None for one in measured):
         found.append(Parameter(DENSE, dense_prior(base)))
     if any(one.has_power for one in measured):
-        found.append(Parameter(METER, meter_prior()))
+        found.append(Parameter(METER, METER_PRIOR))
     if any(one.tmt1_c is not None for one in measured):
-        found.append(Parameter(TMT_OFFSET, tmt_prior()))
+        found.append(Parameter(TMT_OFFSET, TMT_PRIOR))
     for place in dict.fromkeys(one.place for one in measured):
         neighbours = dict.fromkeys(n for o in measured if o.place == place for n in o.neighbours_c)
         of_place = {
@@ -181,3 +188,80 @@ def fastest_mb_s(measured: Sequence[Measured]) -> tuple[float, float]:
         for of in zip(*((one.read_mb_s, one.write_mb_s) for one in measured), strict=True)
     )
     return read, write
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The likeliest parameters of one network.
+
+    Attributes:
+        u: standardized parameters; `covariance` is theirs, by Laplace's approximation.
+        evidence: the logarithm of the likelihood, averaged over the priors (Laplace).
+    """
+
+    problem: Problem
+    u: Array
+    covariance: Array
+    noise: Noise
+    evidence: float
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The parameters."""
+        return self.problem.values(self.u)
+
+
+def solve(problem: Problem, start: Array | None = None) -> Solution:
+    """Return the likeliest parameters, and the noise that the readings have beside them."""
+    u = np.zeros(len(problem.parameters)) if start is None else start
+    noise = problem.likelihoods[0].noise
+    first = first_noise(problem.measured[0].step_c)
+    for turn in range(_ROUNDS):
+        u = minimized(problem, u)
+        if turn < _ROUNDS - 1:
+            off_k = [problem.off_k(u, index) for index in range(len(problem.measured))]
+            slopes = problem.reading_slopes(u)
+            noise = estimate_noise(problem.measured, off_k, slopes, first)
+            problem.set_noise(noise)
+    slope = problem.jacobian(u)
+    information = slope.T @ slope
+    residuals = problem.residuals(u)
+    log_det = sum(likelihood.filter.log_det for likelihood in problem.likelihoods)
+    log_information = float(np.linalg.slogdet(information)[1])
+    evidence = -0.5 * (float(residuals @ residuals) + log_det + log_information)
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    return Solution(problem, u, covariance, noise, evidence)
+
+
+def minimized(
+    problem: Problem, u: Array, *, held: int | None = None, tolerance: float = 1e-6
+) -> Array:
+    """Return the standardized parameters with the least squares, from `u` on; `held` stays.
+
+    `tolerance` is the share of the squares that a last step may still take away.
+    """
+    free = np.arange(len(u)) != held
+    start = np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01)
+
+    def whole(x: Array) -> Array:
+        full = start.copy()
+        full[free] = x
+        return full
+
+    def residuals(x: Array) -> Array:
+        return problem.residuals(whole(x))
+
+    def jacobian(x: Array) -> Array:
+        return problem.jacobian(whole(x))[:, free]
+
+    found = least_squares(
+        residuals,
+        start[free],
+        jac=jacobian,
+        bounds=(-_FARTHEST, _FARTHEST),
+        max_nfev=_MOST_STEPS,
+        xtol=1e-5,
+        ftol=tolerance,
+        gtol=1e-6,
+    )
+    return whole(np.asarray(found.x))

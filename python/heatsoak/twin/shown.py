@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.bases import drive_over
-from heatsoak.catalog.specs import plain
+from heatsoak.catalog.specs import Strict, plain
 from heatsoak.twin.model import figures
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.words import size_text
@@ -33,7 +33,7 @@ MEAN_S = 5
 Tables = dict[str, Any]
 
 
-class Shown(BaseModel):
+class Shown(Strict):
     """What takes the place of the base's.
 
     Attributes:
@@ -44,8 +44,6 @@ class Shown(BaseModel):
         law: the governor's law as a drive's file has it, in plain numbers, from where the base's
             begins; None for the base's.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     user_bytes: int | None = Field(None, gt=0)
     cache_gb: float | None = Field(None, ge=0)

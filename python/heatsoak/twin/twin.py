@@ -9,10 +9,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import polars as pl
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
+from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 from heatsoak.recording.files import write_output
@@ -24,8 +25,6 @@ from heatsoak.twin.model import (
     Model,
     Nodes,
     Prior,
-    as_drive,
-    as_enclosure,
     figures,
     fixed_parameters,
     is_optional,
@@ -54,11 +53,7 @@ _HEADER = (
 )
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class FittedParameter(_Row):
+class FittedParameter(Strict):
     """A parameter of the model, with what was expected of it and what the data say.
 
     Attributes:
@@ -105,7 +100,7 @@ class FittedParameter(_Row):
         return Prior(self.scale, self.expected, self.spread, self.unit, self.why)
 
 
-class Estimate(_Row):
+class Estimate(Strict):
     """Something that follows from the parameters in a place; `low` to `high` is 90 %."""
 
     name: str
@@ -116,7 +111,7 @@ class Estimate(_Row):
     unit: str
 
 
-class Load(_Row):
+class Load(Strict):
     """What a drive does under a load that nothing holds back, reading and writing."""
 
     read_mb_s: float = Field(0.0, ge=0)
@@ -139,7 +134,7 @@ class Load(_Row):
         return Asked(np.array([float(seconds)]), mb_s, one, one, work)
 
 
-class FittedRecording(_Row):
+class FittedRecording(Strict):
     """A recording that was fitted.
 
     Attributes:
@@ -155,22 +150,14 @@ class FittedRecording(_Row):
     has_power: bool
 
 
-class FittedNoise(_Row):
-    """What the readings have beside the model; :class:`heatsoak.twin.likelihood.Noise`."""
-
-    own_k: float = Field(ge=0)
-    lasting_k: float = Field(ge=0)
-    lasting_s: float = Field(gt=0)
-
-
-class Part(_Row):
+class Part(Strict):
     """A stretch of a proposed run: at a share of full load, or at rest."""
 
     share: float
     duration_s: float
 
 
-class Brings(_Row):
+class Brings(Strict):
     """Half of a quantity's 90 % interval as it is, and as it would be after a run."""
 
     quantity: str
@@ -179,7 +166,7 @@ class Brings(_Row):
     then: float
 
 
-class Experiment(_Row):
+class Experiment(Strict):
     """A run that would tell more of the drive.
 
     Attributes:
@@ -200,7 +187,7 @@ class Experiment(_Row):
     brings: list[Brings]
 
 
-class Uncertainty(_Row):
+class Uncertainty(Strict):
     """How parameters are uncertain together: the covariance of their `u`."""
 
     covariance: list[list[float]]
@@ -222,7 +209,7 @@ class Uncertainty(_Row):
         return self
 
 
-class Twin(_Row):
+class Twin(Strict):
     """A drive in its places, as a fit found it.
 
     Attributes:
@@ -253,7 +240,7 @@ class Twin(_Row):
     throttled: bool
     nodes: Nodes
     full_load: Load
-    noise: FittedNoise
+    noise: Noise
     estimates: list[Estimate]
     recordings: list[FittedRecording] = Field(min_length=1)
     parameters: list[FittedParameter]
@@ -374,14 +361,15 @@ class Twin(_Row):
 
     def drive(self) -> Drive:
         """Return it as a drive of the catalog, that everything can be run on."""
-        tables = self._model.drive_tables(self.values())
-        name = f"{self.base}-twin"
-        return as_drive(self.own_base, tables, name)
+        own = self.own_base.model_dump(exclude_none=True)
+        fitted = figures(self._model.drive_tables(self.values()))
+        return Drive.model_validate({**own, **fitted, "id": f"{self.base}-twin"})
 
     def enclosure(self, place: str | None = None) -> Enclosure:
         """Return one of its places as an enclosure; the first one without a name."""
         name = self._place(place)
-        return as_enclosure(self._model.place_tables(self.values(), name), name)
+        fitted = figures(self._model.place_tables(self.values(), name))
+        return Enclosure.model_validate({**fitted, "id": name})
 
     def _place(self, place: str | None) -> str:
         if place is None:
@@ -484,10 +472,10 @@ class Twin(_Row):
         known = next((one for one in self.recordings if one.path == measured.path), None)
         if known is not None:
             return known.start_k
-        likelihood = Likelihood(measured, Noise(**self.noise.model_dump()))
+        likelihood = Likelihood(measured, self.noise)
         values = self.values()
         one, other = (
-            likelihood.whitened(likelihood.off_k(self._model.follow(values, measured, k)))
+            likelihood.filter.whitened(likelihood.off_k(self._model.follow(values, measured, k)))
             for k in (0.0, 5.0)
         )
         slope = (other - one) / 5.0
@@ -519,11 +507,7 @@ class Twin(_Row):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read one from a TOML file; raises UsageError that says what is wrong in it."""
-        data = _without_simulated(toml_file(path))
+        data = {"model": None, **toml_file(path)}
+        for follows in ("drive", "places"):
+            data.pop(follows, None)
         return validated(cls, data, f"{path}: is not a twin written by heatsoak fit")
-
-
-def _without_simulated(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what follows from the parameters."""
-    kept = {key: value for key, value in data.items() if key not in ("drive", "places")}
-    return {"model": None, **kept}
