@@ -295,7 +295,13 @@ def sweep(
                     if kind == "points"
                     else _wanted_exact(plan, sample, seed, frames["points"], before)
                 )
-                table = _table(plan, kind, directory, wanted)
+                table = Table(
+                    directory / kind,
+                    TABLES[kind],
+                    {point.id: plan.named(point) for point in wanted},
+                    {point.id: point.group for point in wanted},
+                    _SIZES[kind],
+                )
                 sweeping.add(kind, table)
                 if sweeping.left:
                     at = at or until_done.enter_context(
@@ -328,16 +334,6 @@ def _wanted_exact(
     throttles = dict(zip(can_be["point"], can_be["throttles"] >= THROTTLES, strict=True))
     drawn = {one.id for one in plan.sampled(sample, seed, throttles)}
     return [one for one in plan.points if one.id in drawn | before]
-
-
-def _table(plan: Plan, kind: TableKind, directory: Path, wanted: Sequence[Point]) -> Table:
-    return Table(
-        directory / kind,
-        TABLES[kind],
-        {point.id: plan.named(point) for point in wanted},
-        {point.id: point.group for point in wanted},
-        _SIZES[kind],
-    )
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil
@@ -146,13 +146,11 @@ class Grid(Strict):
     @property
     def changes(self) -> list[Change]:
         """The parameters' combinations, the last axis fastest."""
-        return list(self._changes())
-
-    def _changes(self) -> Iterator[Change]:
-        names = list(Change.model_fields)
         axes = (self.ambient_c, self.warmer_k, self.airflow_m_s, self.heatsink, self.holds)
-        for values in product(*axes):
-            yield Change.model_validate(dict(zip(names, values, strict=True)))
+        return [
+            Change.model_validate(dict(zip(Change.model_fields, values, strict=True)))
+            for values in product(*axes)
+        ]
 
     @property
     def size(self) -> int:

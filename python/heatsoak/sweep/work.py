@@ -22,7 +22,7 @@ from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import Asked as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
 from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
-from heatsoak.twin.predict import Prediction, told
+from heatsoak.twin.predict import told
 from heatsoak.twin.readings import Array
 
 #: Asked for by its hash, and changed so.
@@ -86,10 +86,6 @@ def _predicted(case: Case, change: Change) -> Row:
         found = told(case, change.cooling, change.holds_mb_s)
     except UsageError as error:  # too hot even at rest
         return {"impossible": str(error)}
-    return _row_of(found)
-
-
-def _row_of(found: Prediction) -> Row:
     ranges = {
         f"{name}_{end}_{unit}": value
         for name, unit in RANGES

@@ -113,7 +113,9 @@ def advise(
     names, in any currency. Raises UsageError for what is unknown, or cannot be simulated.
     """
     sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
-    _require_known(prices or {}, sinks)
+    for name in prices or {}:
+        if name not in sinks:
+            raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
     here = cooling or Cooling()
     case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
     parts = 3 + len(_AIRS_C) + len(sinks)
@@ -195,12 +197,6 @@ def _sinks() -> Iterator[Enclosure]:
         place = load_enclosure(name)
         if place.conditions.get("heatsink", "none") != "none":
             yield place
-
-
-def _require_known(prices: Mapping[str, float], sinks: Mapping[str, str]) -> None:
-    for name in prices:
-        if name not in sinks:
-            raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
 
 
 def _offer(

@@ -135,7 +135,7 @@ class Asked:
         moved_mb = np.cumsum(mb_s)
         free_mb_s = self.free_mb_s(moved_mb)
         after = slice(min(int(onset_s), len(mb_s) - 1), None)
-        shares = _means(mb_s[after] / free_mb_s[after])
+        shares = means_over(int(LAST_S), mb_s[after] / free_mb_s[after])
         lowest = int(np.argmin(shares))
         if 1 - shares[lowest] < MIN_DROP:
             return None
@@ -143,7 +143,7 @@ class Asked:
             onset_s,
             float(np.interp(onset_s, np.arange(len(mb_s) + 1), np.append(0.0, moved_mb))) / 1e3,
             100 * float(1 - shares[lowest]),
-            float(_means(mb_s[after])[lowest]),
+            float(means_over(int(LAST_S), mb_s[after])[lowest]),
         )
 
 
@@ -171,7 +171,7 @@ def held_back(late_s: Array) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     return begins[most_s > BUFFERED_S], ends[most_s > BUFFERED_S]
 
 
-def _means(values: Array) -> Array:
-    """The means over windows of :data:`LAST_S`, or over all where that is less."""
-    width = min(int(LAST_S), len(values))
-    return np.convolve(values, np.ones(width) / width, "valid")
+def means_over(most: int, values: Array) -> Array:
+    """Return the means over windows of so many values, or over all where those are fewer."""
+    width = min(most, len(values))
+    return np.convolve(values, np.ones(width) / width, "valid") if width else values

@@ -252,11 +252,15 @@ class Case:
             cliff = _cliff(drive, asked)
         return cls(subject, place, likely, workload, seconds, asked, cliff, prepared)
 
-    def cooled(self, cooling: Cooling) -> Iterator[Lumped]:
-        """Yield the likely drives with other cooling, at rest.
+    def outcomes(
+        self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
+    ) -> Iterator[Outcome]:
+        """Yield what becomes of it on each likely drive with other cooling, from rest.
 
-        Raises UsageError where most of them cannot be there at all.
+        None is followed further than until `most_late_s` got late. Raises UsageError where most of
+        them cannot be there at all.
         """
+        is_load = isinstance(self.workload, WorkloadStep)
         impossible = 0
         for one in self.likely:
             place = cooled_place(one.place, cooling)
@@ -267,23 +271,11 @@ class Case:
                 if 2 * impossible > len(self.likely):
                     raise UsageError(f"{self.place}: {error}") from error
                 continue
-            yield lumped
-
-    def outcomes(
-        self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
-    ) -> Iterator[Outcome]:
-        """Yield what becomes of it on each likely drive with other cooling.
-
-        None is followed further than until `most_late_s` got late. Raises UsageError as
-        :meth:`cooled`.
-        """
-        is_load = isinstance(self.workload, WorkloadStep)
-        for lumped in self.cooled(cooling):
-            for one in self._prepared:
-                if isinstance(one, float):
-                    lumped.rest(one)
+            for prepared in self._prepared:
+                if isinstance(prepared, float):
+                    lumped.rest(prepared)
                 else:
-                    one.serve(lumped)
+                    prepared.serve(lumped)
             served = self.asked.serve(lumped, self.seconds, most_late_s)
             yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 

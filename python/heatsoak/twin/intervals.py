@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from heatsoak.twin.model import slopes_of
 from heatsoak.twin.problem import Problem, Solution, minimized
 from heatsoak.twin.readings import Array
 from heatsoak.twin.twin import Z90, Estimate, FittedParameter, Twin
@@ -15,6 +16,8 @@ _PROFILE_STEPS = 3
 _PROFILE_TOLERANCE = 0.15
 #: The squares add up to some hundred, of which 2.71 is to be found.
 _PROFILE_EXACT = 5e-4
+#: Steps of derivatives, in spreads.
+_STEP = 1e-2
 
 #: Something that follows from standardized parameters.
 Quantity = Callable[[Array], float]
@@ -99,7 +102,7 @@ def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
         return solution.problem.values(u)["limit_c"]
 
     asked = (_resistance_of(solution, place), _limit_of(twin, place), hidden_limit_c)
-    return np.stack([_gradient(solution, quantity)[1] for quantity in asked])
+    return np.stack([slopes_of(quantity, solution.u, _STEP) for quantity in asked])
 
 
 def _resistance_of(solution: Solution, place: str) -> Quantity:
@@ -138,19 +141,8 @@ def _rise_of(twin: Twin, place: str, rise_k: float) -> Quantity:
 
 def _estimate(name: str, place: str, unit: str, solution: Solution, of: Quantity) -> Estimate:
     """A quantity with 90 %; one that is known by its logarithm if its unit is not C."""
-    middle, gradient = _gradient(solution, of)
+    gradient = slopes_of(of, solution.u, _STEP)
     half = Z90 * np.sqrt(gradient @ solution.covariance @ gradient)
-    found = middle + half * np.array([-1.0, 0.0, 1.0])
+    found = of(solution.u) + half * np.array([-1.0, 0.0, 1.0])
     low, value, high = (found if unit == "C" else np.exp(found)).tolist()
     return Estimate(name=name, place=place, value=value, low=low, high=high, unit=unit)
-
-
-def _gradient(solution: Solution, quantity: Quantity) -> tuple[float, Array]:
-    """A quantity at the likeliest parameters, and its derivatives."""
-    here, step = quantity(solution.u), 1e-2
-    slope = np.zeros(len(solution.u))
-    for index in range(len(slope)):
-        moved = solution.u.copy()
-        moved[index] += step
-        slope[index] = (quantity(moved) - here) / step
-    return here, slope

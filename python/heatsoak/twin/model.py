@@ -13,7 +13,7 @@ than through the board.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal
@@ -232,6 +232,25 @@ def fixed_parameters(nodes: Nodes) -> dict[str, float]:
         return {}
     shares = {"sensor_share": 0.5, FLASH: 0.5, "governed_share": 0.85}
     return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, **shares}
+
+
+def slopes_of(
+    of: Callable[[Array], float | Array],
+    u: Array,
+    step: float,
+    columns: Iterable[int] | None = None,
+) -> Array:
+    """Return derivatives by standardized parameters, along the last axis.
+
+    `columns` are the parameters that it depends on, by default all; the others' are 0.
+    """
+    here = np.asarray(of(u))
+    found = np.zeros((*here.shape, len(u)))
+    for column in range(len(u)) if columns is None else columns:
+        moved = u.copy()
+        moved[column] += step
+        found[..., column] = (of(moved) - here) / step
+    return found
 
 
 class Model:

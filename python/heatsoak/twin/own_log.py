@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.asked import Asked, Speeds, work_of
+from heatsoak.twin.asked import Asked, Speeds, means_over, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
@@ -100,7 +100,7 @@ def held_shares(base: Drive, measured: Iterable[Measured], full: Speeds) -> Arra
         share = np.minimum(full.share_of(work_of(base, *_moved(one).values())), 1.0)
         for onset in one.onsets:
             if onset.end_s is not None:
-                found.append(_means(share[int(onset.t_s) + 1 : int(onset.end_s)]))
+                found.append(means_over(MEAN_S, share[int(onset.t_s) + 1 : int(onset.end_s)]))
     return np.concatenate(found)
 
 
@@ -189,12 +189,7 @@ def _levels(mb_s: Array) -> tuple[float, float] | None:
     """The mean, and the slowest five seconds; None of less than those."""
     if len(mb_s) < MEAN_S:
         return None
-    return float(mb_s.mean()), float(_means(mb_s).min())
-
-
-def _means(values: Array) -> Array:
-    width = min(MEAN_S, len(values))
-    return np.convolve(values, np.ones(width) / width, "valid") if width else values
+    return float(mb_s.mean()), float(means_over(MEAN_S, mb_s).min())
 
 
 def _moved(one: Measured) -> dict[str, Array]:

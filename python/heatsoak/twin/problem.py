@@ -26,6 +26,7 @@ from heatsoak.twin.model import (
     neighbour_priors,
     place_priors,
     room_name,
+    slopes_of,
     start_prior,
 )
 from heatsoak.twin.readings import Array, Measured
@@ -135,14 +136,9 @@ class Problem:
         return [self._slopes(u, i, self.off_k) for i in range(len(self.measured))]
 
     def _slopes(self, u: Array, index: int, of: Callable[[Array, int], Array]) -> Array:
-        here = of(u, index)
-        slopes = np.zeros((len(here), len(u)))
-        for column, parameter in enumerate(self.parameters):
-            if parameter.concerns(index, self.measured[index]):
-                moved = u.copy()
-                moved[column] += _STEP
-                slopes[:, column] = (of(moved, index) - here) / _STEP
-        return slopes
+        measured = self.measured[index]
+        columns = [i for i, one in enumerate(self.parameters) if one.concerns(index, measured)]
+        return slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
 
 
 def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:

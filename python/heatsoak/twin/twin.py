@@ -30,6 +30,7 @@ from heatsoak.twin.model import (
     is_optional,
     required_parameters,
     room_name,
+    slopes_of,
 )
 from heatsoak.twin.own_log import OwnStep
 from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
@@ -439,15 +440,10 @@ class Twin(Strict):
         self._place(measured.place)
         start_k = self._start_k(measured)
         here = self._model.follow(self.values(), measured, start_k)
-        off = []
-        step = 1e-3
-        for index in range(len(self.parameters)):
-            u = self._u.copy()
-            u[index] += step
-            moved = self._model.follow(self.values(u), measured, start_k)
-            off.append((moved.hidden_c - here.hidden_c) / step)
-        slopes = np.stack(off)
-        variance = np.einsum("it,ij,jt->t", slopes, np.asarray(self.uncertainty.covariance), slopes)
+        slopes = slopes_of(
+            lambda u: self._model.follow(self.values(u), measured, start_k).hidden_c, self._u, 1e-3
+        )
+        variance = np.einsum("ti,ij,tj->t", slopes, np.asarray(self.uncertainty.covariance), slopes)
         half_k = Z90 * np.sqrt(variance + self.noise.lasting_k**2)
         return pl.DataFrame(
             {

@@ -124,13 +124,8 @@ def _followed(
     t_s = found["t_s"].to_numpy()
     reading_t_s = measured.reading_t_s + measured.first_s
     courses = {"measured": _course("measured", measured.sensor, reading_t_s, measured.reading_c)}
-    for name, column in (
-        ("reported", "reported_c"),
-        ("hidden", "hidden_c"),
-        ("low", "low_c"),
-        ("high", "high_c"),
-    ):
-        values = np.round(found[column].to_numpy(), _DECIMALS)
+    for name in ("reported", "hidden", "low", "high"):
+        values = np.round(found[f"{name}_c"].to_numpy(), _DECIMALS)
         courses[name] = replace(_course(name, name, t_s, values), importance=AUXILIARY)
     off_k = measured.reading_c - np.interp(reading_t_s, t_s, found["reported_c"].to_numpy())
     return TwinLine(
