@@ -12,7 +12,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import open_all
 from heatsoak.recording import Recording
-from heatsoak.twin.readings import GRID_S, MAX_S, Array, commands_of, is_heat, rates_of
+from heatsoak.twin.readings import GRID_S, MAX_S, Array, commands_of, is_heat, rates_of, span_of
 from heatsoak.words import amount_text, duration_text
 
 #: A controller takes some seconds to warm: heat cannot show in less.
@@ -174,13 +174,7 @@ def demand_of_recording(recording: Recording) -> Demand:
     """
     name = recording.path_text
     samples = recording.samples().sort("t_s")
-    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
-    begins_s = (
-        samples["t_s"] - samples["interval_s"].fill_null(0.0)
-        if "interval_s" in samples.columns
-        else samples["t_s"]
-    )
-    first_s = float(begins_s.min() or 0.0)  # type: ignore[arg-type]
+    first_s, last_s = span_of(samples)
     is_cut = last_s - first_s > MAX_S
     edges = np.arange(first_s, min(last_s, first_s + MAX_S) + GRID_S / 2, GRID_S)
     if len(edges) < 2:

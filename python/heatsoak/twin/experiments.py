@@ -14,23 +14,9 @@ from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem, Solution
-from heatsoak.twin.readings import (
-    GRID_S,
-    ONSET_SD_S,
-    Array,
-    Measured,
-    Onset,
-    bins_of,
-)
+from heatsoak.twin.readings import GRID_S, ONSET_SD_S, Array, Measured, Onset, bins_of
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
-from heatsoak.words import (
-    amount_text,
-    duration_text,
-    listed,
-    number_text,
-    share_text,
-    temp_text,
-)
+from heatsoak.words import amount_text, duration_text, listed, number_text, share_text, temp_text
 
 #: A run that makes all intervals together less than a third narrower is not worth proposing.
 _LEAST_BITS = 0.5

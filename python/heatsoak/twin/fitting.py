@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Model, Nodes, limit_c_of
 from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
-from heatsoak.twin.readings import Array, Measured, measure, refuse_mixed
+from heatsoak.twin.readings import Array, Measured, measure, unlike
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
@@ -71,7 +72,12 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
         measure(recording, found)
         for recording, found in zip(opened, findings.recordings, strict=True)
     ]
-    refuse_mixed(measured)
+    for first, second in combinations(measured, 2):
+        if (differ := unlike(first.identity, second.identity)) is not None:
+            raise UsageError(
+                f"{first.path} and {second.path} are of two drives ({differ[0]} and {differ[1]}): "
+                "a twin is of one"
+            )
     return measured
 
 
@@ -155,8 +161,7 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     Raises UsageError for recordings without temperatures of the drive, or with none that moved,
     without throughput and power, of several drives, or too short.
     """
-    opened = list(recordings)
-    measured = read_all(opened)
+    measured = read_all(recordings)
     known = {
         key: next((found for one in measured if (found := getattr(one, key))), None)
         for key in ("model", "serial", "size_bytes")

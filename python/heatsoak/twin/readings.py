@@ -1,7 +1,7 @@
 """What a recording tells a fit: what the drive did and reported, and when heat held it back."""
 
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -435,13 +435,18 @@ def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def _edges(samples: pl.DataFrame, name: str) -> Array:
-    """The grid's; UsageError for a log that is too short."""
-    last_s = float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+def span_of(samples: pl.DataFrame) -> tuple[float, float]:
+    """Return when a recording's first sample begins and its last one ends, in s."""
     starts = samples["t_s"]
     if "interval_s" in samples.columns:
         starts = starts - samples["interval_s"].fill_null(0.0)
-    first_s = max(float(starts.min() or 0.0), last_s - MAX_S)  # type: ignore[arg-type]
+    return float(starts.min() or 0.0), float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _edges(samples: pl.DataFrame, name: str) -> Array:
+    """The grid's; UsageError for a log that is too short."""
+    first_s, last_s = span_of(samples)
+    first_s = max(first_s, last_s - MAX_S)
     if last_s - first_s < 60.0:
         raise UsageError(f"{name}: is shorter than a minute: no time constant shows in that")
     grid_s = GRID_S * np.ceil((last_s - first_s) / GRID_S / _MOST_POINTS)
@@ -669,13 +674,3 @@ def unlike(one: Identity, other: Identity) -> tuple[str | int, str | int] | None
         if here is not None and there is not None and here != there:
             return here, there
     return None
-
-
-def refuse_mixed(measured: list[Measured]) -> None:
-    """Raise UsageError where recordings are of different drives."""
-    for one, other in combinations(measured, 2):
-        if (found := unlike(one.identity, other.identity)) is not None:
-            raise UsageError(
-                f"{one.path} and {other.path} are of two drives ({found[0]} and {found[1]}): "
-                "a twin is of one"
-            )
