@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from heatsoak.catalog import Drive, Enclosure, enclosure_ids, load_enclosure
+from heatsoak.catalog import Drive, enclosure_ids, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
@@ -109,10 +109,14 @@ def advise(
     """Return what cooling a drive needs for a workload, in one of its places.
 
     Of a demand, the first `duration_s` are followed. `cooling` is what is changed about the place
-    to begin with. `prices` are those of heatsinks by their
-    names, in any currency. Raises UsageError for what is unknown, or cannot be simulated.
+    to begin with. `prices` are those of heatsinks by their names, in any currency. Raises
+    UsageError for what is unknown, or cannot be simulated.
     """
-    sinks = {str(place.conditions["heatsink"]): place.id for place in _sinks()}
+    sinks = {
+        str(place.conditions["heatsink"]): place.id
+        for place in map(load_enclosure, enclosure_ids())
+        if place.conditions.get("heatsink", "none") != "none"
+    }
     for name in prices or {}:
         if name not in sinks:
             raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
@@ -190,13 +194,6 @@ def advise(
     else:
         said = _answer(advice, None)
     return advice.model_copy(update={"answer": warned(subject, said)})
-
-
-def _sinks() -> Iterator[Enclosure]:
-    for name in enclosure_ids():
-        place = load_enclosure(name)
-        if place.conditions.get("heatsink", "none") != "none":
-            yield place
 
 
 def _offer(

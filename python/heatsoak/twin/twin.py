@@ -383,13 +383,17 @@ class Twin(Strict):
         return place
 
     def specifications(
-        self, place: str | None, count: int, seed: int = 0
+        self, place: str | None, count: int, seed: int
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Yield drives and places as likely as the data leave them, as the core takes them.
 
         Without `place`, the places are empty.
         """
-        for u in self.draws(count, seed):
+        chance = np.random.default_rng(seed)
+        covariance = np.asarray(self.uncertainty.covariance)
+        # the other methods leave signs to the machine's linear algebra, and with them the draws
+        drawn = chance.multivariate_normal(self._u, covariance, count, method="cholesky")
+        for u in np.clip(drawn, -6.0, 6.0):
             values = self.values(u)
             at = {} if place is None else self._model.place_tables(values, self._place(place))
             yield self._model.drive_spec(values), at
@@ -418,14 +422,6 @@ class Twin(Strict):
             air_k=0 * ones,
         )
         return Course.of(followed, np.cumsum(ones) * GRID_S)
-
-    def draws(self, count: int, seed: int = 0) -> list[Array]:
-        """Return standardized parameters as likely as the data leave them."""
-        chance = np.random.default_rng(seed)
-        covariance = np.asarray(self.uncertainty.covariance)
-        # the other methods leave signs to the machine's linear algebra, and with them the draws
-        drawn = chance.multivariate_normal(self._u, covariance, count, method="cholesky")
-        return list(np.clip(drawn, -6.0, 6.0))
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
         """Return what the governor acted on while `recording` was made.
