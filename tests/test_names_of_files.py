@@ -262,3 +262,17 @@ def test_more_recordings_are_exported_together_than_files_can_be_open(tmp_path: 
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + 150 * 3
+
+
+def test_logs_of_one_name_are_told_apart_by_their_directories(tmp_path: Path) -> None:
+    for name, rate in (("bare", 1200), ("finned", 1500)):
+        (tmp_path / name).mkdir()
+        rows = "".join(f"{second},{rate},{40 + second % 3}\n" for second in range(60))
+        (tmp_path / name / "log.csv").write_text(f"time_s,write_mb_s,temperature_c\n{rows}")
+    for words, cwd in (
+        (("bare", "finned/log.csv"), tmp_path),
+        (("log.csv", "../bare/log.csv"), tmp_path / "finned"),
+    ):
+        said = heatsoak_here("analyze", *words, cwd=cwd).stdout
+        assert "bare/log " in said
+        assert "finned/log " in said

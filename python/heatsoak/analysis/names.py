@@ -59,14 +59,14 @@ def names_of(recordings: Sequence[Recording]) -> Names:
     keys = _differing(conditions)
     # one without the conditions in which the others differ has a name too
     labels = [
-        label_of(each, keys) or _without_keys(recording)
+        label_of(each, keys) or _without_keys(recording, recordings)
         for each, recording in zip(conditions, recordings, strict=True)
     ]
     # labels may be shortened, settings are not
     settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:
-        labels = [_without_keys(recording) for recording in recordings]
-        settings = [(str(_file_of(recording)),) for recording in recordings]
+        labels = [_without_keys(recording, recordings) for recording in recordings]
+        settings = [(str(_file_of(recording, recordings)),) for recording in recordings]
     colors = {setting: number for number, setting in enumerate(dict.fromkeys(settings))}
     runs = [
         (setting, recording.meta.protocol.name)
@@ -121,18 +121,21 @@ def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
     return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
 
 
-def _without_keys(recording: Recording) -> str:
+def _without_keys(recording: Recording, among: Sequence[Recording]) -> str:
     """A name if conditions distinguish nothing: logs are named after their files."""
     meta = recording.meta
-    if (file := _file_of(recording)) is not None:
+    if (file := _file_of(recording, among)) is not None:
         return said(file)
     # a simulated place implies the others, where there are others
     keys = [key for key in meta.conditions if key != ENCLOSURE] or list(meta.conditions)
     return label_of(meta.conditions, keys) or drive_name(meta.drive)
 
 
-def _file_of(recording: Recording) -> str | None:
-    """The name of a log's file."""
-    if recording.meta.protocol.is_observed:
-        return recording.path.stem or str(recording.path)
-    return None
+def _file_of(recording: Recording, among: Sequence[Recording]) -> str | None:
+    """The name of a log's file, behind its directory's where another has the same."""
+    if not recording.meta.protocol.is_observed:
+        return None
+    path = recording.path
+    if len({one.path for one in among if one.path.stem == path.stem}) > 1:
+        return f"{path.absolute().parent.name}/{path.stem}"
+    return path.stem or str(path)
