@@ -31,7 +31,7 @@ def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
 
 @contextmanager
 def none_is_attached() -> Iterator[None]:
-    """Keep other tests from being given a device: one that is detached meanwhile stays so."""
+    """Keep other tests from attaching anything, so that a detached device stays detached."""
     with LOCK.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -4,7 +4,7 @@ import random
 import socket
 from contextlib import suppress
 
-#: Below those that a kernel gives by itself to whoever connects somewhere meanwhile.
+#: Below the range from which the kernel picks ports for outgoing connections.
 _FIRST, _BEHIND = 15_000, 32_000
 
 

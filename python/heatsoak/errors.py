@@ -75,9 +75,9 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- not an error
 
 
 def is_stop(error: BaseException) -> bool:
-    """Return whether an error is the user's stop, or comes of one.
+    """Return whether an error is the user's stop, or was caused by it.
 
-    One that came while a class was made is what Python 3.11 calls the cause of another error.
+    Python 3.11 wraps one that comes while a class is made in another error.
     """
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 

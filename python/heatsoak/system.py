@@ -57,11 +57,11 @@ STOP_SIGNALS = tuple(
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let what stops the command come behind what is within.
+    """Hold back signals that stop the command until the end of the block.
 
-    Signals are caught instead of blocked: another thread would get a blocked one, and Python would
-    still raise it here. In imports, Python loses one that comes in a callback of its own, and makes
-    an error of one that comes while a class is made.
+    They are caught instead of blocked: another thread would get a blocked one, and Python would
+    still raise it here. During imports Python drops one that comes in a callback of its own, and
+    turns one that comes while a class is made into another error.
     """
     came: list[int] = []
     usual: dict[signal.Signals, Any] = {}
@@ -80,7 +80,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def blocked(number: int) -> Iterator[None]:
-    """Keep a signal from processes that are started within, until they do something about it."""
+    """Keep a signal from processes started in the block, until they unblock or ignore it."""
     if IS_WINDOWS:
         yield
         return

@@ -179,7 +179,10 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _stop_again(lost: "sys.UnraisableHookArgs", /) -> None:
-    """Stop again where a stop came in a callback of Python's own, which goes on after an error."""
+    """Stop again where Python dropped a stop, as it drops every error in a callback of its own.
+
+    From a thread, since an error that is raised here is dropped too.
+    """
     if isinstance(lost.exc_value, KeyboardInterrupt):
         again = threading.Timer(0.01, signal.raise_signal, [signal.SIGTERM])
         again.daemon = True

@@ -36,7 +36,7 @@ class WeightTable:
         either: ambiguous findings, with the findings that each may stand for.
         needs: for each cause, groups of findings; naming it takes one finding of each group.
         unless: findings that take away a cause, unless one of a group was seen.
-        sure_unless: the same of those that leave it probable.
+        sure_unless: the same for findings that leave it probable.
         alone: the highest probability of a cause whose needs only this finding meets.
         witnesses: for some causes, the findings that show them at work during the drop.
         probes: for each pair of causes, what would tell them apart: a ``probe``, or what to record
@@ -58,7 +58,7 @@ class WeightTable:
         """Return whether a finding of each group that the cause needs was seen.
 
         If other causes were seen at work, this one must have been seen at work too. Some findings
-        leave a cause probable, and take away that it is named.
+        leave a cause probable, but keep it from being named.
         """
         at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
         if at_work and cause not in at_work:
