@@ -1,6 +1,7 @@
 import pytest
 from heatsoak.words import (
     amount_text,
+    capital,
     number_text,
     signed_text,
     size_text,
@@ -44,3 +45,11 @@ def test_a_change_has_its_sign_and_none_has_not() -> None:
 def test_a_range_whose_ends_read_the_same_is_one_value() -> None:
     assert temps_text([60.1, 72.4, 66]) == "60 to 72 C"
     assert span_text([8.2, 8.4], "s") == "8 s"
+
+
+def test_a_sentence_begins_with_a_capital_but_a_files_name_keeps_its_case() -> None:
+    assert capital("temp.csv was joined with fio.json") == "temp.csv was joined with fio.json"
+    assert capital("bare/fio: a mean") == "bare/fio: a mean"
+    assert capital("in bare/fio. it fell") == "In bare/fio. it fell"
+    assert capital("heat.") == "Heat."
+    assert capital("") == ""

@@ -167,4 +167,10 @@ def plain(name: str) -> str:
 def title_of(step: str) -> str:
     """Return a step's name as a title: ``Sequential write``."""
     text = _DEPTH.sub(lambda found: found.group().upper(), plain(step))
-    return text[:1].upper() + text[1:]
+    return capital(text)
+
+
+def capital(text: str) -> str:
+    """Return a text as a sentence begins; the name of a file keeps its case."""
+    first = text.partition(" ")[0].rstrip(".,:")
+    return text if "/" in first or "." in first else text[:1].upper() + text[1:]

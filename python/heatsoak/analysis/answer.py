@@ -19,6 +19,7 @@ from heatsoak.protocol.conditions import phrase
 from heatsoak.recording.meta import RecordingMeta
 from heatsoak.words import (
     amount_text,
+    capital,
     duration_text,
     kelvin_text,
     listed,
@@ -137,7 +138,7 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(_worst(throttled))}."
-    sentence = f"{start}. {where[:1].upper()}{where[1:]}: {told}"
+    sentence = f"{start}. {capital(where)}: {told}"
     return worst.answer.model_copy(update={"sentence": sentence})
 
 

@@ -12,6 +12,7 @@ from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import phrase
 from heatsoak.units import GB
 from heatsoak.words import (
+    capital,
     duration_text,
     listed,
     number_text,
@@ -88,7 +89,7 @@ def _headline(
     if str(baseline).casefold() != "none":
         whose += f" rather than {_name(by, baseline)}"
     # a name keeps its case
-    whose = whose if by in KEYS else whose[:1].upper() + whose[1:]
+    whose = whose if by in KEYS else capital(whose)
     said_ = "; ".join([f"{whose}{one_run_each(main)}: {', '.join(told.clauses)}", *told.falls])
     return ComparisonHeadline(
         group=group,
@@ -99,7 +100,7 @@ def _headline(
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital(text)}."
 
 
 def not_alike(rows: Sequence[ComparisonRow]) -> str:

@@ -24,7 +24,7 @@ from heatsoak.report.rack import (
     RackEffect,
     RackMeasure,
 )
-from heatsoak.words import listed, number_text, plain
+from heatsoak.words import capital, listed, number_text, plain
 
 UNKNOWN_MODEL = "unknown model"
 #: Places are those of each model if they would differ so much between models by this chance.
@@ -304,7 +304,7 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
         parts.append(f"unlike the others and left out: {listed(one.aside)}")
     parts += dict.fromkeys(place.why_unknown for place in found.places if place.why_unknown)
     said = subject + "; ".join(parts or ["too few drives and runs to compare"])
-    return f"{said[:1].upper()}{said[1:]}."
+    return f"{capital(said)}."
 
 
 def _worst(of: PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:

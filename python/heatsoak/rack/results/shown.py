@@ -27,7 +27,7 @@ from heatsoak.report.page.contract import (
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
-from heatsoak.words import counted, listed, plain
+from heatsoak.words import capital, counted, listed, plain
 
 _KINDS = ("page", "csv", "junit")
 
@@ -129,7 +129,7 @@ def rack_page(found: RackReport, rack: Results) -> Page:
             tone="good" if found.passed == len(found.drives) else "bad",
         ),
         rack=_section(found, rack),
-        notes=[f"{one[:1].upper()}{one[1:]}." for one in found.not_compared],
+        notes=[f"{capital(one)}." for one in found.not_compared],
         data=Packer().data(),
     )
 

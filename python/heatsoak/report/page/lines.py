@@ -29,7 +29,7 @@ from heatsoak.report.page.tracks import (
     seconds,
 )
 from heatsoak.report.steps import all_in_short, verdicts
-from heatsoak.words import duration_text, listed, span_text, temps_text, title_of
+from heatsoak.words import capital, duration_text, listed, span_text, temps_text, title_of
 
 
 @cache
@@ -216,9 +216,7 @@ def _line(
 def _summary_unloaded(found: Sequence[Unloaded]) -> str:
     """How warm the drives were, and what their temperatures followed, in a sentence or two."""
     if len(found) == 1 and found[0].reasons:
-        return ". ".join(
-            f"{text[:1].upper()}{text[1:]}" for text in [*found[0].reasons, ""]
-        ).strip()
+        return ". ".join(map(capital, [*found[0].reasons, ""])).strip()
     parts = []
     if temps_c := [one.max_temp_c for one in found if one.max_temp_c is not None]:
         parts.append(f"The highest temperatures were {temps_text(temps_c)}.")

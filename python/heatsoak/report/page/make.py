@@ -30,7 +30,7 @@ from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_c
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import SeriesPacker
 from heatsoak.report.steps import badness, verdicts
-from heatsoak.words import counted, listed, said, title_of
+from heatsoak.words import capital, counted, listed, said, title_of
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -237,7 +237,7 @@ def _without_temperatures(found: Findings) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital(text)}."
 
 
 def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
