@@ -80,8 +80,7 @@ def code_of(*words: str, cwd: Path) -> int:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        # a command ends its process, and exempts what it imported from the collection at its end,
-        # without which DuckDB takes its classes for leaked
+        # a command ends its process, and leaves what it made uncollected: tests go on
         gc.unfreeze()
     assert isinstance(code, int)
     return code

@@ -4,7 +4,6 @@ import json
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
@@ -411,15 +410,3 @@ def test_an_address_in_use_is_one_line(watched: Watched) -> None:
         address = Address("127.0.0.1", used.getsockname()[1])
         with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
             served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()
-
-
-def test_without_the_library_a_watch_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    done = heatsoak_here("watch", ".", "--metrics", "0", "-o", "w", cwd=tmp_path)
-    if done.returncode == 2 and "is not on a drive" in done.stderr:
-        pytest.skip(done.stderr)
-    said = complaint(done, 3)
-    assert said == "heatsoak: metrics need prometheus-client: pip install prometheus-client"
-    assert not (tmp_path / "w").exists()

@@ -354,15 +354,6 @@ def test_a_picture_of_drives_that_were_never_loaded_has_their_temperatures(
 
 
 @pytest.mark.slow
-def test_a_picture_without_matplotlib_says_how_to_get_it(
-    pair: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    line = complaint(heatsoak_here("report", "r", "-o", "x.png", cwd=pair), 3)
-    assert "pip install matplotlib" in line
-
-
-@pytest.mark.slow
 def test_no_other_command_waits_for_what_a_report_needs() -> None:
     code = (
         "import sys, typer, heatsoak.cli.app;"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, get_args
 from heatsoak.analysis.findings import Cause
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
-from heatsoak.errors import ToolError, UsageError
-from heatsoak.exporter.openmetrics import MISSING, Sample, labels_of, metric
+from heatsoak.errors import UsageError
+from heatsoak.exporter.openmetrics import Sample, labels_of, metric
 from heatsoak.output import announce, print_err
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
@@ -150,12 +150,10 @@ def serving(collector: Collector, address: str | None) -> Iterator[None]:
 def served(collector: Collector, address: Address) -> Iterator[str]:
     """Serve metrics meanwhile; yield their URL.
 
-    Raises UsageError if the address cannot be listened on, ToolError without prometheus-client.
+    Raises UsageError if the address cannot be listened on.
     """
-    try:
-        from prometheus_client import CollectorRegistry, start_http_server
-    except ImportError as error:
-        raise ToolError(MISSING) from error
+    from prometheus_client import CollectorRegistry, start_http_server
+
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
     try:

@@ -65,10 +65,8 @@ def history_command(
         ),
     ] = None,
 ) -> int:
-    # duckdb is an extra, and takes a while to load
-    from heatsoak.history import NAME, history, require_duckdb, require_index, update
+    from heatsoak.history import NAME, history, require_index, update
 
-    require_duckdb()
     opened = Opened()
     if place.is_dir():
         index = output or place / NAME

@@ -405,11 +405,8 @@ ROWS = (
     *(
         Row(name, "reports", brings, _extra(module), needs_linux=False)
         for name, brings, module in (
-            ("plot", "reports as PNG and SVG", "matplotlib"),
             ("ocp", "reports as OCP test results", "ocptv"),
-            ("history", "heatsoak history", "duckdb"),
             ("cluster", "heatsoak rack, and sweeps over several machines", "distributed"),
-            ("metrics", "metrics for Prometheus (--metrics)", "prometheus_client"),
         )
     ),
 )

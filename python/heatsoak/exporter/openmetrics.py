@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import UsageError
 from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import sample_columns, utf8_label
 from heatsoak.output import printable
@@ -22,7 +22,6 @@ from heatsoak.recording.columns import FAMILIES, FIXED, Column, OpenMetricsFamil
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-MISSING = "metrics need prometheus-client: pip install prometheus-client"
 #: A value with its labels.
 Sample = tuple[Mapping[str, str], float]
 _ROWS_AT_ONCE = 50_000
@@ -61,11 +60,9 @@ def labels_of(column: str) -> dict[str, str]:
 
 
 def metric(family: OpenMetricsFamily, samples: Iterable[Sample]) -> "Metric":
-    """Return a family with its samples; raises ToolError without prometheus-client."""
-    try:
-        from prometheus_client.core import Metric
-    except ImportError as error:
-        raise ToolError(MISSING) from error
+    """Return a family with its samples."""
+    from prometheus_client.core import Metric
+
     made = Metric(family.name, family.help, family.type, family.unit)
     name = f"{family.name}_total" if family.type == "counter" else family.name
     for labels, value in samples:
@@ -88,7 +85,7 @@ def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, t
 
     Control characters in labels are escaped, since somebody may look at it in a terminal.
 
-    Raises UsageError for a recording without a wall clock, ToolError without prometheus-client.
+    Raises UsageError for a recording without a wall clock.
     """
     check_clocks(recordings)
     shared = {name: _shared_labels(name, recording) for name, recording in recordings.items()}

@@ -1,105 +1,36 @@
-"""Queries of an index of summaries, by DuckDB."""
+"""Queries of an index of summaries."""
 
 import datetime
-import glob
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.analysis.series import Array
-from heatsoak.errors import ToolError, UsageError, suggestion
+from heatsoak.errors import UsageError, suggestion
 from heatsoak.history.findings import LeftOut
+from heatsoak.history.index import read_index
+from heatsoak.output import utf8_text
 from heatsoak.words import listed
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-_MISSING = "history needs DuckDB: pip install duckdb"
-#: Of texts, by DuckDB.
+#: Of texts: numbers of 64 bits, never equal by chance, and much faster to group by.
 Hashes = NDArray[np.uint64]
 
-#: The summaries that are asked for; `rate` is what is compared. Of rounds, which are taken until
-#: they are steady, the last one counts. Hashes of 64 bits stand for texts: they are never equal by
-#: chance, and much faster to group by and to fetch. A table of it would take longer to make than
-#: all that is asked of it.
-_CHOSEN = """
-WITH asked AS (
-  SELECT * FROM read_parquet($index)
-  WHERE step IS NOT NULL
-    AND ($drive IS NULL OR drive = $drive OR lower(model) = lower($drive))
-    AND ($workload IS NULL OR lower(step) = lower($workload)
-      OR contains(lower(workload), lower($workload)))
-    AND ($since_unix_s IS NULL OR started_unix_s IS NULL OR started_unix_s >= $since_unix_s)
-),
-whole AS (
-  SELECT * FROM asked WHERE round IS NULL
-  UNION ALL
-  SELECT * FROM asked WHERE round IS NOT NULL
-  QUALIFY round = max(round) OVER (PARTITION BY path, step)
-),
-chosen AS (
-  SELECT *, coalesce(mean_mb_s, iops) AS rate,
-    CASE WHEN mean_mb_s IS NULL THEN 'IOPS' ELSE 'MB/s' END AS unit,
-    hash(drive, alike, workload, unit) AS series, hash(place, host) AS setting,
-    CASE WHEN firmware IS NULL THEN 0 ELSE hash(firmware) END AS version,
-    started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
-      AND NOT list_contains($out_of_order, path) AS is_dated,
-    is_comparable AND is_dated IS TRUE AND (rate > 0) IS TRUE AS is_compared
-  FROM whole
-)
-"""
 #: A clock that was never set says 1970, or when a board was made; no drive that is compared is from
 #: before 2000. Zones and clocks that are a little fast put a date ahead by up to a day.
 _OLDEST_UNIX_S, _AHEAD_S = 946_684_800.0, 86_400.0
 #: If more of a drive's recordings than this share are out of order, its counter is at fault.
 _MOST_OUT_OF_ORDER = 0.2
-_LEFT_OUT = """
-SELECT count(*) FILTER (started_unix_s IS NULL) AS without_date,
-  count(*) FILTER (is_dated = FALSE) AS wrongly_dated,
-  count(*) FILTER (is_dated AND NOT is_comparable) AS not_comparable,
-  count(*) FILTER (is_dated AND is_comparable AND NOT is_compared) AS without_rate
-FROM chosen
-"""
-_SERIES = """
-SELECT series, any_value(drive) AS drive, any_value(serial) AS serial,
-  arg_max(model, started_unix_s) AS model, arg_max(size_bytes, started_unix_s) AS size_bytes,
-  arg_max(firmware, started_unix_s) AS firmware, any_value(protocol) AS protocol,
-  any_value(step) AS step, any_value(workload) AS workload, any_value(unit) AS unit,
-  count(*) AS runs, max(max_temp_c) AS max_temp_c,
-  count(*) FILTER (verdict = 'thermal') AS thermal_runs,
-  arg_max(used_pct, started_unix_s) AS used_pct,
-  arg_max(throttle_count, started_unix_s) - arg_min(throttle_count, started_unix_s)
-    AS throttle_count,
-  arg_max(throttle_s, started_unix_s) - arg_min(throttle_s, started_unix_s) AS throttle_s
-FROM chosen WHERE is_compared GROUP BY series ORDER BY series
-"""
-_DAYS = """
-SELECT series, floor(started_unix_s / 86400) AS day, setting, version,
-  avg(ln(rate)) AS rate, avg(CASE WHEN level > 0 THEN ln(level) END) AS level
-FROM chosen WHERE is_compared GROUP BY ALL ORDER BY series, day, min(started_unix_s)
-"""
-_SETTINGS = "SELECT setting, any_value(place), any_value(host) FROM chosen GROUP BY setting"
-_VERSIONS = "SELECT version, any_value(firmware) FROM chosen GROUP BY version"
-_WRITTEN = """
-SELECT drive, path, started_unix_s, written_gb FROM read_parquet($index)
-WHERE written_gb IS NOT NULL AND serial IS NOT NULL
-  AND started_unix_s BETWEEN $oldest_unix_s AND $newest_unix_s
-GROUP BY ALL ORDER BY drive, started_unix_s, path
-"""
-_COUNT = "SELECT count(DISTINCT path) AS paths FROM read_parquet($index)"
-_KNOWN = """
-SELECT DISTINCT drive, model, step, workload FROM read_parquet($index) WHERE step IS NOT NULL
-"""
+_DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
@@ -143,87 +74,119 @@ def chosen_from(
 ) -> Chosen:
     """Return the summaries of one drive, workload and time if given.
 
-    Raises UsageError if nothing is left, ToolError without DuckDB.
+    Raises UsageError if nothing is left, or the file is not an index.
     """
-    with _connected() as database, _reporting(index):
-        wanted = {"drive": drive, "workload": workload}
-        since_unix_s = None
-        if since is not None:
-            midnight = datetime.datetime.combine(since, datetime.time(), datetime.UTC)
-            since_unix_s = midnight.timestamp()
-        # a name may look like a pattern
-        name = {"index": glob.escape(str(index.absolute()))}
-        years = {"oldest_unix_s": _OLDEST_UNIX_S, "newest_unix_s": time.time() + _AHEAD_S}
-        written = _rows(database, _WRITTEN, name | years)
-        asked = {
-            **name,
-            **wanted,
-            **years,
-            "since_unix_s": since_unix_s,
-            "out_of_order": _out_of_order(written),
-        }
-        left_out = LeftOut(**_rows(database, _CHOSEN + _LEFT_OUT, asked)[0])
-        about = _rows(database, _CHOSEN + _SERIES, asked)
-        if not about and not any(left_out.model_dump().values()):
-            raise _nothing(_rows(database, _KNOWN, name), drive, workload, since)
-        days = list(_days(database, asked))
-        settings = database.execute(_CHOSEN + _SETTINGS, asked).fetchall()
-        versions = database.execute(_CHOSEN + _VERSIONS, asked).fetchall()
-        (count,) = _rows(database, _COUNT, name)
-    names = Names(
-        {number: (place, host) for number, place, host in settings},
-        {number: text or "" for number, text in versions},
+    rows = read_index(index)
+    steps = rows.filter(pl.col("step").is_not_null())
+    chosen = _with_keys(_last_rounds(_asked_for(steps, drive, workload, since)), rows)
+    if chosen.is_empty():
+        raise _nothing(steps, drive, workload, since)
+    compared = chosen.filter("is_compared").sort("started_unix_s", maintain_order=True)
+    about = _about(compared)
+    days = _days(compared)
+    settings = chosen.select("setting", "place", "host").unique("setting")
+    versions = chosen.select("version", pl.col("firmware").fill_null("")).unique("version")
+    return Chosen(
+        _left_out(chosen),
+        about,
+        [days[one["series"]] for one in about],
+        Names(
+            {number: (place, host) for number, place, host in settings.iter_rows()},
+            dict(versions.iter_rows()),
+        ),
+        rows["path"].n_unique(),
     )
-    return Chosen(left_out, about, days, names, count["paths"])
 
 
-def require_duckdb() -> None:
-    """Raise ToolError without DuckDB, before anything takes long."""
-    _connected().close()
+def _asked_for(
+    steps: pl.DataFrame, drive: str | None, workload: str | None, since: datetime.date | None
+) -> pl.DataFrame:
+    def is_like(column: str, words: str) -> pl.Expr:
+        return pl.col(column).str.to_lowercase() == words.lower()
+
+    if drive is not None:
+        drive = utf8_text(drive)
+        steps = steps.filter((pl.col("drive") == drive) | is_like("model", drive))
+    if workload is not None:
+        words = utf8_text(workload).lower()
+        described = pl.col("workload").str.to_lowercase().str.contains(words, literal=True)
+        steps = steps.filter(is_like("step", words) | described)
+    if since is not None:
+        midnight = datetime.datetime.combine(since, datetime.time(), datetime.UTC)
+        date = pl.col("started_unix_s")
+        steps = steps.filter(date.is_null() | (date >= midnight.timestamp()))
+    return steps
 
 
-def _connected() -> "DuckDBPyConnection":
-    try:
-        import duckdb
-    except ImportError as error:
-        raise ToolError(_MISSING) from error
-    # nothing is ever fetched from elsewhere
-    return duckdb.connect(config={"autoinstall_known_extensions": "false"})
+def _last_rounds(steps: pl.DataFrame) -> pl.DataFrame:
+    """Of rounds, which are taken until they are steady, the last one counts."""
+    number = pl.col("round")
+    return steps.filter(number.is_null() | (number == number.max().over("path", "step")))
 
 
-@contextmanager
-def _reporting(index: Path) -> Iterator[None]:
-    """Say what is wrong with the index, and that the user stopped a query."""
-    import duckdb
+def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add what is compared (`rate`), whether it is, and the keys by which it is grouped."""
+    date = pl.col("started_unix_s")
+    is_possible = date.is_between(_OLDEST_UNIX_S, time.time() + _AHEAD_S)
+    written = rows.filter(pl.col("written_gb").is_not_null() & pl.col("serial").is_not_null())
+    wrong = _out_of_order(written.filter(is_possible))
+    firmware = pl.col("firmware")
+    return steps.with_columns(
+        rate=pl.coalesce("mean_mb_s", "iops"),
+        unit=pl.when(pl.col("mean_mb_s").is_null()).then(pl.lit("IOPS")).otherwise(pl.lit("MB/s")),
+        day=(date / _DAY_S).floor(),
+        setting=pl.struct("place", "host").hash(),
+        version=pl.when(firmware.is_null()).then(0).otherwise(firmware.hash()),
+        is_dated=is_possible & ~pl.col("path").is_in(wrong),
+    ).with_columns(
+        series=pl.struct("drive", "alike", "workload", "unit").hash(),
+        is_compared=pl.col("is_comparable")
+        & pl.col("is_dated").fill_null(False)
+        & (pl.col("rate") > 0).fill_null(False),
+    )
 
-    try:
-        yield
-    except (duckdb.Error, UnicodeError) as error:
-        raise UsageError(
-            f"{index}: cannot be queried: {str(error).splitlines()[0]}: delete it, and it is made "
-            "again, or name another file with -o"
-        ) from error
-    except RuntimeError as error:
-        if str(error) != "Query interrupted":
-            raise
-        raise KeyboardInterrupt from error  # which DuckDB does not let through
+
+def _left_out(chosen: pl.DataFrame) -> LeftOut:
+    is_dated, is_comparable = pl.col("is_dated"), pl.col("is_comparable")
+    counts = chosen.select(
+        without_date=pl.col("started_unix_s").is_null().sum(),
+        wrongly_dated=(~is_dated).sum(),
+        not_comparable=(is_dated & ~is_comparable).sum(),
+        without_rate=(is_dated & is_comparable & ~pl.col("is_compared")).sum(),
+    )
+    return LeftOut(**counts.row(0, named=True))
 
 
-def _rows(
-    database: "DuckDBPyConnection", query: str, values: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    found = database.execute(query, values)
-    names = [column[0] for column in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+def _about(compared: pl.DataFrame) -> list[dict[str, Any]]:
+    """What is known of each series; `compared` are its summaries by date."""
+
+    def known(column: str) -> pl.Expr:
+        return pl.col(column).drop_nulls()
+
+    about = compared.group_by("series").agg(
+        *(known(name).first() for name in ("drive", "serial")),
+        *(known(name).last() for name in ("model", "size_bytes", "firmware")),
+        *(known(name).first() for name in ("protocol", "step", "workload", "unit")),
+        runs=pl.len(),
+        max_temp_c=pl.col("max_temp_c").max(),
+        thermal_runs=(pl.col("verdict") == "thermal").sum(),
+        used_pct=known("used_pct").last(),
+        **{
+            name: known(name).last() - known(name).first()
+            for name in ("throttle_count", "throttle_s")
+        },
+    )
+    return about.sort("drive", "step", "workload", "series").to_dicts()
 
 
 def _nothing(
-    known: Sequence[Mapping[str, Any]],
+    steps: pl.DataFrame,
     drive: str | None,
     workload: str | None,
     since: datetime.date | None,
 ) -> UsageError:
     """Return the error where no summary is as asked for, which says what there is."""
+    known = steps.select("drive", "model", "step", "workload").unique().to_dicts()
     if not known:
         return UsageError("no recording has a step that could be judged")
     if drive is not None and not any(
@@ -251,15 +214,16 @@ def _some(names: Sequence[str]) -> str:
     return f"{'is' if len(names) == 1 else 'are'} {listed(names, _MOST_NAMED)}"
 
 
-def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:
+def _out_of_order(written: pl.DataFrame) -> list[str]:
     """The recordings whose date contradicts how much their drive had written by then.
 
-    `written` are those of each drive by date. As few as possible are in the wrong: all that are not
-    in the longest sequence in which a drive wrote more and more. Where these are many, it is the
-    counter that cannot be trusted.
+    As few as possible are in the wrong: all that are not in the longest sequence in which a drive
+    wrote more and more. Where these are many, it is the counter that cannot be trusted.
     """
+    by_date = ("drive", "started_unix_s", "path")
+    ordered = written.select(*by_date, "written_gb").unique().sort(*by_date)
     wrong: list[str] = []
-    for _, of_drive in groupby(written, key=itemgetter("drive")):
+    for _, of_drive in groupby(ordered.to_dicts(), key=itemgetter("drive")):
         rows = list(of_drive)
         lowest: list[float] = []  # the least that a sequence of each length ends with
         lengths = []
@@ -279,18 +243,19 @@ def _out_of_order(written: Sequence[Mapping[str, Any]]) -> list[str]:
     return wrong
 
 
-def _days(database: "DuckDBPyConnection", asked: Mapping[str, Any]) -> Iterator[Days]:
-    found = database.execute(_CHOSEN + _DAYS, asked).fetchnumpy()
-    series = np.asarray(found["series"])
-    numbers = {name: np.asarray(found[name]) for name in ("setting", "version")}
-    values: dict[str, Any] = {
-        name: np.ma.filled(np.ma.asarray(found[name], dtype=float), math.nan)
-        for name in ("day", "rate", "level")
+def _days(compared: pl.DataFrame) -> dict[int, Days]:
+    """The days of each series; `compared` are its summaries by date."""
+    level = pl.col("level")
+    found = compared.group_by("series", "day", "setting", "version", maintain_order=True).agg(
+        rate=pl.col("rate").log().mean(), level=level.filter(level > 0).log().mean()
+    )
+    return {
+        series: Days(
+            *(part[name].to_numpy() for name in ("day", "rate", "level", "setting")),
+            _known(part["version"].to_numpy()),
+        )
+        for (series,), part in found.partition_by("series", as_dict=True).items()
     }
-    cuts = [0, *(np.flatnonzero(series[1:] != series[:-1]) + 1).tolist(), len(series)]
-    for begin, end in pairwise(cuts if len(series) else ()):
-        part = {name: of[begin:end] for name, of in (values | numbers).items()}
-        yield Days(**part | {"version": _known(part["version"])})
 
 
 def _known(versions: Hashes) -> Hashes:

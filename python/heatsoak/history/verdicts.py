@@ -322,7 +322,7 @@ def history(
     """Return what the summaries in `index` show, of one drive, workload and time if given.
 
     `drive` is a serial or model, `workload` a step's name or words of its description. Raises
-    UsageError if nothing is left, ToolError without DuckDB.
+    UsageError if nothing is left, or `index` is not an index.
     """
     chosen = chosen_from(index, drive, workload, since)
     fitted = [FittedSeries(one, part) for one, part in zip(chosen.about, chosen.days, strict=True)]

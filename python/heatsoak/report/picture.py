@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_MISSING = "pictures need matplotlib: pip install matplotlib, or name a .html file with -o"
 _SHADE = "light"
 #: Heights of the first panel, which says what the chart is about, and of the others.
 _FIRST, _OTHER = 3.0, 1.3
@@ -87,13 +86,11 @@ _HATCHES = {"rising": "//", "falling": "\\\\", "level": "--", "upright": "||", "
 def draw(page: Page, path: Path, kind: str) -> None:
     """Draw the page's workloads into `path`; `kind` is ``png`` or ``svg``.
 
-    Raises ToolError if matplotlib is missing, or if there is nothing to draw.
+    Raises ToolError if there is nothing to draw.
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ToolError(_MISSING) from error
+    import matplotlib  # takes long to load
+    from matplotlib.figure import Figure
+
     blocks = list(_blocks(page))
     if not blocks:
         raise ToolError("there is nothing to draw: no throughput was recorded")
