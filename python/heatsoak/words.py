@@ -1,7 +1,8 @@
 """Text for people: quantities with their units, counts, lists and names, each made in one way.
 
 Every sentence, table cell and label takes its numbers from here, so that a number reads the same in
-a terminal, on a page and in a file. Reading what people write is :mod:`heatsoak.units`.
+a terminal, on a page and in a file: `web/test/text.json` holds this module and the page's
+`format.ts` to the same texts. Reading what people write is :mod:`heatsoak.units`.
 """
 
 import math
@@ -18,6 +19,8 @@ _ISOLATE, _END = "\u2068", "\u2069"
 _DEPTH = re.compile(r"\bqd(?=\d)")
 #: Below this, a duration is told in seconds, or minutes.
 _MOST_OF_A_UNIT = 100
+#: Halves are rounded away from zero, also those of which arithmetic has lost the last bits.
+_HALVES_UP = 1 + 2**-50
 
 
 def number_text(value: float, digits: int = 3) -> str:
@@ -27,6 +30,8 @@ def number_text(value: float, digits: int = 3) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return f"{value + 0.0:g}"
+    if value % 1:
+        value *= _HALVES_UP
     decimals = digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits}g}"))))
     text = f"{value:,.{max(0, decimals)}f}"
     return text.rstrip("0").rstrip(".") if decimals > 0 else text
@@ -36,6 +41,12 @@ def signed_text(value: float, digits: int = 2) -> str:
     """Return a number with its sign: ``+18``, ``-0.4``, and ``0`` without one."""
     text = number_text(value, digits)
     return f"+{text}" if value > 0 else text
+
+
+def difference_text(value: float, unit: str = "") -> str:
+    """Return a difference to a tenth, with its sign: ``+4.2 %``, ``0 %``."""
+    text = signed_text(float(f"{value * _HALVES_UP:.1f}"), 3)
+    return f"{text} {unit}".rstrip()
 
 
 def amount_text(value: float, unit: str, digits: int = 3) -> str:
@@ -102,11 +113,10 @@ def block_text(size: int) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration: ``45 s``, ``5 min``, ``2 h 59 min``."""
-    whole = round(seconds)
-    if whole < _MOST_OF_A_UNIT:
-        return f"{whole} s"
-    minutes = round(seconds / 60)
+    """Return a duration: ``8.3 s``, ``45 s``, ``5 min``, ``2 h 59 min``."""
+    if seconds < _MOST_OF_A_UNIT - 0.5:
+        return seconds_text(seconds)
+    minutes = math.floor(seconds / 60 + 0.5)
     if minutes < _MOST_OF_A_UNIT:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60:02d} min"

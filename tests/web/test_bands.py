@@ -67,7 +67,7 @@ def test_a_band_says_its_cause_in_words_too(open_page: Any, matrix_page: Page) -
     opened = open_page(matrix_page)
     opened.show("#w1 .chart")
     episode = matrix_page.recordings[0].findings.steps[0].episodes[0]
-    name = opened.tab.locator("#w1 .band").first.get_attribute("aria-label").replace("\u202f", " ")
+    name = opened.tab.locator("#w1 .band").first.get_attribute("aria-label")
     letter = palette()["causes"][episode.cause]["letter"]
-    assert name.startswith(f"{letter} {episode.cause} −{episode.depth_pct:.0f} %")
+    assert name.startswith(f"{letter} {episode.cause} -{episode.depth_pct:.0f} %")
     assert matrix_page.workloads[0].lines[0].label in name

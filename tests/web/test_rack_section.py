@@ -52,7 +52,7 @@ def larger(page: Page, drives: int) -> Page:
 
 
 def readout(page: Any) -> str:
-    return str(page.tab.locator("#rack .rack-readout").inner_text()).replace("\u202f", " ")
+    return str(page.tab.locator("#rack .rack-readout").inner_text())
 
 
 def test_a_drive_is_named_where_it_is_pointed_at_or_focused(open_page: Any, rack: Page) -> None:

@@ -1,6 +1,6 @@
 // Creates elements; text is always inserted as text.
 
-import { cut, shortened } from "./data/format";
+import { shortened } from "./data/format";
 
 type Child = Node | string | number | null | undefined | false | Child[];
 type Attributes = Record<string, string | number | boolean | null | undefined | EventListener>;
@@ -63,7 +63,7 @@ const LONG = 40;
 
 function cellText(cell: Child): Child {
   if (typeof cell !== "string" || cell.length <= MOST_LETTERS) return cell;
-  return h("span", { title: cut(cell, 20 * MOST_LETTERS) }, shortened(cell, MOST_LETTERS));
+  return h("span", { title: shortened(cell, 20 * MOST_LETTERS) }, shortened(cell, MOST_LETTERS));
 }
 
 /** A table that scrolls by itself; numbers are right-aligned. */

@@ -37,6 +37,6 @@ test("a long name keeps its end", () => {
 });
 
 test("what arithmetic leaves of nothing is zero", () => {
-  assert.equal(signed(-1.6e-14, "%"), "0\u202f%");
-  assert.equal(signed(0.21, "%"), "+0.2\u202f%");
+  assert.equal(signed(-1.6e-14, "%"), "0 %");
+  assert.equal(signed(0.21, "%"), "+0.2 %");
 });

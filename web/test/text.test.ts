@@ -2,45 +2,56 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csv } from "../src/data/csv";
 import {
+  capital,
   clock,
-  cut,
+  counted,
   duration,
   fileName,
   fitted,
   marks,
   number,
+  shortened,
   signed,
   TIME_STEPS,
   timeMarks,
+  titleOf,
   value,
+  words,
 } from "../src/data/format";
 import { columnName } from "../src/parts/track_csv";
 import { sorted } from "../src/parts/evidence";
 import { ramp } from "../src/style/colors";
+import cases from "./text.json";
 
-test("numbers have about three digits, and thousands apart", () => {
-  assert.deepEqual(
-    [1431.6, 75, 42.754, 4.7274, 0.12345, 0, -3.2].map((n) => number(n)),
-    ["1,432", "75", "42.8", "4.73", "0.123", "0", "−3.2"],
-  );
-  assert.equal(number(0.00004), "0.00004");
+const makers: Record<string, (...given: never[]) => string> = {
+  number,
+  value,
+  difference: signed,
+  duration,
+  counted,
+  shortened,
+  capital,
+  plain: words,
+  title: titleOf,
+};
+/** What only a terminal shows. */
+const elsewhere = ["signed", "share", "size", "listed"];
+
+for (const [kind, expected] of Object.entries(cases)) {
+  const make = makers[kind];
+  if (!make && elsewhere.includes(kind)) continue;
+  test(`page and terminal agree on the text of each ${kind}`, () => {
+    for (const [text, ...given] of expected) assert.equal(make?.(...(given as never[])), text);
+  });
+}
+
+test("what is not known is a dash", () => {
   assert.equal(number(Number.NaN), "–");
-});
-
-test("values carry their units", () => {
-  assert.equal(value(1431, "MB/s"), "1,431\u202fMB/s");
-  assert.equal(value(75.04, "C"), "75\u202fC");
-  assert.equal(value(12.5, "µs"), "12.5\u202fµs");
   assert.equal(value(null, "W"), "–");
-  assert.equal(signed(4.25, "%"), "+4.3\u202f%");
-  assert.equal(signed(-4, "%"), "−4\u202f%");
 });
 
-test("times read as one says them", () => {
-  assert.equal(duration(8.34), "8.3\u202fs");
-  assert.equal(duration(300), "5\u202fmin");
-  assert.equal(duration(3960), "66\u202fmin");
-  assert.equal(clock(61.26), "61.3\u202fs");
+test("times within a step are clocks", () => {
+  assert.equal(clock(61.26), "61.3 s");
   assert.equal(clock(3661.26), "1:01:01.3");
   assert.equal(clock(3599.97), "1:00:00.0");
 });
@@ -54,12 +65,6 @@ test("marks of a time axis differ from each other at any zoom", () => {
       assert.equal(new Set(texts).size, 6, `${step} from ${from}: ${texts.join(" ")}`);
     }
   }
-});
-
-test("long texts are cut between characters", () => {
-  assert.equal(cut("short", 10), "short");
-  assert.equal(cut("🔥".repeat(20), 3), "🔥🔥…");
-  assert.equal(Array.from(cut("x".repeat(10_000), 300)).length, 300);
 });
 
 test("of several texts in a line the longest are shortened, and short ones stay whole", () => {

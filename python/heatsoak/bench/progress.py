@@ -249,7 +249,7 @@ class View:
     def on_step(self, run: RunView) -> None:
         """A step of `run` begins."""
         if self.is_single:
-            self.show_status(f"{run.describe_step()}; {duration_text(self.eta_s())} to go")
+            self.show_status(f"{run.describe_step()}; {duration_text(round(self.eta_s()))} to go")
 
     def on_end(self, run: RunView) -> None:
         """A run is over."""
@@ -347,7 +347,7 @@ class LiveView(View):
 
     def _render(self) -> RenderableType:
         title = f"{self.title}: {self.describe_count()}" if not self.is_single else self.title
-        eta = f"ETA {duration_text(self.eta_s())}" if self.runs else ""
+        eta = f"ETA {duration_text(round(self.eta_s()))}" if self.runs else ""
         self.bar.update(self.task, description=title, completed=self.share_done(), eta=eta)
         lines: list[RenderableType] = [self.bar]
         bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
@@ -379,10 +379,12 @@ class PlainView(View):
         if time.monotonic() - self._shown_at < LINE_INTERVAL_S:
             return
         if self.is_single:
-            doing = f"{duration_text(run.t_s)}: {run.describe_readings() or run.describe_step()}"
+            doing = (
+                f"{duration_text(round(run.t_s))}: {run.describe_readings() or run.describe_step()}"
+            )
         else:
             doing = f"{self.describe_count()}, {percent_text(round(100 * self.share_done()))}"
-        self.show_status(f"{doing}; {duration_text(self.eta_s())} to go")
+        self.show_status(f"{doing}; {duration_text(round(self.eta_s()))} to go")
 
     @override
     def show_status(self, line: str) -> None:

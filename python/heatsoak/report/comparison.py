@@ -16,7 +16,15 @@ from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
+from heatsoak.words import (
+    difference_text,
+    listed,
+    number_text,
+    percent_text,
+    said,
+    shortened,
+    title_of,
+)
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -95,10 +103,6 @@ def _value_text(value: float | None, at_least: float | None) -> str:
     return "" if at_least is None else f"> {number_text(at_least)}"
 
 
-def _signed(value: float) -> str:
-    return signed_text(round(value, 1), 3)
-
-
 def _span(ends: tuple[float | None, float | None], text: Callable[[float], str]) -> str:
     """An interval; empty if there is none."""
     low, high = ends
@@ -111,8 +115,8 @@ def told(row: ComparisonRow) -> ToldRow:
     change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
     return ToldRow(
         title=f"{row.title}, {row.unit}",
-        change="" if change is None else f"{_signed(change)} {unit}",
-        interval=_span(row.ci95 if is_difference else row.ci95_pct, _signed),
+        change="" if change is None else difference_text(change, unit),
+        interval=_span(row.ci95 if is_difference else row.ci95_pct, difference_text),
         baseline=_value_text(row.baseline, row.baseline_at_least),
         value=_value_text(row.value, row.value_at_least),
     )
@@ -244,7 +248,7 @@ def _table(
                 table.add_row(Text(name))
             name = f"  {group}"
         read = told(row)
-        better_by = "" if row.better_by_pct is None else f"{_signed(row.better_by_pct)} %"
+        better_by = "" if row.better_by_pct is None else difference_text(row.better_by_pct, "%")
         table.add_row(
             Text(name),
             *([Text(group)] if has_column else []),

@@ -22,6 +22,7 @@ from heatsoak.sensor.nvme_admin import (
     parse_power_states,
 )
 from heatsoak.tools import ran, which
+from heatsoak.words import seconds_text
 
 ABSOLUTE_ZERO_C = -273.15
 
@@ -272,7 +273,7 @@ class VendorLogSensor(Sensor):
         try:
             done = ran(self._command, timeout_s=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise OSError(f"nvme-cli did not answer within {_TIMEOUT_S:g} s") from None
+            raise OSError(f"nvme-cli did not answer within {seconds_text(_TIMEOUT_S)}") from None
         if done.returncode != 0:
             raise OSError(f"nvme-cli: {' '.join(done.stderr.split())}")
         return parse(done.stdout, self._log.count)

@@ -31,6 +31,7 @@ from heatsoak.words import (
     number_text,
     percent_text,
     rate_text,
+    seconds_text,
     share_text,
     span_text,
     temp_text,
@@ -236,12 +237,13 @@ def _assumed(
         yield from subject.assumed
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
-        yield f"moving air of {HALVED_AT_M_S:.0f} m/s halves a resistance that nothing is known of"
+        speed = amount_text(HALVED_AT_M_S, "m/s")
+        yield f"moving air of {speed} halves a resistance that nothing is known of"
     if isinstance(workload, WorkloadStep):
         return
     yield (
         "what is held back waits and is served later, and what comes next comes when it came; "
-        f"up to {BUFFERED_S:.0f} s of full speed may wait before that counts"
+        f"up to {seconds_text(BUFFERED_S)} of full speed may wait before that counts"
     )
     yield (
         "reads come from flash and writes are programmed once: caches and spare area are not "

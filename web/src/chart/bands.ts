@@ -11,7 +11,7 @@ import type { Lines } from "./lines";
 import type { Look } from "./panel";
 import type { Trace } from "./trace";
 
-/** Letter, cause and depth: `H`, `thermal`, `−43 %`. */
+/** Letter, cause and depth: `H`, `thermal`, `-43 %`. */
 export function bandWords({ cause, depth_pct }: Episode): [string, string, string] {
   return [causeLook(cause).letter, cause, value(-depth_pct, "%")];
 }

@@ -1,7 +1,7 @@
 // The legend: a row for each line, with its episodes on the chart's own time axis.
 
 import type { Episode } from "../contract";
-import { cut, shortened, span } from "../data/format";
+import { shortened, span } from "../data/format";
 import { button, h } from "../dom";
 import { causeLook } from "../style/causes";
 import { swatch } from "../style/lines";
@@ -34,7 +34,7 @@ export function lanes(
       () => lines.toggle(line),
     );
     name.className = "lane-name";
-    name.title = `${cut(info.label, 300)}: show or hide`;
+    name.title = `${shortened(info.label, 300)}: show or hide`;
     name.addEventListener("dblclick", () => lines.solo(line));
     const only = button("only", () => lines.solo(line), {
       class: "lane-only",

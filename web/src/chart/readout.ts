@@ -1,6 +1,6 @@
 // Exact values under the cursor, for all panels and visible lines.
 
-import { number, shortened } from "../data/format";
+import { number, shortened, value } from "../data/format";
 import type { Series } from "../data/series";
 import { h } from "../dom";
 import { swatch } from "../style/lines";
@@ -84,7 +84,7 @@ function cells(panel: PanelSpec, line: number, x: number): { text: string; value
     return low === null || high === null ? [] : [` (${number(low)} to ${number(high)})`];
   });
   const known = found.filter((one) => one !== null);
-  const values = found.map((one) => (one === null ? "–" : number(one))).join(" / ");
+  const values = found.map((one) => value(one, "")).join(" / ");
   return {
     text: known.length ? values + bands.join("") : "",
     value: known.reduce((sum, one) => sum + one, 0),

@@ -1,4 +1,5 @@
-// Numbers, times and units as a reader sees them.
+// Numbers, times and units as a reader sees them. `test/text.json` holds this module and
+// `heatsoak.words` to the same texts.
 
 /** What is not known. */
 export const UNKNOWN = "–";
@@ -11,12 +12,17 @@ const grouped = [0, 1, 2, 3].map(
     }),
 );
 
-/** A number in at least so many digits, as `heatsoak.words` has it: never rounded before the point. */
+/** Halves are rounded away from zero, also those of which arithmetic has lost the last bits. */
+const HALVES_UP = 1 + 2 ** -50;
+
+/** A number in at least so many digits, never rounded before the point: `1,499`, `6.4`. */
 export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return UNKNOWN;
-  const size = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(+value.toPrecision(digits))));
+  if (value === 0) return "0";
+  const exact = value % 1 ? value * HALVES_UP : value;
+  const size = Math.floor(Math.log10(Math.abs(+exact.toPrecision(digits))));
   const maximumFractionDigits = Math.min(20, Math.max(0, digits - 1 - size));
-  return value.toLocaleString("en-US", { maximumFractionDigits }).replace("-", "−");
+  return exact.toLocaleString("en-US", { maximumFractionDigits });
 }
 
 /** Tick labels, all with as many digits as the finest needs. */
@@ -25,7 +31,7 @@ export function marks(values: readonly number[]): string[] {
     values.every((v) => Math.abs(v * 10 ** n - Math.round(v * 10 ** n)) < 1e-6),
   );
   if (digits === undefined) return values.map((v) => number(v));
-  return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v).replace("-", "−"));
+  return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v));
 }
 
 /** Units of what is not known to more than two digits. */
@@ -36,7 +42,7 @@ function digitsOf(unit: string): number {
 }
 
 function withUnit(text: string, unit: string): string {
-  return unit === "" ? text : `${text}\u202f${unit}`;
+  return unit === "" ? text : `${text} ${unit}`;
 }
 
 /** A number and its unit: `1,431 MB/s`, `75 C`, `43 %`. */
@@ -64,8 +70,7 @@ export function span(values: readonly number[], unit: string): string {
 /** A difference with its sign, to a tenth: `+4.2 %`. */
 export function signed(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined) return UNKNOWN;
-  // what arithmetic leaves of nothing is nothing
-  const shown = Math.round(v * 10) / 10 + 0;
+  const shown = +(v * HALVES_UP).toFixed(1);
   return (shown > 0 ? "+" : "") + withUnit(number(shown), unit);
 }
 
@@ -75,12 +80,12 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds < 99.5) return value(seconds, "s");
   const minutes = Math.round(seconds / 60);
   if (minutes < 100) return value(minutes, "min");
-  return `${Math.floor(minutes / 60)}\u202fh ${String(minutes % 60).padStart(2, "0")}\u202fmin`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
 /** A time within a step, with `digits` after the decimal point: `61.2 s`, `1:02:03.5`. */
 export function clock(seconds: number, digits = 1): string {
-  if (seconds < 600) return `${seconds.toFixed(digits)}\u202fs`;
+  if (seconds < 600) return `${seconds.toFixed(digits)} s`;
   const unit = 10 ** digits;
   const whole = Math.round(seconds * unit);
   const s = (whole % (60 * unit)) / unit;
@@ -101,11 +106,11 @@ export function timeMarks(marks: readonly number[], step: number): string[] {
   const last = marks[marks.length - 1] ?? 0;
   if (last < 600 || step < 1) {
     const digits = step >= 1 ? 0 : Math.ceil(-Math.log10(step) - 1e-9);
-    return marks.map((mark) => clock(mark, digits).replace("\u202fs", " s"));
+    return marks.map((mark) => clock(mark, digits));
   }
   if (step % 3600 === 0) return marks.map((mark) => `${mark / 3600} h`);
   if (step % 60 === 0 && last <= 3 * 3600) return marks.map((mark) => `${mark / 60} min`);
-  return marks.map((mark) => clock(mark, 0).replace("\u202fs", " s"));
+  return marks.map((mark) => clock(mark, 0));
 }
 
 /** A date and time of day, in the reader's zone. */
@@ -117,20 +122,13 @@ export function moment(unixS: number | null | undefined): string {
   });
 }
 
-/** A text shortened to `most` characters, ending in an ellipsis. */
-export function cut(text: string, most: number): string {
-  const letters = Array.from(text.slice(0, most * 4));
-  return letters.length > most || text.length > most * 4
-    ? `${letters.slice(0, most - 1).join("")}…`
-    : text;
-}
-
 /** A text without its middle if it is longer than `most`: names often differ in their ends. */
 export function shortened(text: string, most: number): string {
   const letters = Array.from(text.slice(0, 20_000));
   if (letters.length <= most) return text;
   const end = Math.floor(((most - 1) * 2) / 5);
-  return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(letters.length - end).join("")}`;
+  const [begin, rest] = [letters.slice(0, most - 1 - end), letters.slice(letters.length - end)];
+  return `${begin.join("").trimEnd()}…${rest.join("").trimStart()}`;
 }
 
 /** Texts in one line of `most` characters, the longest shortened first: short ones stay whole. */
@@ -155,11 +153,22 @@ export function fileName(title: string, suffix: string): string {
 
 /** A name as words: `gpu_load` is "gpu load". */
 export function words(name: string): string {
-  return name.replace(/[_-]+/g, " ").trim();
+  return name.replace(/[\s_-]+/g, " ").trim();
 }
 
-/** Capitalises the first letter. */
+/** A text as a sentence begins; the name of a file keeps its case. */
 export function capital(text: string): string {
+  if (/[/.]/.test((text.split(" ", 1)[0] ?? "").replace(/[.,:]+$/, ""))) return text;
   const first = Array.from(text.slice(0, 2))[0] ?? "";
   return first.toUpperCase() + text.slice(first.length);
+}
+
+/** A step's name as a title: `Random read QD32`. */
+export function titleOf(step: string): string {
+  return capital(words(step).replace(/\bqd(?=\d)/g, "QD"));
+}
+
+/** `1 place` or `3 places`. */
+export function counted(count: number, one: string): string {
+  return `${number(count)} ${count === 1 ? one : `${one}s`}`;
 }

@@ -6,7 +6,7 @@ import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { Bar, BarChart } from "../contract";
 import { csv } from "../data/csv";
-import { cut, shortened, span, value } from "../data/format";
+import { shortened, span, value } from "../data/format";
 import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
@@ -69,7 +69,7 @@ function figures(one: BarChart): HTMLElement {
 }
 
 function interval({ low, high }: Bar, unit: string): string {
-  return low === null || high === null ? "–" : span([low, high], unit);
+  return span(low === null || high === null ? [] : [low, high], unit);
 }
 
 interface Geometry {
@@ -133,7 +133,7 @@ class Bars implements Drawn {
             "font-size": 13,
           },
           shortened(bar.label, labels.letters),
-          svg("title", {}, cut(bar.label, 300)),
+          svg("title", {}, shortened(bar.label, 300)),
         ),
         svg("rect", {
           x: labels.left,

@@ -5,7 +5,7 @@ import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { ComparisonRow, ComparisonSection, ToldRow } from "../contract";
 import { csv } from "../data/csv";
-import { capital, shortened, span, value, words } from "../data/format";
+import { capital, shortened, span, titleOf, value, words } from "../data/format";
 import { fold, h, table, unbroken } from "../dom";
 import { Deltas } from "./deltas";
 
@@ -107,7 +107,7 @@ function steps(one: ComparisonSection, numbers: readonly number[]): HTMLElement[
   const told = differing(one.rows);
   return [...groups.values()].map((group) => {
     const [first] = group;
-    const title = capital(words(first?.step ?? ""));
+    const title = titleOf(first?.step ?? "");
     const detail = [first?.model, first?.workload, one.protocols.length > 1 ? first?.protocol : ""];
     return h(
       "div",
@@ -203,7 +203,7 @@ function ranking(one: ComparisonSection): HTMLElement | null {
           row.ci95.filter((end) => end !== null),
           row.unit,
         ),
-        row.best_share === null ? "–" : value(row.best_share * 100, "%"),
+        value(row.best_share && row.best_share * 100, "%"),
         row.not_told_apart_from.map(String).join(", ") || "–",
       ]),
       [false, true, false, true, true, true, false],

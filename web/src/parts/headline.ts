@@ -1,7 +1,7 @@
 // The answer at the top of the page.
 
 import type { Page } from "../contract";
-import { moment, number } from "../data/format";
+import { counted, moment } from "../data/format";
 import { fold, h, unbroken } from "../dom";
 import { causeRank, letter } from "../style/causes";
 
@@ -27,9 +27,7 @@ export function headline(page: Page): HTMLElement {
       ? h(
           "ul",
           { class: "counts", "aria-label": "Steps by verdict" },
-          steps.map(([cause, n]) =>
-            h("li", {}, letter(cause), ` ${number(n)} ${n === 1 ? "step" : "steps"}: ${cause}`),
-          ),
+          steps.map(([cause, n]) => h("li", {}, letter(cause), ` ${counted(n, "step")}: ${cause}`)),
         )
       : null,
     more.length

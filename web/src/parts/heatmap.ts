@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
 import type { MatrixSection } from "../contract";
-import { capital, cut, shortened, words } from "../data/format";
+import { capital, shortened, words } from "../data/format";
 import { button, h } from "../dom";
 import { colors, type Shade, ramp } from "../style/colors";
 import { shade } from "../style/theme";
@@ -82,7 +82,7 @@ class HeatMap implements Drawn {
         spans(columns, level).map(({ text, span }) =>
           h(
             "th",
-            { scope: "colgroup", colspan: span, title: cut(text, 300) },
+            { scope: "colgroup", colspan: span, title: shortened(text, 300) },
             shortened(`${words(key)} ${text}`, 48),
           ),
         ),
@@ -92,7 +92,7 @@ class HeatMap implements Drawn {
       h(
         "tr",
         {},
-        h("th", { scope: "row", title: cut(row, 300) }, shortened(row, 40)),
+        h("th", { scope: "row", title: shortened(row, 300) }, shortened(row, 40)),
         columns.map((column) => this.cell(row, column, of)),
       ),
     );
@@ -123,9 +123,9 @@ class HeatMap implements Drawn {
       "td",
       { style: back ? `background:${back};color:${ink}` : null },
       button(
-        [h("b", {}, cut(figure.text, 40)), published ? h("small", {}, published) : null],
+        [h("b", {}, shortened(figure.text, 40)), published ? h("small", {}, published) : null],
         () => this.go(found.recording, grid.metric.workload ?? null),
-        { title: `${cut(label, 200)}: ${found.verdict}; show its lines` },
+        { title: `${shortened(label, 200)}: ${found.verdict}; show its lines` },
       ),
     );
   }

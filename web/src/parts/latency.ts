@@ -10,7 +10,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { LatencyHistogram, WorkloadSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, cut, value } from "../data/format";
+import { capital, shortened, value } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h } from "../dom";
 
@@ -61,7 +61,7 @@ function chart(app: App, given: WorkloadSection, lines: Lines): Figure {
   const every = directions.flatMap((_, i) => traces(i)).map(({ series }) => series);
   const least = Math.min(...every.map((series) => series.first));
   const most = Math.max(...every.map((series) => series.last));
-  const title = `${cut(given.title, 200)}: latency`;
+  const title = `${shortened(given.title, 200)}: latency`;
   const panel: PanelSpec = {
     title: directions.length === 1 ? `${capital(directions[0] ?? "")}s` : "Share",
     unit: "% of I/Os",

@@ -2,7 +2,7 @@
 
 import type { Drawn } from "../chart/stage";
 import type { RackDriveLine, RackSection, RackTile } from "../contract";
-import { capital, cut, shortened, value } from "../data/format";
+import { capital, shortened, value } from "../data/format";
 import { button, h } from "../dom";
 import { colors, type Shade, ramp } from "../style/colors";
 
@@ -49,7 +49,7 @@ export class Picture implements Drawn {
     const head = (text: string) =>
       h(
         "th",
-        { scope: "col", title: cut(text, 300) },
+        { scope: "col", title: shortened(text, 300) },
         shortened(text || unnamed(column_label), 24),
       );
     this.holder.setAttribute("aria-label", title);
@@ -77,7 +77,7 @@ export class Picture implements Drawn {
               {},
               h(
                 "th",
-                { scope: "row", title: cut(row, 300) },
+                { scope: "row", title: shortened(row, 300) },
                 shortened(row || unnamed(row_label), 24),
               ),
               columns.map((_, x) => this.cell(y, x, shares, of)),
@@ -110,13 +110,13 @@ export class Picture implements Drawn {
     const { back, ink } =
       share === undefined ? { back: "", ink: "" } : ramp(colors(of).heat, share);
     const state = stateOf(drive);
-    const figure = own === null ? "–" : value(own, "");
+    const figure = value(own, "");
     const text = `${drive.drive}, ${place(drive)}${value(own, measures[this.chosen]?.value_unit ?? "")}: ${STATES[state]}${drive.why[0] ? `, ${drive.why[0]}` : ""}`;
     const made = button(
       [
         h("b", {}, figure, MARKS[state] ? h("i", { "aria-hidden": "true" }, MARKS[state]) : null),
         h("small", {}, shortened(drive.drive, 9)),
-        h("span", { class: "unseen" }, ` ${cut(text, 400)}`),
+        h("span", { class: "unseen" }, ` ${shortened(text, 400)}`),
       ],
       () => this.go(tile.drive),
       {
@@ -135,7 +135,7 @@ export class Picture implements Drawn {
     this.readout.replaceChildren(
       ...(text === null
         ? ["Point at a drive to see its name; click to see it in the list."]
-        : [cut(text, 400)]),
+        : [shortened(text, 400)]),
     );
   }
 

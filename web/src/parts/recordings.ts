@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import type { Fact, PageRecording } from "../contract";
-import { clock, cut, duration, moment, span, value, words } from "../data/format";
+import { clock, duration, moment, shortened, span, value, words } from "../data/format";
 import { button, fold, h, table, unbroken } from "../dom";
 
 /** A section: a table of all recordings, then each in detail. */
@@ -43,7 +43,7 @@ function plain(found: unknown): string {
 
 function one(all: readonly PageRecording[], recording: PageRecording, i: number): HTMLElement {
   const { findings } = recording;
-  const made = fold(h("span", {}, cut(recording.label, 200)), () => [
+  const made = fold(h("span", {}, shortened(recording.label, 200)), () => [
     list("What it shows", recording.sentences),
     list("Warnings", findings.notes),
     h(
@@ -161,7 +161,7 @@ function protocol(
   if (!protocol) return h("span");
   const first = all.findIndex((other) => other.protocol === protocol);
   if (first < i) {
-    const label = cut(all[first]?.label ?? "", 200);
+    const label = shortened(all[first]?.label ?? "", 200);
     return h(
       "p",
       {},

@@ -8,7 +8,7 @@ import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { WorkloadSection } from "../contract";
 import { csv } from "../data/csv";
-import { clock, cut, number, shortened } from "../data/format";
+import { clock, number, shortened } from "../data/format";
 import { fold, h } from "../dom";
 
 /** A fold with one or two scatter charts; nothing if the IOPS of seconds are unknown. */
@@ -64,7 +64,7 @@ function chart(
   [least, most]: [number, number],
   name: string,
 ): Figure {
-  const title = `${cut(given.title, 200)}: ${name}`;
+  const title = `${shortened(given.title, 200)}: ${name}`;
   const view = app.view(`${given.id}-seconds-${least > 0 ? "end" : "all"}`, least, most);
   return new Figure({
     title,

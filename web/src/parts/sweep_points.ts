@@ -113,7 +113,7 @@ export class SweepPoints {
     const left = this.range("throttled", "mb_s", at);
     const loss =
       depth && left
-        ? `: −${ranged(depth, "%")} in the worst minute, ${ranged(left, "MB/s")} left`
+        ? `: -${ranged(depth, "%")} in the worst minute, ${ranged(left, "MB/s")} left`
         : "";
     return `${onsetWords(probability, onset)}${loss}; ${temperature}.`;
   }
@@ -126,7 +126,7 @@ export class SweepPoints {
       onset === null
         ? "does not throttle"
         : `throttles after ${value(onset, "s")}` +
-          (depth === null ? "" : `, −${value(depth, "%")}`);
+          (depth === null ? "" : `, ${value(-depth, "%")}`);
     return ` The exact engine ${verdict === "agrees" ? "agrees" : "does not agree"}: ${found}.`;
   }
 

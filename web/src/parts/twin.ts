@@ -9,7 +9,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { ChartSeries, TwinLine, TwinSection } from "../contract";
 import { csv } from "../data/csv";
-import { clock, cut, duration, ranged } from "../data/format";
+import { clock, duration, ranged, shortened } from "../data/format";
 import { Series } from "../data/series";
 import { fold, h, unbroken } from "../dom";
 import type { LineStyle } from "../contract";
@@ -30,7 +30,7 @@ export function twin(app: App, given: TwinSection): HTMLElement {
   const folded = (line: TwinLine) => {
     const onset = line.onsets_s[0];
     const words = onset === undefined ? "heat did not slow it" : `throttled at ${duration(onset)}`;
-    const summary = h("span", {}, cut(line.label, 200), h("small", {}, ` ${words}`));
+    const summary = h("span", {}, shortened(line.label, 200), h("small", {}, ` ${words}`));
     return fold(summary, () => [recording(app, given, line)]);
   };
   return h(
@@ -60,7 +60,7 @@ export function twin(app: App, given: TwinSection): HTMLElement {
           h(
             "ul",
             { class: "held" },
-            given.left_out.map(({ name, text }) => h("li", {}, `${cut(name, 200)}: ${text}`)),
+            given.left_out.map(({ name, text }) => h("li", {}, `${shortened(name, 200)}: ${text}`)),
           ),
         ]
       : null,
@@ -88,7 +88,7 @@ function recording(app: App, given: TwinSection, line: TwinLine): HTMLElement {
     h(
       "h4",
       {},
-      cut(line.label, 200),
+      shortened(line.label, 200),
       line.label.includes(line.place) ? null : h("span", {}, ` ${line.place}`),
     ),
     h("p", { class: "summary" }, unbroken(line.summary)),
@@ -102,7 +102,7 @@ function level(of: number, end: number): Series {
 }
 
 function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
-  const title = `Measured against twin: ${cut(line.label, 200)}`;
+  const title = `Measured against twin: ${shortened(line.label, 200)}`;
   const infos: LineInfo[] = [
     info(`measured (${line.measured.label})`, MEASURED),
     info("reported by the twin", REPORTED),

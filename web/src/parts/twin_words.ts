@@ -16,7 +16,9 @@ export function airWords({ air_c, own_air }: CoolingMap, column: number): string
   const [here, own] = [air_c[column] ?? 0, air_c[own_air] ?? 0];
   const by = Math.round(here - own);
   const than =
-    by === 0 ? AS_IT_WAS : `${Math.abs(by)} K ${by > 0 ? "warmer" : "cooler"} than it was`;
+    by === 0
+      ? AS_IT_WAS
+      : `${value(Math.abs(by), "K")} ${by > 0 ? "warmer" : "cooler"} than it was`;
   return `${value(here, "C")} air (${than})`;
 }
 

@@ -10,7 +10,7 @@ import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
 import type { Line, ChartSeries, WorkloadSection } from "../contract";
-import { capital, clock, cut, shortened, value } from "../data/format";
+import { capital, clock, shortened, value } from "../data/format";
 import { DataError } from "../data/unpack";
 import { fold, h, unbroken } from "../dom";
 import { causeRank, letter } from "../style/causes";
@@ -112,7 +112,7 @@ function end(app: App, line: Line): number {
 }
 
 function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View): Figure {
-  const title = cut(given.title, 200);
+  const title = shortened(given.title, 200);
   return new Figure({
     title,
     detail: given.detail,
@@ -125,7 +125,7 @@ function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View):
     open: (line, episode) => {
       const info = lines.all[line];
       const found = info?.episodes[episode];
-      if (info && found) app.evidence(`${given.title} · ${cut(info.label, 300)}`, found);
+      if (info && found) app.evidence(`${given.title} · ${shortened(info.label, 300)}`, found);
     },
     tools: (figure) =>
       saveButtons(
