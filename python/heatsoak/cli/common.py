@@ -431,7 +431,7 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
-            text = f"{text}, {percent_text(100 * done)}; {duration_text(left_s)} to go"
+            text = f"{text}, {percent_text(100 * done)}; {duration_text(round(left_s))} to go"
         print_err(text)
 
     return say

@@ -149,7 +149,7 @@ class _View:
     def _lines(self) -> list[str]:
         watch, latest = self._watch, self._watch.latest
         model = watch.device.model or watch.device.name
-        parts = [f"{model}, {duration_text(watch.elapsed_s)}"]
+        parts = [f"{model}, {duration_text(round(watch.elapsed_s))}"]
         for column, word, unit in (
             ("read_bw_mb_s", "reads", "MB/s"),
             ("write_bw_mb_s", "writes", "MB/s"),

@@ -177,7 +177,7 @@ async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Fou
                 raise
             if str(error) != said:
                 said = str(error)
-                asked.waiting(f"{said}; waiting up to {duration_text(left_s)}")
+                asked.waiting(f"{said}; waiting up to {duration_text(round(left_s))}")
         await asyncio.sleep(_POLL_S)
 
 
