@@ -198,10 +198,10 @@ def _nothing(
             f"{_some(drives)}"
         )
     if workload is not None:
-        steps = sorted({f"{one['step']} ({one['workload']})" for one in known})
+        loads = sorted({f"{one['step']} ({one['workload']})" for one in known})
         return UsageError(
             f"--workload {workload}: there is no such workload"
-            f"{' of this drive, or none as new' if drive or since else ''}: there {_some(steps)}"
+            f"{' of this drive, or none as new' if drive or since else ''}: there {_some(loads)}"
         )
     return UsageError(f"--since {since}: no recording is as new")
 
@@ -251,8 +251,8 @@ def _days(compared: pl.DataFrame) -> dict[int, Days]:
     )
     return {
         series: Days(
-            *(part[name].to_numpy() for name in ("day", "rate", "level", "setting")),
-            _known(part["version"].to_numpy()),
+            version=_known(part["version"].to_numpy()),
+            **{name: part[name].to_numpy() for name in ("day", "rate", "level", "setting")},
         )
         for (series,), part in found.partition_by("series", as_dict=True).items()
     }
