@@ -14,7 +14,7 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import Asked, Speeds
+from heatsoak.twin.asked import DemandSeries, Speeds
 
 from heatsoak_dev.calibration.parameters import Vector
 
@@ -34,11 +34,11 @@ class Profile:
     work: dict[str, float]
     speeds: Speeds
 
-    def asked(self, seconds: float) -> Asked:
+    def asked(self, seconds: float) -> DemandSeries:
         """Return a demand for all it can get, for so long."""
         work = {key: np.array([value]) for key, value in self.work.items()}
         share, one = self.speeds.share_of(work), np.ones(1)
-        return Asked(one * seconds, one * self.mb_s, share, one, work)
+        return DemandSeries(one * seconds, one * self.mb_s, share, one, work)
 
     def run(self, lumped: Lumped, seconds: int) -> dict[str, Any]:
         """Return what heat makes of it."""

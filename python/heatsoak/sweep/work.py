@@ -19,7 +19,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.sweep.plan import Change, Group
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import Asked as Load
+from heatsoak.twin.asked import DemandSeries as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
 from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
 from heatsoak.twin.predict import told

@@ -87,7 +87,7 @@ def _moved(work: Work) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemandSeries:
     """A demand in parts, one after another: series of one length.
 
     Attributes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.asked import Asked, Speeds, means_over, work_of
+from heatsoak.twin.asked import DemandSeries, Speeds, means_over, work_of
 from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, Measured
 from heatsoak.twin.shown import MEAN_S
@@ -142,7 +142,7 @@ def foretell(
             now_s = part.start
         mb_s = _total(asked)[part]
         seconds = len(mb_s)
-        served = Asked(
+        served = DemandSeries(
             dt_s=np.ones(seconds),
             mb_s=mb_s,
             full_share=full_share[part],

@@ -18,7 +18,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
-from heatsoak.twin.asked import Asked, work_of
+from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
     Course,
@@ -126,13 +126,13 @@ class Load(Strict):
         way = "read" if self.read_mb_s > self.write_mb_s else "write"
         return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
-    def asked(self, drive: Drive, share: float, seconds: int) -> Asked:
+    def asked(self, drive: Drive, share: float, seconds: int) -> DemandSeries:
         """Return what a share of it asks of a drive like `drive`, for so long."""
         rates = (np.array([value * share]) for value in self.model_dump().values())
         one = np.array([share])
         mb_s = one * (self.read_mb_s + self.write_mb_s)
         work = work_of(drive, *rates)
-        return Asked(np.array([float(seconds)]), mb_s, one, one, work)
+        return DemandSeries(np.array([float(seconds)]), mb_s, one, one, work)
 
 
 class FittedRecording(Strict):
