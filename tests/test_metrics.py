@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
+from heatsoak.bench.metrics import Metrics, MetricsAddress, Scrapes, Seen, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
@@ -106,7 +106,7 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
         if over.is_set():
             raise KeyboardInterrupt
 
-    with served(Metrics(lambda: [seen_of(watched.watch)]), Address("127.0.0.1", 0)) as url:
+    with served(Metrics(lambda: [seen_of(watched.watch)]), MetricsAddress("127.0.0.1", 0)) as url:
         thread = threading.Thread(target=watched.watch.run, args=(None, beat))
         thread.start()
         until(lambda: watched.watch.moved["write_bytes"] > 0)
@@ -395,20 +395,20 @@ def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path
     ],
 )
 def test_an_address_may_be_a_port_alone(text: str, host: str, port: int) -> None:
-    assert Address.parse(text) == Address(host, port)
+    assert MetricsAddress.parse(text) == MetricsAddress(host, port)
 
 
 @pytest.mark.parametrize("text", ["here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"])
 def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
     with pytest.raises(UsageError, match="is not an address and port, such as 127"):
-        Address.parse(text)
+        MetricsAddress.parse(text)
 
 
 def test_an_address_in_use_is_one_line(watched: Watched) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
-        address = Address("127.0.0.1", used.getsockname()[1])
+        address = MetricsAddress("127.0.0.1", used.getsockname()[1])
         with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
             served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()
 

@@ -44,14 +44,14 @@ _VERDICT = OpenMetricsFamily(
 
 
 @dataclass(frozen=True)
-class Address:
+class MetricsAddress:
     """Where metrics are served; port 0 is any free one."""
 
     host: str
     port: int
 
     @classmethod
-    def parse(cls, text: str) -> "Address":
+    def parse(cls, text: str) -> "MetricsAddress":
         """Read ``127.0.0.1:9101``, ``[::1]:9101`` or a port alone; raises UsageError."""
         host, _, port = text.rpartition(":")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -141,13 +141,13 @@ def serving(collector: Collector, address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
-    with served(collector, Address.parse(address)) as url:
+    with served(collector, MetricsAddress.parse(address)) as url:
         print_err(f"metrics: {url}")
         yield
 
 
 @contextmanager
-def served(collector: Collector, address: Address) -> Iterator[str]:
+def served(collector: Collector, address: MetricsAddress) -> Iterator[str]:
     """Serve metrics meanwhile; yield their URL.
 
     Raises UsageError if the address cannot be listened on, ToolError without prometheus-client.
