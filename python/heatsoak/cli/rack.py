@@ -38,7 +38,7 @@ from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.running import (
-    Asked,
+    RackRequest,
     drives_of_hosts,
     no_answer_from,
     previews,
@@ -145,7 +145,7 @@ def run_command(
             shown.rack = rack
             progress(rack.progress, text)
 
-        asked = Asked(
+        asked = RackRequest(
             protocol=protocol,
             address=scheduler,
             listed=drives,
@@ -222,7 +222,7 @@ def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     console.print(table)
 
 
-def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
+def _print_previews(asked: RackRequest, output_format: OutputFormat) -> int:
     found = previews(asked)
 
     def table(_: object, out: Console) -> None:
