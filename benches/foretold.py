@@ -38,7 +38,7 @@ from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.recording import Recording
 from heatsoak.sweep.work import run_exact, slowed_in_run
 from heatsoak.twin import Cooling, Prediction, fit, predict
-from heatsoak.twin.case import Case, core_of, slowed_in
+from heatsoak.twin.case import WorkloadCase, core_of, slowed_in
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def pause(duration: str) -> Pause:
 
 
 def exact(
-    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: Case, seed: int = 0
+    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: WorkloadCase, seed: int = 0
 ) -> Exact:
     """Simulate a load of `case`'s length; ValueError for what cannot be."""
     core = core_of(drive, place, (*before, step), seed)
@@ -194,7 +194,7 @@ def in_catalog(job: Job) -> Foretold | str:
     assert step.runtime_s is not None
     try:
         asked = {"before": before, "enclosure": place}
-        case = Case.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
+        case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         found = predict(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         own = specs(drive, place)
         other = another(*own, np.random.default_rng([22, seed]))
@@ -212,7 +212,7 @@ def at_edge(job: Job) -> Foretold | str:
     assert step.runtime_s is not None
     try:
         asked = {"before": before, "enclosure": place}
-        case = Case.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
+        case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         ambient_c = _edge_c(case, float(chance.uniform(0.05, 0.95)))
         found = predict(
             load_drive(drive), step, step.runtime_s, cooling=Cooling(ambient_c), **asked  # type: ignore[arg-type]
@@ -229,7 +229,7 @@ def at_edge(job: Job) -> Foretold | str:
     return Foretold.of(what, name, found, true, others)
 
 
-def _edge_c(case: Case, wanted: float) -> float:
+def _edge_c(case: WorkloadCase, wanted: float) -> float:
     """The air in which a share of likely drives throttles."""
     low_c, high_c = -20.0, 75.0
     for _ in range(8):
@@ -384,7 +384,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
             mb_s: Array = np.bincount(seconds, mb.to_numpy())[:length_s].astype(np.float64)
             acts_s = next(iter(t_s[(rows["sim.permitted"] < 1 - 1e-6).to_numpy()] - t_s[0]), np.nan)
             own: Spec = {"before": before, "enclosure": place}
-            case = Case.of(load_drive(drive), asked, length_s, draws=1, **own)
+            case = WorkloadCase.of(load_drive(drive), asked, length_s, draws=1, **own)
             slowed = slowed_in_run(case.asked, mb_s, acts_s) if acts_s < length_s else None
             hot = [one.onset_s for one in step.episodes if one.cause == "thermal"]
             found.append(
@@ -493,7 +493,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
         if not twin.throttled:
             return f"{what}: did not throttle"
         drive_spec, place_spec = specs(drive, place)
-        case = Case.of(load_drive(drive), full, 1200, before=prepare, enclosure=place)
+        case = WorkloadCase.of(load_drive(drive), full, 1200, before=prepare, enclosure=place)
         results = {}
         for title, (air_k, share, sink_k_per_w) in UNSEEN.items():
             more = {} if share == 1.0 else {"rate": int(share * 1e6 * fast)}
@@ -503,7 +503,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
             if sink_k_per_w is not None:
                 links["heatsink"] = {"between": ["board", "air"], "k_per_w": sink_k_per_w}
             there = {**place_spec, "air_c": place_spec["air_c"] + air_k, "links": links}
-            free = Case.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
+            free = WorkloadCase.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
             true = exact(drive_spec, there, prepare, step, free if more else case)
             found = predict(twin, step, 1200, cooling=cooling)
             results[title] = (found.throttles, found.onset_s or [], true.onset_s or np.inf)
@@ -692,9 +692,9 @@ def times(*_: object) -> None:
         for name in LOADS:
             before, step = load_of(drive, name)
             assert step.runtime_s is not None
-            Case.of(load_drive(drive), step, 1.0)  # memory that is new costs more
+            WorkloadCase.of(load_drive(drive), step, 1.0)  # memory that is new costs more
             begin = time.process_time()
-            case = Case.of(load_drive(drive), step, step.runtime_s, before=before)
+            case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, before=before)
             unheated_s = time.process_time() - begin
             begin = time.process_time()
             list(case.outcomes(Cooling()))

@@ -43,7 +43,7 @@ from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin import Cooling, Twin, fit
 from heatsoak.twin.case import DRAWS
-from heatsoak.twin.case import Case as Foretold
+from heatsoak.twin.case import WorkloadCase as Foretold
 from heatsoak.twin.model import shifted
 from heatsoak.twin.own_log import LEVEL_X, ONSET_X
 from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.asked import BUFFERED_S
-from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
+from heatsoak.twin.case import DRAWS, Before, Cooling, Outcome, WorkloadCase, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
@@ -121,7 +121,9 @@ def advise(
         if name not in sinks:
             raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
     here = cooling or Cooling()
-    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+    case = WorkloadCase.of(
+        subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed
+    )
     parts = 3 + len(_AIRS_C) + len(sinks)
     done = count(1)
 
@@ -197,7 +199,7 @@ def advise(
 
 
 def _offer(
-    case: Case,
+    case: WorkloadCase,
     name: str,
     place: str,
     here: Cooling,
@@ -224,7 +226,7 @@ def _offer(
     )
 
 
-def _is_enough(case: Case, cooling: Cooling) -> bool:
+def _is_enough(case: WorkloadCase, cooling: Cooling) -> bool:
     """Whether few enough throttle: neither drives nor a demand are followed further than needed."""
     most_late_s = BUFFERED_S if isinstance(case.workload, Demand) else np.inf
     slowed = 0

@@ -192,7 +192,7 @@ class Cliff(BaseModel):
 
 
 @dataclass(frozen=True)
-class Case:
+class WorkloadCase:
     """A workload on likely drives in a place.
 
     Attributes:

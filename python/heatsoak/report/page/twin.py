@@ -24,7 +24,7 @@ from heatsoak.report.page.contract import (
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
 from heatsoak.twin import Cooling, Prediction, Twin
-from heatsoak.twin.case import Case
+from heatsoak.twin.case import WorkloadCase
 from heatsoak.twin.named import USUAL_S, step_of
 from heatsoak.twin.predict import told
 from heatsoak.twin.readings import Measured, measure
@@ -169,7 +169,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
     """
     full = twin.full_load
     step, _ = step_of("read" if full.read_mb_s > full.write_mb_s else "write")
-    case = Case.of(twin, step, USUAL_S, enclosure=place)
+    case = WorkloadCase.of(twin, step, USUAL_S, enclosure=place)
     resistance = twin.estimate("air_k_per_w", place)
     assert resistance is not None
     air = next(one for one in twin.parameters if one.name == f"air_c@{place}")
@@ -206,7 +206,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
     )
 
 
-def _point(case: Case, cooling: Cooling) -> Prediction | None:
+def _point(case: WorkloadCase, cooling: Cooling) -> Prediction | None:
     try:
         return told(case, cooling)
     except UsageError:  # too hot even at rest
