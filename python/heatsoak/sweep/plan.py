@@ -37,7 +37,7 @@ _LARGEST = 1e15
 _PLACES = 6
 
 
-class Change(Strict):
+class PointChange(Strict):
     """A point's parameters; None is as it is."""
 
     ambient_c: float | None = None
@@ -144,11 +144,11 @@ class Grid(Strict):
     )
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PointChange]:
         """The parameters' combinations, the last axis fastest."""
         axes = (self.ambient_c, self.warmer_k, self.airflow_m_s, self.heatsink, self.holds)
         return [
-            Change.model_validate(dict(zip(Change.model_fields, values, strict=True)))
+            PointChange.model_validate(dict(zip(PointChange.model_fields, values, strict=True)))
             for values in product(*axes)
         ]
 
@@ -237,7 +237,7 @@ class Point:
 
     id: str
     group: int
-    change: Change
+    change: PointChange
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
     return Plan(groups, points)
 
 
-def _made_of(change: Change, sinks: Mapping[str, str]) -> list[Any]:
+def _made_of(change: PointChange, sinks: Mapping[str, str]) -> list[Any]:
     sink = change.heatsink
     return [change.model_dump(mode="json"), sinks[sink] if isinstance(sink, str) else None]
 
