@@ -24,7 +24,7 @@ from heatsoak.analysis.comparison.model import (
     Tone,
 )
 from heatsoak.analysis.comparison.pairing import (
-    ComparisonSection,
+    PairedStep,
     Stratum,
     find_sections,
     pair,
@@ -147,7 +147,7 @@ def _models(strata: Sequence[Stratum], by: str) -> list[str]:
     return [] if by in (DRIVE, MODEL) else list(dict.fromkeys(map(_model, strata)))
 
 
-def _throttling(sections: Sequence[ComparisonSection]) -> dict[Label, Throttles]:
+def _throttling(sections: Sequence[PairedStep]) -> dict[Label, Throttles]:
     """Whether a group's drives throttle: the worst answer of its compared recordings.
 
     A recording whose answer is no may have a compared step that was too short to be judged.
@@ -180,7 +180,7 @@ def _with_rank(row: ComparisonRow, ranking: Sequence[Ranked]) -> ComparisonRow:
     )
 
 
-def _taken(sections: Sequence[ComparisonSection]) -> list[GroupedRun]:
+def _taken(sections: Sequence[PairedStep]) -> list[GroupedRun]:
     return [
         run for s in sections for cell in s.cells.values() for rs in cell.values() for run in rs
     ]
