@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.model import Course
+from heatsoak.twin.model import TemperatureCourse
 from heatsoak.twin.readings import Array, Measured
 
 #: An onset pins the hidden temperature no better than this: firmware looks about once a second,
@@ -116,13 +116,13 @@ class Likelihood:
         self._free = [measured.within(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
 
-    def off_k(self, course: Course) -> Array:
+    def off_k(self, course: TemperatureCourse) -> Array:
         """Return how far averaged readings are from a course."""
         measured = self.measured
         modelled = np.interp(measured.reading_t_s, course.t_s, course.sensor_c)
         return measured.binned_c - measured.averaged(modelled)
 
-    def residuals(self, course: Course, limit_c: float, meter_x: float) -> Array:
+    def residuals(self, course: TemperatureCourse, limit_c: float, meter_x: float) -> Array:
         """Return residuals of a course in standard deviations.
 
         Those of readings come first, then of events, and of power where it was measured.

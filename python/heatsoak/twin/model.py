@@ -332,11 +332,13 @@ class Model:
             spec["governor"] = {**spec["governor"], "on": False}
         return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
 
-    def follow(self, values: Values, measured: Measured, start_k: float = 0.0) -> "Course":
+    def follow(
+        self, values: Values, measured: Measured, start_k: float = 0.0
+    ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
         lumped = self.lumped(values, measured.place)
         lumped.warm(start_k)
-        return Course.of(
+        return TemperatureCourse.of(
             lumped.follow(
                 np.full(len(measured.t_s), measured.grid_s),
                 work=work_of(
@@ -385,7 +387,7 @@ def air_above_k(values: Values, measured: Measured) -> Array:
 
 
 @dataclass(frozen=True)
-class Course:
+class TemperatureCourse:
     """Temperatures that a model gives, at `t_s`.
 
     Attributes:
@@ -400,7 +402,7 @@ class Course:
     power_w: Array
 
     @classmethod
-    def of(cls, followed: dict[str, Array], t_s: Array) -> "Course":
+    def of(cls, followed: dict[str, Array], t_s: Array) -> "TemperatureCourse":
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
 

@@ -15,10 +15,10 @@ from heatsoak.twin.model import (
     METER_PRIOR,
     TMT_OFFSET,
     TMT_PRIOR,
-    Course,
     Model,
     Nodes,
     Prior,
+    TemperatureCourse,
     dense_prior,
     drive_priors,
     fixed_parameters,
@@ -79,7 +79,7 @@ class Problem:
             **{room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[tuple[float, ...], Course]] = {}
+        self._last: dict[int, tuple[tuple[float, ...], TemperatureCourse]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
@@ -90,7 +90,7 @@ class Problem:
         fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
         return {**self._fixed, **fitted}
 
-    def course(self, u: Array, index: int) -> Course:
+    def course(self, u: Array, index: int) -> TemperatureCourse:
         """Return what the model makes of recording `index`; ValueError where it cannot be."""
         values = self.values(u)
         # no limit changes what a recording does

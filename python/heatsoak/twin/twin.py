@@ -21,10 +21,10 @@ from heatsoak.toml import toml_file, validated
 from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
-    Course,
     Model,
     Nodes,
     Prior,
+    TemperatureCourse,
     figures,
     fixed_parameters,
     is_optional,
@@ -406,7 +406,9 @@ class Twin(Strict):
         lumped = self._model.lumped(self.values(u), place, governed=True)
         return full.serve(lumped, duration_s, most_late_s=0.0)
 
-    def follow_step(self, place: str, rise_k: float, *, u: Array | None = None) -> Course:
+    def follow_step(
+        self, place: str, rise_k: float, *, u: Array | None = None
+    ) -> TemperatureCourse:
         """Return temperatures under a load that warms the drive by some `rise_k`.
 
         A way to the air carries more, the warmer it is: less of a rise takes longer.
@@ -421,7 +423,7 @@ class Twin(Strict):
             power_w=ones * (step_w + values["rest_w"]),
             air_k=0 * ones,
         )
-        return Course.of(followed, np.cumsum(ones) * GRID_S)
+        return TemperatureCourse.of(followed, np.cumsum(ones) * GRID_S)
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
         """Return what the governor acted on while `recording` was made.
