@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.analysis.comparison.linear import Effect
-from heatsoak.rack.results.effects import Fit, Observations
+from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import (
     MEASURES,
     OF_THROTTLING,
@@ -58,7 +58,7 @@ class Compared:
     row: Row
     measure: Measure
     seen: Observations
-    fit: Fit
+    fit: EffectsFit
     unlike: Mapping[str, float] = field(default_factory=dict)
     varies: Mapping[str, RunSpread] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ def compared(row: Row, measure: Measure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
-    return Compared(row, measure, seen, Fit(seen))
+    return Compared(row, measure, seen, EffectsFit(seen))
 
 
 def told(one: Compared) -> RackMeasure:
@@ -190,12 +190,12 @@ def _why_unknown(one: Compared, label: str) -> str:
         )
     for name in seen.places:
         kept = {other: column for other, column in seen.places.items() if other != name}
-        if name != label and Fit(replace(seen, places=kept)).is_apart(label):
+        if name != label and EffectsFit(replace(seen, places=kept)).is_apart(label):
             return f"{label} and {name} cannot be told apart: they change together"
     return f"{label} and model cannot be told apart: each {label} had drives of its own model"
 
 
-def _parts(fit: Fit) -> dict[str, float]:
+def _parts(fit: EffectsFit) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
     if fit.drive_sd is None:
         return {}

@@ -158,7 +158,7 @@ _UNLIKELY = 1e-5
 _ZERO = 1e-9
 
 
-class Fit:
+class EffectsFit:
     """The model fitted to observations.
 
     Attributes:
