@@ -82,7 +82,7 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldSolution:
     """A solution held to the recordings: with the law that leaves most nearly what was left.
 
     Attributes:
@@ -96,7 +96,7 @@ class Held:
     score: float
 
     @classmethod
-    def of(cls, solution: Solution, full: Load) -> "Held":
+    def of(cls, solution: Solution, full: Load) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
@@ -117,22 +117,22 @@ class Held:
         return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
 
 
-def _usual_or_likelier(found: Sequence[Held]) -> Held:
+def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     """The first, unless another is strongly likelier."""
     likeliest = max(found, key=lambda one: one.score)
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
+def best(base: Drive, measured: Sequence[Measured], full: Load) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
     """
-    found: list[Held] = []
+    found: list[HeldSolution] = []
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
         try:
-            found.append(Held.of(solve(problem, _start(problem, found)), full))
+            found.append(HeldSolution.of(solve(problem, _start(problem, found)), full))
         except (ValueError, np.linalg.LinAlgError):
             continue  # it would run away at rest, or be known of nothing
     if not found:
@@ -142,7 +142,7 @@ def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
     return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[Held]) -> Array | None:
+def _start(problem: Problem, found: Sequence[HeldSolution]) -> Array | None:
     """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
@@ -173,7 +173,7 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 
-def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> Twin:
+def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
     solution, problem = held.solution, held.solution.problem
     measured = problem.measured
