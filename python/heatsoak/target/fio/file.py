@@ -17,7 +17,7 @@ from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
-from heatsoak.target.fio.lane import Load
+from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions
 from heatsoak.target.guard import refusal
@@ -260,7 +260,7 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(Load.of(load, self.place()))
+        watch = self._watch(FioLoad.of(load, self.place()))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
         for batch in watch.batches(line, self.kept_fds()):

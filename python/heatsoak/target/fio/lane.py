@@ -140,7 +140,7 @@ _APART_S = 1.0
 
 
 @dataclass(frozen=True)
-class Load:
+class FioLoad:
     """What fio is told to do, as far as watching it needs to know.
 
     Attributes:
@@ -162,7 +162,7 @@ class Load:
     rest_s: float | None = None
 
     @classmethod
-    def of(cls, step: WorkloadStep, place: FioPlace) -> "Load":
+    def of(cls, step: WorkloadStep, place: FioPlace) -> "FioLoad":
         """Return the load of `step` on `place`."""
         runtimes = [load.runtime_s for load in step.workloads]
         amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
@@ -195,7 +195,7 @@ class Lane:
 
     def __init__(
         self,
-        load: Load,
+        load: FioLoad,
         clock: RecordingClock,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
@@ -354,7 +354,7 @@ class _End:
 
     _near_ms = 500 * REPORT_S
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: FioLoad) -> None:
         self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
         self._bytes = load.total_bytes
 
