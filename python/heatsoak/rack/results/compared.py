@@ -12,7 +12,7 @@ from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import (
     MEASURES,
     OF_THROTTLING,
-    Measure,
+    DriveMeasure,
     Row,
     Tested,
     columns_of,
@@ -56,7 +56,7 @@ class Compared:
     """
 
     row: Row
-    measure: Measure
+    measure: DriveMeasure
     seen: Observations
     fit: EffectsFit
     unlike: Mapping[str, float] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Ite
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: Row, measure: Measure, seen: Observations) -> Compared:
+def compared(row: Row, measure: DriveMeasure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
@@ -136,7 +136,7 @@ def told(one: Compared) -> RackMeasure:
     return found.model_copy(update={"sentence": _sentence(one, found)})
 
 
-def shown(measure: Measure, effect: Effect) -> RackEffect:
+def shown(measure: DriveMeasure, effect: Effect) -> RackEffect:
     """Return an effect in the unit of the measure."""
     return RackEffect(
         value=measure.shown(effect.value),
@@ -145,11 +145,11 @@ def shown(measure: Measure, effect: Effect) -> RackEffect:
     )
 
 
-def _shown(measure: Measure, effect: Effect | None) -> RackEffect | None:
+def _shown(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
     return None if effect is None else shown(measure, effect)
 
 
-def _widest(measure: Measure, effect: Effect | None) -> RackEffect | None:
+def _widest(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
     """How much the worst is worse than the best: of a factor, the share that it lacks."""
     if effect is None or not measure.is_ratio:
         return _shown(measure, effect)

@@ -35,7 +35,7 @@ Unit = Literal["%", "pp", "K"]
 
 
 @dataclass(frozen=True)
-class Measure:
+class DriveMeasure:
     """A quantity by which drives are compared.
 
     Attributes:
@@ -67,12 +67,12 @@ class Measure:
 #: A rate differs if it differs by 2 %, as where an episode begins (`analysis.definitions`);
 #: drives report whole degrees.
 MEASURES = (
-    Measure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
-    Measure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
-    Measure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
-    Measure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
-    Measure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
-    Measure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
+    DriveMeasure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
+    DriveMeasure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
+    DriveMeasure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
+    DriveMeasure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
+    DriveMeasure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
+    DriveMeasure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
 )
 #: What only a run that throttles has: it is compared where all do.
 OF_THROTTLING = ("throttled_mb_s", "onset_s")
