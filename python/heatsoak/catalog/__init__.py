@@ -21,8 +21,8 @@ from heatsoak.catalog.places import Enclosure
 from heatsoak.catalog.published import (
     CELL_METRICS,
     PUGET_STEPS,
+    FigureMeasurement,
     FigureRole,
-    Measured,
     ModernFigure,
     PublishedFigure,
     PugetCell,
@@ -43,7 +43,7 @@ __all__ = [
     "Figure",
     "FigureRole",
     "Likeness",
-    "Measured",
+    "FigureMeasurement",
     "ModernFigure",
     "PublishedFigure",
     "PugetCell",

@@ -24,7 +24,7 @@ from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest
 from heatsoak.catalog import (
     CELL_METRICS,
-    Measured,
+    FigureMeasurement,
     ModernFigure,
     PublishedFigure,
     PugetCell,
@@ -83,7 +83,7 @@ class Question:
 
     id: str
     figure: PublishedFigure | PugetCell | ModernFigure
-    measured: Measured | None
+    measured: FigureMeasurement | None
     jobs: tuple[PlannedRecording, ...] = ()
     against: tuple[PlannedRecording, ...] = ()
 
@@ -144,7 +144,7 @@ def jobs_of(asked: Iterable[Question]) -> list[PlannedRecording]:
 
 def _of_cell(cell: PugetCell) -> list[Question]:
     measured = [
-        Measured(
+        FigureMeasurement(
             by=f"cell_{metric}",
             protocols=(CELL_PROTOCOL,),
             places=(cell.enclosure,),
@@ -173,7 +173,7 @@ def _of_figure(figure: PublishedFigure | ModernFigure) -> Question:
 
 
 def _product(
-    how: Measured, drives: Sequence[str], places: Sequence[str]
+    how: FigureMeasurement, drives: Sequence[str], places: Sequence[str]
 ) -> tuple[PlannedRecording, ...]:
     return tuple(
         PlannedRecording(protocol, drive, place, how.only)
