@@ -16,7 +16,7 @@ from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Model, Nodes, limit_c_of
 from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
-from heatsoak.twin.readings import Array, Measured, measure, unlike
+from heatsoak.twin.readings import Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
@@ -34,7 +34,7 @@ _NONE = 1e6
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
 
-def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
+def choose_base(measured: Sequence[MeasuredRecording], model: str | None) -> Drive:
     """Return the catalog's drive that is most like a measured one.
 
     The one of its model if there is one, else the slowest class whose drives are as fast.
@@ -53,7 +53,7 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     return next(able, classes[-1])
 
 
-def read_all(recordings: Iterable[Recording]) -> list[Measured]:
+def read_all(recordings: Iterable[Recording]) -> list[MeasuredRecording]:
     """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
     opened = list(recordings)
     if not opened:
@@ -123,7 +123,7 @@ def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(base: Drive, measured: Sequence[Measured], full: Load) -> HeldSolution:
+def best(base: Drive, measured: Sequence[MeasuredRecording], full: Load) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
@@ -217,7 +217,7 @@ def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = No
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
-def _full_load(measured: Sequence[Measured]) -> Load:
+def _full_load(measured: Sequence[MeasuredRecording]) -> Load:
     """The fastest reads and the fastest writes before anything held them back; 0 of none."""
     found = dict.fromkeys(Load.model_fields, 0.0)
     for one in measured:

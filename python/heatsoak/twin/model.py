@@ -24,7 +24,7 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive
 from heatsoak.twin.asked import work_of
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 Values = Mapping[str, float]
 
@@ -174,7 +174,7 @@ def room_name(place: str) -> str:
     return f"room_c@{place}"
 
 
-def limit_c_of(values: Values, measured: Measured) -> float:
+def limit_c_of(values: Values, measured: MeasuredRecording) -> float:
     """Return what the governor acted at in a recording: the drive's own limit, or a host's."""
     if measured.tmt1_c is None:
         return values["limit_c"]
@@ -333,7 +333,7 @@ class Model:
         return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
 
     def follow(
-        self, values: Values, measured: Measured, start_k: float = 0.0
+        self, values: Values, measured: MeasuredRecording, start_k: float = 0.0
     ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
         lumped = self.lumped(values, measured.place)
@@ -370,7 +370,7 @@ class Model:
         return {**known[-1], "power_w": rest_w}
 
 
-def air_above_k(values: Values, measured: Measured) -> Array:
+def air_above_k(values: Values, measured: MeasuredRecording) -> Array:
     """Return how much warmer than the place's air a recording's was, at its times."""
     place = measured.place
     found = np.zeros(len(measured.t_s))

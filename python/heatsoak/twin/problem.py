@@ -29,7 +29,7 @@ from heatsoak.twin.model import (
     slopes_of,
     start_prior,
 )
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
 _STEP = 1e-4
@@ -52,7 +52,7 @@ class Parameter:
     place: str | None = None
     recording: int | None = None
 
-    def concerns(self, index: int, measured: Measured) -> bool:
+    def concerns(self, index: int, measured: MeasuredRecording) -> bool:
         """Return whether recording `index` depends on it."""
         if self.recording is not None:
             return self.recording == index
@@ -69,7 +69,7 @@ class Parameter:
 class Problem:
     """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
-    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[Measured]) -> None:
+    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[MeasuredRecording]) -> None:
         self.model = Model(base, nodes)
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
@@ -141,7 +141,7 @@ class Problem:
         return slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
 
 
-def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:
+def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
     """Return the mean temperatures of the rooms of places that have a measured one."""
     found: dict[str, list[float]] = {}
     for one in measured:
@@ -151,7 +151,7 @@ def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:
 
 
 def _parameters(
-    base: Drive, nodes: Nodes, measured: list[Measured], rooms_c: dict[str, float]
+    base: Drive, nodes: Nodes, measured: list[MeasuredRecording], rooms_c: dict[str, float]
 ) -> list[Parameter]:
     fixed = fixed_parameters(nodes)
     priors = drive_priors(base, fastest_mb_s(measured))
@@ -177,7 +177,7 @@ def _parameters(
     return found
 
 
-def fastest_mb_s(measured: Sequence[Measured]) -> tuple[float, float]:
+def fastest_mb_s(measured: Sequence[MeasuredRecording]) -> tuple[float, float]:
     """Return what a drive reached for more than a moment, reading and writing."""
     read, write = (
         max(float(np.quantile(rates, 0.98)) for rates in of)

@@ -33,7 +33,7 @@ from heatsoak.twin.model import (
     slopes_of,
 )
 from heatsoak.twin.own_log import OwnStep
-from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
+from heatsoak.twin.readings import GRID_S, Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown
 from heatsoak.words import rate_text
 
@@ -433,7 +433,7 @@ class Twin(Strict):
         """
         return self.follow(measure(recording, judge(recording)))
 
-    def follow(self, measured: Measured) -> pl.DataFrame:
+    def follow(self, measured: MeasuredRecording) -> pl.DataFrame:
         """Return what :meth:`hidden_temp` does, of what :func:`measure` took from a recording."""
         self._place(measured.place)
         start_k = self._start_k(measured)
@@ -453,7 +453,7 @@ class Twin(Strict):
             }
         )
 
-    def refuse_other(self, measured: Measured) -> None:
+    def refuse_other(self, measured: MeasuredRecording) -> None:
         """Raise UsageError where a recording is of another drive."""
         own = self.serial, self.model, self.size_bytes
         if (found := unlike(own, measured.identity)) is not None:
@@ -461,7 +461,7 @@ class Twin(Strict):
                 f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
             )
 
-    def _start_k(self, measured: Measured) -> float:
+    def _start_k(self, measured: MeasuredRecording) -> float:
         """How much warmer than at rest a recording began, by its readings."""
         known = next((one for one in self.recordings if one.path == measured.path), None)
         if known is not None:

@@ -27,7 +27,7 @@ from heatsoak.twin import Cooling, Prediction, Twin
 from heatsoak.twin.case import WorkloadCase
 from heatsoak.twin.named import USUAL_S, step_of
 from heatsoak.twin.predict import told
-from heatsoak.twin.readings import Measured, measure
+from heatsoak.twin.readings import MeasuredRecording, measure
 from heatsoak.words import amount_text, counted, kelvin_text, listed
 
 #: What a model says is drawn to a tenth of a kelvin: it is off by more.
@@ -117,7 +117,7 @@ def _followed(
     twin: Twin,
     number: int,
     named: Named,
-    measured: Measured,
+    measured: MeasuredRecording,
     add: Callable[[QuantitySeries], ChartSeries],
 ) -> TwinLine:
     found = twin.follow(measured)
@@ -152,7 +152,7 @@ def _place(recording: Recording) -> str:
     return label_of(told, keys).removeprefix("place ") or "where it was recorded"
 
 
-def _summary(measured: Measured, rms_k: float) -> str:
+def _summary(measured: MeasuredRecording, rms_k: float) -> str:
     close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
