@@ -13,7 +13,7 @@ from heatsoak.recording import Recording
 from heatsoak.twin.asked import Speeds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import Model, Nodes, limit_c_of
+from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
 from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.readings import Array, MeasuredRecording, measure, unlike
@@ -103,7 +103,7 @@ class HeldSolution:
         most = Speeds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
         found = []
         for law in laws(base, held_shares(base, problem.measured, most)):
-            model = Model(Shown(law=law).on(base), problem.model.nodes)
+            model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
             try:
                 own_log = [
                     step

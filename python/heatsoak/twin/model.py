@@ -253,7 +253,7 @@ def slopes_of(
     return found
 
 
-class Model:
+class ThermalModel:
     """Drives of `base`'s kind in places, by the values of parameters.
 
     A parameter of a place has ``@`` and the place's name behind its own.

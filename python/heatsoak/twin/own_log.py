@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
 from heatsoak.twin.asked import DemandSeries, Speeds, means_over, work_of
-from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
+from heatsoak.twin.model import METER, ThermalModel, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.shown import MEAN_S
 from heatsoak.words import duration_text, number_text, rate_text, temp_text
@@ -105,7 +105,7 @@ def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: Speeds
 
 
 def foretell(
-    model: Model, values: Values, one: MeasuredRecording, start_k: float, full: Speeds
+    model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: Speeds
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.
 

@@ -15,10 +15,10 @@ from heatsoak.twin.model import (
     METER_PRIOR,
     TMT_OFFSET,
     TMT_PRIOR,
-    Model,
     Nodes,
     Prior,
     TemperatureCourse,
+    ThermalModel,
     dense_prior,
     drive_priors,
     fixed_parameters,
@@ -70,7 +70,7 @@ class Problem:
     """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
     def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[MeasuredRecording]) -> None:
-        self.model = Model(base, nodes)
+        self.model = ThermalModel(base, nodes)
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
         self.parameters = _parameters(base, nodes, self.measured, self.rooms_c)

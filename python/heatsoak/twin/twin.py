@@ -21,10 +21,10 @@ from heatsoak.toml import toml_file, validated
 from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
-    Model,
     Nodes,
     Prior,
     TemperatureCourse,
+    ThermalModel,
     figures,
     fixed_parameters,
     is_optional,
@@ -285,8 +285,8 @@ class Twin(Strict):
         return list(dict.fromkeys(one.place for one in self.recordings))
 
     @cached_property
-    def _model(self) -> Model:
-        return Model(self.own_base, self.nodes)
+    def _model(self) -> ThermalModel:
+        return ThermalModel(self.own_base, self.nodes)
 
     @cached_property
     def own_base(self) -> Drive:
