@@ -114,7 +114,7 @@ class Days:
 
 
 @dataclass(frozen=True)
-class Names:
+class SettingNames:
     """What the numbers of settings (place and host) and firmwares stand for."""
 
     settings: Mapping[int, tuple[str, str]]
@@ -134,7 +134,7 @@ class Chosen:
     left_out: LeftOut
     about: list[dict[str, Any]]
     days: list[Days]
-    names: Names
+    names: SettingNames
     recordings: int
 
 
@@ -170,7 +170,7 @@ def chosen_from(
         settings = database.execute(_CHOSEN + _SETTINGS, asked).fetchall()
         versions = database.execute(_CHOSEN + _VERSIONS, asked).fetchall()
         (count,) = _rows(database, _COUNT, name)
-    names = Names(
+    names = SettingNames(
         {number: (place, host) for number, place, host in settings},
         {number: text or "" for number, text in versions},
     )

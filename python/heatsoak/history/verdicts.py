@@ -11,7 +11,7 @@ import numpy as np
 
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
 from heatsoak.history.findings import History, HistoryChange, Interval, Series, TrendVerdict
-from heatsoak.history.queries import Days, Hashes, Names, chosen_from
+from heatsoak.history.queries import Days, Hashes, SettingNames, chosen_from
 from heatsoak.history.trend import Change as LogChange
 from heatsoak.history.trend import Numbers, TrendFit
 from heatsoak.words import counted, percent_text, said, signed_text, span_text
@@ -56,7 +56,7 @@ class FittedSeries:
             return "faster"
         return "same" if self.own.low > math.log(1 - MIN_DROP) else "cannot-tell"
 
-    def series(self, names: Names) -> Series:
+    def series(self, names: SettingNames) -> Series:
         """Return what the series shows."""
         about = {name: value for name, value in self._about.items() if name != "series"}
         verdict = self.verdict
@@ -101,7 +101,7 @@ class FittedSeries:
         ]
         return changes[max(found)[1]] if found else None
 
-    def _changes(self, names: Names) -> list[HistoryChange]:
+    def _changes(self, names: SettingNames) -> list[HistoryChange]:
         """The first day of each other setting, firmware and, of unknown cause, level."""
         days = self._days
         found = []
