@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsoak._core import hampel
 from heatsoak.analysis.definitions import HELD_S, LAST_S, MIN_CYCLES, MIN_DROP, ONSET_LOSS
-from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Noise, Piece
+from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, CurveNoise, Piece
 from heatsoak.analysis.falls.swings import Swing
 from heatsoak.analysis.series import Array, Series, resampled
 
@@ -289,7 +289,7 @@ _AGES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 50)])
 
 
 def onset_of(
-    series: Series, bins: Bins, noise: Noise, around_s: tuple[float, float, float, float]
+    series: Series, bins: Bins, noise: CurveNoise, around_s: tuple[float, float, float, float]
 ) -> tuple[float, float]:
     """Return when a level is left, and when the fall begins that leaves it.
 
@@ -317,7 +317,7 @@ def onset_of(
 def _onsets(
     series: Series,
     bins: Bins,
-    noise: Noise,
+    noise: CurveNoise,
     window_s: tuple[float, float],
     step_s: float,
     between_s: tuple[float, float],

@@ -17,7 +17,7 @@ from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP, ONSET_LOSS
 from heatsoak.analysis.falls.curve import (
     CORRELATIONS,
     Bins,
-    Noise,
+    CurveNoise,
     Piece,
     described,
     drawn,
@@ -357,7 +357,7 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
         curve[piece.start + back : piece.start + after] = level[back:after] + high
 
 
-def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
+def _line(windows: Array, noise: CurveNoise) -> tuple[int, float, float]:
     """The window whose spectrum has the clearest line, twice its log-likelihood, and its period."""
     count = windows.shape[1]
     taper = np.hanning(count + 2)[1:-1]
@@ -375,7 +375,7 @@ def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
     return at, 2 * float(ratio[at, line]), count / max(line, 1)
 
 
-def _course(bins: Bins, noise: Noise, start: int, end: int, period: float) -> list[Piece]:
+def _course(bins: Bins, noise: CurveNoise, start: int, end: int, period: float) -> list[Piece]:
     """How the means of whole periods move: another cause may act on what swings."""
     size = max(1, round(period))
     count = (end - start) // size
