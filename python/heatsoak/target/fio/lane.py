@@ -15,7 +15,7 @@ from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import BEAT_S, REPORT_S, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.base import BEAT_S, REPORT_S, LoadResult, Note, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.words import amount_text, duration_text, percent_text, size_text
 
@@ -316,13 +316,13 @@ class Lane:
             },
         )
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> LoadResult:
         """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
         cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
         bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
-        return Outcome({**cpu, **latency_bins(bins)})
+        return LoadResult({**cpu, **latency_bins(bins)})
 
 
 def _spread(row: dict[str, float | None], seconds: float) -> None:
