@@ -13,7 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.asked import BUFFERED_S
-from heatsoak.twin.case import DRAWS, Before, Cooling, Outcome, WorkloadCase, slowed_in
+from heatsoak.twin.case import DRAWS, Before, Cooling, DriveOutcome, WorkloadCase, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
@@ -255,7 +255,7 @@ def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float
     return round(high, 3)
 
 
-def _mean(name: str, outcomes: Sequence[Outcome]) -> float:
+def _mean(name: str, outcomes: Sequence[DriveOutcome]) -> float:
     return float(np.mean([getattr(one, name) for one in outcomes]))
 
 

@@ -102,7 +102,7 @@ class LikelyDrive:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DriveOutcome:
     """What a workload was to one likely drive.
 
     Attributes:
@@ -254,7 +254,7 @@ class WorkloadCase:
 
     def outcomes(
         self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[DriveOutcome]:
         """Yield what becomes of it on each likely drive with other cooling, from rest.
 
         None is followed further than until `most_late_s` got late. Raises UsageError where most of
@@ -277,7 +277,7 @@ class WorkloadCase:
                 else:
                     prepared.serve(lumped)
             served = self.asked.serve(lumped, self.seconds, most_late_s)
-            yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
+            yield DriveOutcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 
 
 def _cliff(drive: Drive, asked: DemandSeries) -> Cliff | None:
@@ -301,7 +301,7 @@ def _cliff(drive: Drive, asked: DemandSeries) -> Cliff | None:
     )
 
 
-def slowed_in(outcomes: Sequence[Outcome]) -> float:
+def slowed_in(outcomes: Sequence[DriveOutcome]) -> float:
     """Return the share of likely drives that heat slows."""
     return float(np.mean([one.onset_s is not None for one in outcomes]))
 
