@@ -35,7 +35,7 @@ from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress, announce
 from heatsoak.sweep.plan import DRAWS, Grid, Plan, Point, load_grid, plan_of
-from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
+from heatsoak.sweep.store import EXACT, POINTS, TABLES, StoredPart, Table, read_parts, require_place
 from heatsoak.sweep.summary import SUMMARY, THROTTLES, FinishedSweep, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, predict_each, prepare, simulate, version
 from heatsoak.words import size_text
@@ -248,7 +248,7 @@ class _Task:
 
     kind: Kind
     group: int
-    parts: Sequence[tuple[Part, list[str]]] = ()
+    parts: Sequence[tuple[StoredPart, list[str]]] = ()
 
     @property
     def points(self) -> int:
