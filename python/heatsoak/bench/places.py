@@ -14,8 +14,8 @@ from heatsoak.bench.by_hand import walked
 from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import (
     DrivePart,
-    Plan,
     PlannedRun,
+    RunPlan,
     Speeds,
     plan,
     rated_speeds,
@@ -84,7 +84,7 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 
 def plan_of(
     part: DrivePart, roots: Roots, slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds
-) -> Plan:
+) -> RunPlan:
     """Return what a run would take and write of one drive; nothing is touched.
 
     `slowed` says what is left of the drive's speeds where something else limits them.
@@ -168,7 +168,7 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     ]
 
 
-def simulation_s(part: DrivePart, plan: Plan) -> float | None:
+def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
     """Return how long simulating a plan takes, at most.
 
     None for a real drive, and where its loads cannot be tried. A new and cool drive does the most

@@ -174,7 +174,7 @@ class StepPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """All steps of one recording; probes count as if every one were taken, rounds as all.
 
     `size_bytes` is that of the target, `warm_up_s` how long the case is warmed before the steps, at
@@ -201,7 +201,7 @@ class Plan:
         """The names of the steps whose length and writing are not in the sums."""
         return [step.step.name for step in self.steps if not step.is_known]
 
-    def without_probes(self) -> "Plan":
+    def without_probes(self) -> "RunPlan":
         """Return what is taken whatever is seen: no probe, and the fewest rounds."""
         always = [step for step in self.steps if not step.step.is_probe]
         return replace(self, steps=tuple(_at_least(step) for step in always))
@@ -212,14 +212,14 @@ def plan(
     target_bytes: int,
     speeds: Speeds,
     traffic_of: TrafficOf = lambda _: None,
-) -> Plan:
+) -> RunPlan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
     used_bytes, steps = target_bytes, []
     for step in protocol.steps:
         steps.append(_step(step, used_bytes, speeds, traffic_of))
         if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
-    return Plan(tuple(steps), speeds, target_bytes)
+    return RunPlan(tuple(steps), speeds, target_bytes)
 
 
 def traffic_on(size_bytes: int) -> TrafficOf:
@@ -227,7 +227,7 @@ def traffic_on(size_bytes: int) -> TrafficOf:
     return cache(lambda step: count_quickly(step, size_bytes))
 
 
-def typical_plan(protocol: Protocol) -> Plan:
+def typical_plan(protocol: Protocol) -> RunPlan:
     """Return how long one recording takes and writes on a drive of the published kind."""
     drive = catalog.load_drive(TYPICAL_DRIVE)
     size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress
 from typing_extensions import override
 
-from heatsoak.bench.plan import Plan, StepPlan
+from heatsoak.bench.plan import RunPlan, StepPlan
 from heatsoak.bench.recorder import Latest
 from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
@@ -79,7 +79,7 @@ def _is_of_bytes(planned: StepPlan) -> bool:
 class RunView(Observer):
     """Follows one run against its plan, in the thread that makes it."""
 
-    def __init__(self, view: "View", plan: Plan, label: str) -> None:
+    def __init__(self, view: "View", plan: RunPlan, label: str) -> None:
         self.view = view
         self.plan = plan
         self.label = label
@@ -216,14 +216,14 @@ class RunView(Observer):
 class View:
     """Follows the runs of a session, some of them at once; subclasses show it."""
 
-    def __init__(self, plans: list[Plan], title: str) -> None:
+    def __init__(self, plans: list[RunPlan], title: str) -> None:
         self.plans = plans
         self.title = title
         self.runs: list[RunView] = []
         self._began_at = time.monotonic()
         self._share_done = 0.0
 
-    def begin_run(self, plan: Plan, label: str) -> RunView:
+    def begin_run(self, plan: RunPlan, label: str) -> RunView:
         """Return what follows a run that starts; `label` is its name among the others."""
         run = RunView(self, plan, label)
         self.runs.append(run)
@@ -309,7 +309,7 @@ _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 class LiveView(View):
     """A block at the bottom of the terminal that is redrawn in place."""
 
-    def __init__(self, plans: list[Plan], title: str, console: Console) -> None:
+    def __init__(self, plans: list[RunPlan], title: str, console: Console) -> None:
         super().__init__(plans, title)
         self.console = console
         self.bar = Progress(
@@ -369,7 +369,7 @@ def _lines_of(run: RunView, bars: str) -> list[Text]:
 class PlainView(View):
     """A line when a step begins, when one of several runs ends, and every ten seconds."""
 
-    def __init__(self, plans: list[Plan], title: str) -> None:
+    def __init__(self, plans: list[RunPlan], title: str) -> None:
         super().__init__(plans, title)
         self._shown_at = time.monotonic()
         self._lock = threading.Lock()
@@ -395,7 +395,7 @@ class PlainView(View):
         self.show_status(line)
 
 
-def make_view(plans: list[Plan], title: str) -> View:
+def make_view(plans: list[RunPlan], title: str) -> View:
     """Return a live view where standard error is a terminal that redraws, else plain lines."""
     console = Console(stderr=True)
     # a terminal that cannot move its cursor would get nothing but the end

@@ -39,7 +39,7 @@ from heatsoak.bench.places import (
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
+from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
 from heatsoak.bench.progress import Observer, View, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
@@ -372,7 +372,7 @@ class Session:
                 found[run.name] = finished
         return found
 
-    def _plan_of(self, run: PlannedRun) -> Plan:
+    def _plan_of(self, run: PlannedRun) -> RunPlan:
         if run.is_copy:
             return plan_of_both(self.protocol, run, self.roots)
         return plan_of(run.parts[0], self.roots)
@@ -382,7 +382,7 @@ class Session:
         runs: Sequence[PlannedRun],
         directory: Path,
         view: View,
-        plans: dict[str, Plan],
+        plans: dict[str, RunPlan],
         workers: int,
     ) -> Results:
         fleet = Fleet[list[Recording]](workers)
