@@ -241,7 +241,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """All groups, and all points in the grid's order."""
 
     groups: list[Group]
@@ -296,7 +296,7 @@ class Plan:
         return [one for one in self.points if one.id in chosen]
 
 
-def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
+def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
     """Return a grid's points; raises UsageError for what is unknown, naming it."""
     if draws > 1 and draws % 2:
         raise UsageError(
@@ -334,7 +334,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
         own = group.identity()
         points += [Point(_hash(own, made_of), len(groups), change) for change, made_of in changes]
         groups.append(group)
-    return Plan(groups, points)
+    return SweepPlan(groups, points)
 
 
 def _made_of(change: PointChange, sinks: Mapping[str, str]) -> list[Any]:
