@@ -34,7 +34,7 @@ from heatsoak import system
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress, announce
-from heatsoak.sweep.plan import DRAWS, Grid, Point, SweepPlan, load_grid, plan_of
+from heatsoak.sweep.plan import DRAWS, Grid, GridPoint, SweepPlan, load_grid, plan_of
 from heatsoak.sweep.store import EXACT, POINTS, TABLES, StoredPart, Table, read_parts, require_place
 from heatsoak.sweep.summary import SUMMARY, THROTTLES, FinishedSweep, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, predict_each, prepare, simulate, version
@@ -326,7 +326,7 @@ def sweep(
 
 def _wanted_exact(
     plan: SweepPlan, sample: int | None, seed: int, points: pl.DataFrame, before: set[str]
-) -> list[Point]:
+) -> list[GridPoint]:
     """What the exact engine is run on: a sample, or all, and what it was run on before."""
     if sample is None:
         return plan.exact

@@ -232,7 +232,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Point:
+class GridPoint:
     """One what-if: a change to a group."""
 
     id: str
@@ -245,9 +245,9 @@ class SweepPlan:
     """All groups, and all points in the grid's order."""
 
     groups: list[Group]
-    points: list[Point]
+    points: list[GridPoint]
 
-    def named(self, point: Point) -> dict[str, Any]:
+    def named(self, point: GridPoint) -> dict[str, Any]:
         """Return a point's axes as columns have them."""
         group, change = self.groups[point.group], point.change
         sink = change.heatsink
@@ -277,11 +277,11 @@ class SweepPlan:
         return max(1, min(system.processors(), fitting))
 
     @property
-    def exact(self) -> list[Point]:
+    def exact(self) -> list[GridPoint]:
         """The points that the exact engine can run."""
         return [one for one in self.points if self.groups[one.group].is_exact]
 
-    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[Point]:
+    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[GridPoint]:
         """Return as many of `exact`, drawn by chance: half of those that throttle, if there are.
 
         `throttles` says which do, by their ids; points that it does not have are left out. Those
@@ -313,7 +313,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
     # its content too: another release may know more of a heatsink
     sinks = {one: load_enclosure(one).core_json() for one in grid.heatsink if isinstance(one, str)}
     groups: list[Group] = []
-    points: list[Point] = []
+    points: list[GridPoint] = []
     changes = [(change, _made_of(change, sinks)) for change in grid.changes]
     for drive, enclosure, name, for_s in product(
         grid.drives, grid.enclosures, grid.workloads, grid.for_s
@@ -332,7 +332,9 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             draws=draws,
         )
         own = group.identity()
-        points += [Point(_hash(own, made_of), len(groups), change) for change, made_of in changes]
+        points += [
+            GridPoint(_hash(own, made_of), len(groups), change) for change, made_of in changes
+        ]
         groups.append(group)
     return SweepPlan(groups, points)
 
