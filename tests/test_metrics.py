@@ -20,7 +20,7 @@ from heatsoak.bench.metrics import Metrics, MetricsAddress, Scrapes, Seen, seen_
 from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
-from heatsoak.rack.host import Reading
+from heatsoak.rack.host import LiveReading
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
@@ -207,7 +207,7 @@ def test_promtool_finds_nothing_wrong_with_racks_and_exports(
     row = Row(name="t", host="b1", host_id="1", on="S1", erase=None, labels={}, state="running")
     rack = RackMetrics(tmp_path)
     rack.rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=[row])
-    rack.readings["t"] = Reading(
+    rack.readings["t"] = LiveReading(
         values={"write_bw_mb_s": 900.0, "write_lat_p99_us": 90.0, "temp_c.composite": 60.0},
         moved={**nothing_moved(), "write_bytes": 1e9},
         sensors=[],

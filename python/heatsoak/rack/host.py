@@ -175,7 +175,7 @@ def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
     }
 
 
-class Reading(BaseModel):
+class LiveReading(BaseModel):
     """What a running test's recording says now.
 
     Attributes:
@@ -234,7 +234,7 @@ class _Journal:
 _journals: dict[Path, _Journal] = {}
 
 
-def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
+def readings(run: str, names: Sequence[str]) -> dict[str, LiveReading]:
     """Return what running tests measure now, by their names; nothing of others."""
     found = {}
     for name in names:
@@ -249,7 +249,7 @@ def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
         except (OSError, ValueError, UsageError):
             _journals.pop(path, None)
             continue  # has not begun, has just ended, or has a recording for each cell
-        found[name] = Reading(
+        found[name] = LiveReading(
             values=known.values(), moved=known.moved, sensors=meta.sensors, drive=meta.drive
         )
     return found

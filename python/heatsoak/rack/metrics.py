@@ -12,7 +12,7 @@ from heatsoak.bench.metrics import Metrics, Scrapes, Seen, serving
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
 from heatsoak.exporter.openmetrics import Sample, metric
-from heatsoak.rack.host import Reading
+from heatsoak.rack.host import LiveReading
 from heatsoak.rack.kept import State
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
@@ -36,7 +36,7 @@ class RackMetrics:
 
     directory: Path
     rack: Rack | None = None
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: dict[str, LiveReading] = field(default_factory=dict)
     _verdicts: dict[str, str | None] = field(default_factory=dict)
 
     @contextmanager

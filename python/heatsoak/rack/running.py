@@ -87,7 +87,7 @@ class RackRequest:
     wait_s: float
     waiting: Callable[[str], None]
     tell: Callable[[Rack, str], None]
-    read: Callable[[dict[str, host.Reading]], None] | None = None
+    read: Callable[[dict[str, host.LiveReading]], None] | None = None
 
 
 def run_rack(asked: RackRequest) -> Rack:
