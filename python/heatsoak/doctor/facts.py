@@ -79,7 +79,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Row:
+class FactRow:
     """A row of the table.
 
     Attributes:
@@ -331,79 +331,81 @@ FOR_DIRECTORIES = ("system", "fio", "util-linux", "locks")
 FOR_DRIVES = ("drives", "rights")
 
 ROWS = (
-    Row("system", "load", "real drives to test", _system, needs_linux=False),
-    Row("fio", "load", "loads real drives", _fio, "apt-get install fio"),
-    Row(
+    FactRow("system", "load", "real drives to test", _system, needs_linux=False),
+    FactRow("fio", "load", "loads real drives", _fio, "apt-get install fio"),
+    FactRow(
         "util-linux",
         "load",
         "ends fio with heatsoak; tells whether a drive is empty",
         _util_linux,
     ),
-    Row("drives", "load", "whole drives to test", _drives),
-    Row("rights", "rights", "tests of whole drives, health logs, purges, --tmt1", _rights),
-    Row("locks", "rights", "keeps two runs from one drive", _locks),
-    Row(
+    FactRow("drives", "load", "whole drives to test", _drives),
+    FactRow("rights", "rights", "tests of whole drives, health logs, purges, --tmt1", _rights),
+    FactRow("locks", "rights", "keeps two runs from one drive", _locks),
+    FactRow(
         "NVMe health log",
         "sensors",
         "a drive's temperatures, limits and throttling counters",
         _health_log,
         AS_ROOT,
     ),
-    Row("hwmon", "sensors", "temperatures of drives and board, fans, power meters", _hwmon),
-    Row("drivetemp", "sensors", "temperatures of SATA drives", _drivetemp, "modprobe drivetemp"),
-    Row(
+    FactRow("hwmon", "sensors", "temperatures of drives and board, fans, power meters", _hwmon),
+    FactRow(
+        "drivetemp", "sensors", "temperatures of SATA drives", _drivetemp, "modprobe drivetemp"
+    ),
+    FactRow(
         "nvme-cli",
         "sensors",
         "throttling counters of data-centre drives",
         _for_drives("nvme", "nvme", "NVMe"),
         "apt-get install nvme-cli",
     ),
-    Row("processor", "sensors", "tells drives that wait for the processor", _processor),
-    Row(
+    FactRow("processor", "sensors", "tells drives that wait for the processor", _processor),
+    FactRow(
         "graphics cards",
         "sensors",
         "temperature, load and power of cards beside the drive",
         _graphics,
         "apt-get install nvidia-driver",
     ),
-    Row(
+    FactRow(
         "stress-ng",
         "heat",
         "heats the case by the processor",
         _stress_ng,
         "apt-get install stress-ng",
     ),
-    Row(
+    FactRow(
         "gpu-burn",
         "heat",
         "heats the case by graphics cards; found in HEATSOAK_TOOLS, or /usr/local/bin",
         _gpu_burn,
         "git clone https://github.com/wilicc/gpu-burn && make -C gpu-burn",
     ),
-    Row(
+    FactRow(
         "hdparm",
         "purge",
         "secure erase and hidden sectors of SATA drives",
         _for_drives("hdparm", "sata", "SATA"),
         "apt-get install hdparm",
     ),
-    Row(
+    FactRow(
         "nbdkit",
         "simulation",
         "lets a real fio load a simulated drive (heatsoak nbd)",
         _nbdkit,
         "apt-get install nbdkit",
     ),
-    Row(
+    FactRow(
         "nbdkit's plugin",
         "simulation",
         "the simulated drive for nbdkit",
         _nbd_plugin,
         "cargo build --release -p heatsoak-nbd",
     ),
-    Row("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
+    FactRow("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
     *(
-        Row(name, "reports", brings, _extra(module), needs_linux=False)
+        FactRow(name, "reports", brings, _extra(module), needs_linux=False)
         for name, brings, module in (
             ("plot", "reports as PNG and SVG", "matplotlib"),
             ("ocp", "reports as OCP test results", "ocptv"),
@@ -415,7 +417,7 @@ ROWS = (
 )
 
 
-def of_target(text: str) -> list[Row]:
+def of_target(text: str) -> list[FactRow]:
     """Return the rows for what ``--on`` names; raises UsageError if it names nothing."""
     from heatsoak.target.place import parse_place
 
@@ -443,9 +445,9 @@ def of_target(text: str) -> list[Row]:
         names = [info.model or "of an unknown model", info.name, info.transport]
         return Seen("ok", ", ".join(names))
 
-    rows = [Row("target", "target", f"--on {text}", look, needs_linux=False)]
+    rows = [FactRow("target", "target", f"--on {text}", look, needs_linux=False)]
     if place.kind in ("directory", "file", "block"):
-        rows.append(Row("its drive", "target", "whose sensors are read", carrier))
+        rows.append(FactRow("its drive", "target", "whose sensors are read", carrier))
     return rows
 
 
