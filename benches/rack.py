@@ -13,7 +13,7 @@ from heatsoak.analysis.comparison.linear import Effect
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.outliers import set_aside
-from heatsoak.rack.results.reading import MEASURES, Row
+from heatsoak.rack.results.reading import MEASURES, StepRow
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
 SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
@@ -38,7 +38,7 @@ class Made:
 
     @property
     def compared(self) -> Compared:
-        return compared(Row("write", "", "", "steady", {}), MEASURES[0], self.seen)
+        return compared(StepRow("write", "", "", "steady", {}), MEASURES[0], self.seen)
 
 
 def make(

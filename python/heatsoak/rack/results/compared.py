@@ -13,7 +13,7 @@ from heatsoak.rack.results.reading import (
     MEASURES,
     OF_THROTTLING,
     DriveMeasure,
-    Row,
+    StepRow,
     Tested,
     columns_of,
 )
@@ -55,7 +55,7 @@ class Compared:
         fit: to all other drives.
     """
 
-    row: Row
+    row: StepRow
     measure: DriveMeasure
     seen: Observations
     fit: EffectsFit
@@ -75,7 +75,7 @@ class Compared:
 
 def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
     """Fit each measure of each step that at least two runs share."""
-    groups: dict[tuple[str | None, str, str], list[tuple[Tested, Row]]] = {}
+    groups: dict[tuple[str | None, str, str], list[tuple[Tested, StepRow]]] = {}
     for test in tests:
         if test.is_finished:
             for row in test.rows:
@@ -83,7 +83,7 @@ def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
     return [one for group in groups.values() for one in _measures(group, labels)]
 
 
-def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Iterator[Compared]:
+def _measures(group: Sequence[tuple[Tested, StepRow]], labels: Sequence[str]) -> Iterator[Compared]:
     for measure in MEASURES:
         having = [(test, row) for test, row in group if measure.id in row.values]
         if len(having) < 2 or (measure.id in OF_THROTTLING and len(having) < len(group)):
@@ -102,7 +102,7 @@ def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Ite
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: Row, measure: DriveMeasure, seen: Observations) -> Compared:
+def compared(row: StepRow, measure: DriveMeasure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
