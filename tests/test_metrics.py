@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.bench.metrics import Metrics, MetricsAddress, Scrapes, Seen, seen_of, served
+from heatsoak.bench.metrics import DriveState, Metrics, MetricsAddress, Scrapes, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
@@ -305,7 +305,7 @@ def minutes(run: Recording, device: str) -> dict[str, list[str]]:
         newest = before.select(pl.all().drop_nulls().last()).row(0, named=True)
         latest = Latest()
         latest.update({name: value for name, value in newest.items() if value is not None})
-        seen = [Seen({"device": device}, latest, run.meta.sensors)]
+        seen = [DriveState({"device": device}, latest, run.meta.sensors)]
         for family in Metrics(seen.copy).collect():
             for one in family.samples:
                 labels = ",".join(f'{key}="{value}"' for key, value in one.labels.items())

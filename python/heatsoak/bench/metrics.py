@@ -61,7 +61,7 @@ class MetricsAddress:
 
 
 @dataclass(frozen=True)
-class Seen:
+class DriveState:
     """What is known of a drive at a moment.
 
     Attributes:
@@ -79,10 +79,10 @@ class Seen:
     info: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def seen_of(watch: DriveWatch) -> Seen:
+def seen_of(watch: DriveWatch) -> DriveState:
     """Return what a watch knows, which need not have begun."""
     device, found = watch.device, watch.findings
-    return Seen(
+    return DriveState(
         labels={"device": device.name, "model": device.model, "serial": device.serial},
         latest=watch.latest,
         sensors=watch.sensors,
@@ -179,7 +179,7 @@ def served(collector: Collector, address: MetricsAddress) -> Iterator[str]:
 class Metrics:
     """What is known of drives, collected when somebody asks; `drives` tells them."""
 
-    drives: Callable[[], Iterable[Seen]]
+    drives: Callable[[], Iterable[DriveState]]
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
@@ -195,7 +195,7 @@ class Metrics:
             yield metric(family, samples)
 
 
-def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
+def _of_drive(drive: DriveState) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
     yield _INFO, {name: text for name, text in drive.info.items() if text}, 1.0
     latest = drive.latest.values()
     for name, value in latest.items():

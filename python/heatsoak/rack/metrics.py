@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.metrics import Metrics, Scrapes, Seen, serving
+from heatsoak.bench.metrics import DriveState, Metrics, Scrapes, serving
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
 from heatsoak.exporter.openmetrics import Sample, metric
@@ -89,15 +89,15 @@ class RackMetrics:
         yield metric(_PROGRESS, progress)
         yield from Metrics(lambda: (self._seen(row) for row in rows)).collect()
 
-    def _seen(self, row: Row) -> Seen:
+    def _seen(self, row: Row) -> DriveState:
         labels, latest = _labels(row), Latest()
         reading = self.readings.get(row.name)
         if reading is None:
-            return Seen(labels, latest, verdict=self._verdicts.get(row.directory or ""))
+            return DriveState(labels, latest, verdict=self._verdicts.get(row.directory or ""))
         if row.state == "running":
             latest.update(reading.values)
         known = {key: reading.drive.get(key) for key in ("model", "serial")}
-        return Seen(
+        return DriveState(
             {**labels, **known},
             latest,
             reading.sensors if row.state == "running" else (),
