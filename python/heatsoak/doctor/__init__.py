@@ -14,8 +14,8 @@ from heatsoak.doctor.facts import (
     Checkup,
     Fact,
     FactRow,
+    LookResult,
     ReadyFor,
-    Seen,
     of_target,
 )
 from heatsoak.doctor.machine import Machine
@@ -53,7 +53,7 @@ def _fact(row: FactRow, machine: Machine) -> Fact:
         seen = row.look(machine)
         get = seen.get or (row.get if seen.state == "missing" else None)
     except ToolError as error:  # a directory of programs that cannot be trusted
-        seen, get = Seen("missing", str(error)), None
+        seen, get = LookResult("missing", str(error)), None
     return Fact(
         name=row.name,
         about=row.about,
