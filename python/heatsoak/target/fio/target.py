@@ -41,7 +41,7 @@ from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.look import Seen, View, changes, look, look_for_data, remember
+from heatsoak.target.guard.look import ContentsDigest, View, changes, look, look_for_data, remember
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
@@ -66,7 +66,7 @@ class FioTarget(ABC):
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
-        self._seen: Seen | None = None
+        self._seen: ContentsDigest | None = None
         self._is_written = False
 
     @abstractmethod

@@ -81,7 +81,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ContentsDigest:
     """What was on a target: the view's size and count, and a digest of what was looked at."""
 
     size_bytes: int
@@ -89,7 +89,7 @@ class Seen:
     sectors_changed: int | None
 
 
-def look(view: View) -> Seen:
+def look(view: View) -> ContentsDigest:
     """Return what is on a target; a place that cannot be read counts as what it answers."""
     digest = hashlib.sha256()
     for start, length in places(view.size_bytes):
@@ -97,10 +97,10 @@ def look(view: View) -> Seen:
             digest.update(view.read(start, length))
         except (OSError, ToolError) as error:
             digest.update(str(error).encode())
-    return Seen(view.size_bytes, digest.digest(), view.sectors_changed)
+    return ContentsDigest(view.size_bytes, digest.digest(), view.sectors_changed)
 
 
-def changes(seen: Seen, view: View) -> list[str]:
+def changes(seen: ContentsDigest, view: View) -> list[str]:
     """Return the reasons not to write to a target in what changed since it was `seen`."""
     if view.size_bytes != seen.size_bytes:
         return [f"its size was {seen.size_bytes} and is {view.size_bytes} now"]
