@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
@@ -287,7 +287,7 @@ def _cliff(drive: Drive, asked: DemandSeries) -> Cliff | None:
     ends_s = np.cumsum(asked.dt_s)
     t_s = np.arange(1.0, max(ends_s[-1], 2.0))
     values = asked.mb_s[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(ends_s) - 1)]
-    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
+    drops = find_drops(RateSeries(t_s, np.ones(len(t_s)), values, "mb_s"))
     if not drops:
         return None
     drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak._core import decafs, hampel, pieces
-from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
+from heatsoak.analysis.series import MAD_TO_SIGMA, Array, RateSeries
 
 #: Samples are averaged to about this before the curve is looked for. What stands out for no longer
 #: is the heavy tail of the noise.
@@ -61,7 +61,7 @@ class Bins:
         return self.usual * max(float(np.exp(log)) - STANDSTILL, 0.0)
 
 
-def binned(series: Series) -> Bins:
+def binned(series: RateSeries) -> Bins:
     """Return the bins of a tidied series: of about `BIN_S`, and at least a usual interval."""
     sampling_s = series.sampling_s
     size = max(1, round(BIN_S / sampling_s))
