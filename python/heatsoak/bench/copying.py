@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.places import plan_of, speeds_of
-from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan, Speeds, Turn, plan
+from heatsoak.bench.plan import AssumedSpeeds, DrivePart, PlannedRun, RunPlan, Turn, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import (
@@ -100,7 +100,7 @@ def plans_of_copy(run: PlannedRun, roots: Roots) -> list[RunPlan]:
     source, destination = (speeds_of(part.place, roots) for part in run.parts)
     copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
 
-    def slowed(speeds: Speeds) -> Speeds:
+    def slowed(speeds: AssumedSpeeds) -> AssumedSpeeds:
         slower = "; ".join(dict.fromkeys(each.source for each in (source, destination)))
         return replace(
             speeds,

@@ -113,7 +113,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Speeds:
+class AssumedSpeeds:
     """How fast a drive is taken to be when nothing slows it down.
 
     `source` says where the figures come from, for the reader of a plan.
@@ -142,9 +142,9 @@ class Speeds:
         return mixed
 
 
-def rated_speeds(drive: catalog.Drive) -> Speeds:
+def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
     """Return what a drive of the catalog is rated for."""
-    return Speeds(
+    return AssumedSpeeds(
         drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
     )
 
@@ -182,7 +182,7 @@ class RunPlan:
     """
 
     steps: tuple[StepPlan, ...]
-    speeds: Speeds
+    speeds: AssumedSpeeds
     size_bytes: int
     warm_up_s: float = 0.0
 
@@ -210,7 +210,7 @@ class RunPlan:
 def plan(
     protocol: Protocol,
     target_bytes: int,
-    speeds: Speeds,
+    speeds: AssumedSpeeds,
     traffic_of: TrafficOf = lambda _: None,
 ) -> RunPlan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
@@ -249,7 +249,7 @@ def _at_least(step: StepPlan) -> StepPlan:
     )
 
 
-def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
+def _step(step: Step, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf) -> StepPlan:
     parts = [_part(part, target_bytes, speeds, traffic_of) for part in step.parts]
     return StepPlan(
         step,
@@ -263,7 +263,7 @@ def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) 
 
 
 def _part(
-    step: SingleStep | Copy, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf
+    step: SingleStep | Copy, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf
 ) -> StepPlan:
     match step:
         case WorkloadStep():
@@ -287,7 +287,7 @@ def _part(
             return StepPlan(step, 0, 0, False)
 
 
-def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
+def _replay(step: Replay, traffic: Traffic | None, speeds: AssumedSpeeds) -> StepPlan:
     """A replay as fast as a drive is with many I/Os in flight, and its pauses."""
     if traffic is None:
         return StepPlan(step, 0, 0, False, is_known=False)
@@ -300,7 +300,9 @@ def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
     return StepPlan(step, duration_s, traffic.written_bytes, False, moved_bytes=moved_bytes)
 
 
-def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float, float]:
+def _workload(
+    workload: Workload, target_bytes: int, speeds: AssumedSpeeds
+) -> tuple[float, float, float]:
     """Seconds, bytes written, and bytes moved."""
     mb_s = speeds.throughput_mb_s(workload)
     transfer = workload.transfer_bytes(target_bytes)
