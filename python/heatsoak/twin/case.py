@@ -21,7 +21,7 @@ from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import DemandSeries, Speeds, behind, held_back, work_of
+from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
@@ -306,13 +306,13 @@ def slowed_in(outcomes: Sequence[DriveOutcome]) -> float:
     return float(np.mean([one.onset_s is not None for one in outcomes]))
 
 
-def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> Speeds:
+def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> RateBounds:
     """What bounds a drive's rates in a place: of a twin, the speed that it was seen to have."""
     read_mb_s, write_mb_s = drive.controller.read_mb_s.value, drive.controller.write_mb_s.value
     if isinstance(subject, Twin):
         read_mb_s = subject.full_load.read_mb_s or read_mb_s
         write_mb_s = subject.full_load.write_mb_s or write_mb_s
-    return Speeds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
+    return RateBounds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
 
 
 def _of_demand(

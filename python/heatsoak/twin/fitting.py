@@ -10,7 +10,7 @@ from heatsoak.analysis import analyze
 from heatsoak.catalog import Drive, like, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
-from heatsoak.twin.asked import Speeds
+from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
@@ -100,7 +100,7 @@ class HeldSolution:
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
-        most = Speeds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
+        most = RateBounds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
         found = []
         for law in laws(base, held_shares(base, problem.measured, most)):
             model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)

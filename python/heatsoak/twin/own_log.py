@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.asked import DemandSeries, Speeds, means_over, work_of
+from heatsoak.twin.asked import DemandSeries, RateBounds, means_over, work_of
 from heatsoak.twin.model import METER, ThermalModel, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.shown import MEAN_S
@@ -93,7 +93,7 @@ def _after(onset_s: float | None, duration_s: float) -> str:
     return f"after {duration_text(onset_s)}"
 
 
-def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: Speeds) -> Array:
+def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBounds) -> Array:
     """Return what the governor left of full speed, in means of five seconds."""
     found = [np.zeros(0)]
     for one in measured:
@@ -105,7 +105,7 @@ def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: Speeds
 
 
 def foretell(
-    model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: Speeds
+    model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: RateBounds
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.
 
