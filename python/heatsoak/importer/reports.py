@@ -34,7 +34,7 @@ _MAX_GAP_INTERVALS = 3.0
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """What the words of a row are.
 
     Attributes:
@@ -60,13 +60,13 @@ def table_of(
     known: Mapping[str, tuple[str, float]],
     idle: Container[str] = (),
     device: str | None = None,
-) -> Table:
+) -> ReportTable:
     """Return what the words below `headers` are, by a dialect's names.
 
     `known` says which column of a recording a header is, and its scale; `idle` are headers of the
     processors' shares without work, `device` that of the device's name.
     """
-    return Table(
+    return ReportTable(
         headers,
         [(at, *known[h]) for at, h in enumerate(headers) if h in known and known[h][0] != CPU],
         headers.index(device) if device in headers else None,
@@ -193,7 +193,7 @@ class ReportReader:
             self._taken.add(key)
         self.devices.add(device, self._report, values)
 
-    def take(self, table: Table, words: Sequence[str], prefix: str = "") -> bool:
+    def take(self, table: ReportTable, words: Sequence[str], prefix: str = "") -> bool:
         """Take a row's words; False where they are not such a row."""
         if len(words) != len(table.headers):
             return False
