@@ -66,7 +66,7 @@ class StoredPart:
     names: Sequence[str]
 
 
-class Table:
+class SweepTable:
     """One table of a sweep: what it is to hold, and what it holds already."""
 
     def __init__(
