@@ -79,7 +79,7 @@ def _is_of_bytes(planned: StepPlan) -> bool:
 class RunView(Observer):
     """Follows one run against its plan, in the thread that makes it."""
 
-    def __init__(self, view: "View", plan: RunPlan, label: str) -> None:
+    def __init__(self, view: "SessionView", plan: RunPlan, label: str) -> None:
         self.view = view
         self.plan = plan
         self.label = label
@@ -213,7 +213,7 @@ class RunView(Observer):
         return "  ".join(parts)
 
 
-class View:
+class SessionView:
     """Follows the runs of a session, some of them at once; subclasses show it."""
 
     def __init__(self, plans: list[RunPlan], title: str) -> None:
@@ -306,7 +306,7 @@ class View:
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 
 
-class LiveView(View):
+class LiveView(SessionView):
     """A block at the bottom of the terminal that is redrawn in place."""
 
     def __init__(self, plans: list[RunPlan], title: str, console: Console) -> None:
@@ -366,7 +366,7 @@ def _lines_of(run: RunView, bars: str) -> list[Text]:
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
-class PlainView(View):
+class PlainView(SessionView):
     """A line when a step begins, when one of several runs ends, and every ten seconds."""
 
     def __init__(self, plans: list[RunPlan], title: str) -> None:
@@ -395,7 +395,7 @@ class PlainView(View):
         self.show_status(line)
 
 
-def make_view(plans: list[RunPlan], title: str) -> View:
+def make_view(plans: list[RunPlan], title: str) -> SessionView:
     """Return a live view where standard error is a terminal that redraws, else plain lines."""
     console = Console(stderr=True)
     # a terminal that cannot move its cursor would get nothing but the end

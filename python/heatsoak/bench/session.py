@@ -40,7 +40,7 @@ from heatsoak.bench.places import (
     wait_for_sanitize,
 )
 from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
-from heatsoak.bench.progress import Observer, View, make_view
+from heatsoak.bench.progress import Observer, SessionView, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.bench.rows import PlannedRow, planned_row
@@ -381,7 +381,7 @@ class Session:
         self,
         runs: Sequence[PlannedRun],
         directory: Path,
-        view: View,
+        view: SessionView,
         plans: dict[str, RunPlan],
         workers: int,
     ) -> Results:
