@@ -41,7 +41,14 @@ from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.look import ContentsDigest, View, changes, look, look_for_data, remember
+from heatsoak.target.guard.look import (
+    ContentsDigest,
+    TargetView,
+    changes,
+    look,
+    look_for_data,
+    remember,
+)
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
@@ -81,11 +88,11 @@ class FioTarget(ABC):
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Forget all data, or yield a warning note that this was not possible."""
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         """Return the target as it is held open; None if it is only read."""
         return None
 
-    def _again(self, held: View) -> AbstractContextManager[View]:
+    def _again(self, held: TargetView) -> AbstractContextManager[TargetView]:
         """Give the target as it is found now.
 
         Raises RefusedError if it is another than the one that is `held`, or others use it.
