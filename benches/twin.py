@@ -42,8 +42,7 @@ from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin import Cooling, Twin, fit
-from heatsoak.twin.case import DRAWS
-from heatsoak.twin.case import WorkloadCase as Foretold
+from heatsoak.twin.case import DRAWS, WorkloadCase
 from heatsoak.twin.model import shifted
 from heatsoak.twin.own_log import LEVEL_X, ONSET_X
 from numpy.typing import NDArray
@@ -521,7 +520,7 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
 def _foretold_s(
     twin: Twin, step: WorkloadStep, place: str, cooling: Cooling, draws: int
 ) -> list[float]:
-    case = Foretold.of(twin, step, 3600.0, enclosure=place, draws=draws)
+    case = WorkloadCase.of(twin, step, 3600.0, enclosure=place, draws=draws)
     return [float("inf") if one.onset_s is None else one.onset_s for one in case.outcomes(cooling)]
 
 

@@ -253,7 +253,7 @@ def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def resampled(series: RateSeries, start_s: float, end_s: float, step_s: float) -> Array:
-    """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
+    """Return :meth:`RateSeries.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))
     return series.means(start_s + step_s * np.arange(count + 1, dtype=np.float64))
 

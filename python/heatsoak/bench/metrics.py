@@ -136,7 +136,7 @@ class Scrapes:
 def serving(collector: Collector, address: str | None) -> Iterator[None]:
     """Serve metrics meanwhile at what ``--metrics`` names, and say where; None serves nothing.
 
-    Raises what :meth:`Address.parse` and :func:`served` do.
+    Raises what :meth:`MetricsAddress.parse` and :func:`served` do.
     """
     if address is None:
         yield

@@ -26,8 +26,8 @@ from heatsoak.reproduce.runner import (
 
 __all__ = [
     "FigureSet",
-    "PlannedRecording",
     "Nearness",
+    "PlannedRecording",
     "Question",
     "ReproductionRow",
     "drive_like",

@@ -47,8 +47,8 @@ def version() -> str:
 def prepare(group: Group) -> Timed[bytes]:
     """Make the unheated pass; raises UsageError for what cannot be simulated.
 
-    Its :class:`WorkloadCase` is pickled: it goes along with many tasks, and packing it for each would take
-    longer than giving them away.
+    Its :class:`WorkloadCase` is pickled: it goes along with many tasks, and packing it for each
+    would take longer than giving them away.
     """
     began = time.perf_counter()
     case = WorkloadCase.of(

@@ -66,7 +66,7 @@ class LoadResult:
 
 
 def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
-    """Return latency histograms in the form of `Outcome.data`; empty without I/Os."""
+    """Return latency histograms in the form of `LoadResult.data`; empty without I/Os."""
     bins = {
         direction: {"upper_us": [float(f"{upper:.5g}") for upper in uppers], "ios": list(ios)}
         for direction, (uppers, ios) in by_direction.items()

@@ -144,7 +144,10 @@ def predict(
 
 
 def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
-    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.outcomes`."""
+    """Return what a case comes to with some cooling.
+
+    Raises UsageError as :meth:`WorkloadCase.outcomes` does.
+    """
     subject, workload, cliff = case.subject, case.workload, case.cliff
     outcomes = list(case.outcomes(cooling, holds_mb_s or 0.0))
     throttles = slowed_in(outcomes)
