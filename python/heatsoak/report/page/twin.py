@@ -17,7 +17,7 @@ from heatsoak.recording import Recording
 from heatsoak.report.page.contract import (
     ChartSeries,
     CoolingMap,
-    Fact,
+    NamedValue,
     Range,
     TwinLine,
     TwinSection,
@@ -42,7 +42,7 @@ _RESISTANCES = 8
 
 
 def _section(
-    twin: Twin, lines: list[TwinLine], left_out: list[Fact], maps: list[CoolingMap]
+    twin: Twin, lines: list[TwinLine], left_out: list[NamedValue], maps: list[CoolingMap]
 ) -> TwinSection:
     limit = next(one for one in twin.parameters if one.name == "limit_c")
     fitted = counted(len(twin.recordings), "recording")
@@ -84,7 +84,7 @@ def twin_section(
             measured = measure(named.recording, judged)
         except UsageError as error:
             reason = str(error).removeprefix(f"{named.recording.path_text}: ")
-            left_out.append(Fact(name=named.label, text=reason))
+            left_out.append(NamedValue(name=named.label, text=reason))
             continue
         twin.refuse_other(measured)
         if measured.place in twin.places:
@@ -93,7 +93,7 @@ def twin_section(
         else:
             place = _place(named.recording)
             reason = f"made in a place that the twin was not fitted to: {place}"
-            left_out.append(Fact(name=named.label, text=reason))
+            left_out.append(NamedValue(name=named.label, text=reason))
     if not lines:
         first = left_out[0]
         raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
