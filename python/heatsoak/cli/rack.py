@@ -58,6 +58,17 @@ SchedulerOption = Annotated[
     ),
 ]
 
+WaitOption = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        metavar="TIME",
+        parser=parse_seconds,
+        show_default="60s",
+        help="Wait so long at the start for hosts that are missing.",
+    ),
+]
+
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
@@ -122,16 +133,7 @@ def run_command(
         bool,
         typer.Option("--again", help="Test drives again that another run tested in the same way."),
     ] = False,
-    wait_s: Annotated[
-        float,
-        typer.Option(
-            "--wait",
-            metavar="TIME",
-            parser=parse_seconds,
-            show_default="60s",
-            help="Wait so long at the start for hosts that are missing.",
-        ),
-    ] = 60.0,
+    wait_s: WaitOption = 60.0,
     dry_run: DryRunOption = False,
     metrics: MetricsOption = None,
     output_format: FormatOption = "text",
@@ -160,21 +162,33 @@ def run_command(
         )
         if dry_run:
             return _print_previews(asked, output_format)
-        try:
-            rack = run_rack(asked)
-        except KeyboardInterrupt:
-            raise RunInterrupted(
-                f"no longer followed; tests go on on their hosts: the same command with -o "
-                f"{directory} follows them again, heatsoak rack stop {directory} stops them"
-            ) from None
+        rack = _followed(asked)
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
     document = RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
     show(document, output_format, partial(_print_tests, directory=directory))
+    if failed := _failed(rack):
+        return failed.exit_code
+    return 0 if findings is None else limits.exit_code(findings)
+
+
+def _failed(rack: Rack) -> type[HeatsoakError] | None:
+    """As what a rack's tests failed; None if all finished."""
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0 if findings is None else limits.exit_code(findings)
-    return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
+        return None
+    return RefusedError if states == {"refused"} else HeatsoakError
+
+
+def _followed(asked: RackRequest) -> Rack:
+    """The rack when all of its tests have ended and are collected."""
+    try:
+        return run_rack(asked)
+    except KeyboardInterrupt:
+        raise RunInterrupted(
+            f"no longer followed; tests go on on their hosts: the same command with -o "
+            f"{asked.directory} follows them again, heatsoak rack stop {asked.directory} stops them"
+        ) from None
 
 
 @rack_app.command("stop")
