@@ -109,29 +109,7 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     nand["channel_mb_s"] = max(nand["channel_mb_s"], 2 * read_mb_s / nand["channels"])
     nand["read_us"] = min(nand["read_us"], nand["program_us"] / 4)
 
-    energy = drive["energy"]
-    dynamic_w = float(chance.uniform(2.5, 8.0))
-    static = float(chance.lognormal(0, 0.35))
-    for key in ("idle_w", "active_w", "busy_w"):
-        energy[key] *= static * float(chance.lognormal(0, 0.2))
-    energy["leakage_w"] *= float(chance.lognormal(0, 0.4))
-    # dynamic power at full speed, and its share of the flash, as drawn
-    nand_share = float(chance.uniform(0.2, 0.45))
-    for direction, mb_s in (("read", read_mb_s), ("write", write_mb_s)):
-        per_page_uj = dynamic_w / (mb_s * 1e6 / 4096) * 1e6 * float(chance.lognormal(0, 0.1))
-        energy[f"host_{direction}_uj"] = per_page_uj * (1 - nand_share)
-        energy["read_uj" if direction == "read" else "program_uj"] = per_page_uj * nand_share
-    drive["power_states"] = (
-        []
-        if chance.random() < 0.5
-        else [
-            {
-                "state": 3, "power_w": float(chance.uniform(0.01, 0.3)), "after_s": 1.0,
-                "entry_us": 2000.0, "exit_us": 3000.0,
-            }
-        ]
-    )  # fmt: skip
-
+    _draw_energy(drive, chance, read_mb_s, write_mb_s)
     thermal = drive["thermal"]
     for node in thermal["nodes"].values():
         node["j_per_k"] *= float(chance.lognormal(0, 0.35))
@@ -179,6 +157,33 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     return Truth(
         seed, structure, drive, places, bool(chance.random() < 0.5), bool(chance.random() < 0.4), 0
     )
+
+
+def _draw_energy(
+    drive: Spec, chance: np.random.Generator, read_mb_s: float, write_mb_s: float
+) -> None:
+    energy = drive["energy"]
+    dynamic_w = float(chance.uniform(2.5, 8.0))
+    static = float(chance.lognormal(0, 0.35))
+    for key in ("idle_w", "active_w", "busy_w"):
+        energy[key] *= static * float(chance.lognormal(0, 0.2))
+    energy["leakage_w"] *= float(chance.lognormal(0, 0.4))
+    # dynamic power at full speed, and its share of the flash, as drawn
+    nand_share = float(chance.uniform(0.2, 0.45))
+    for direction, mb_s in (("read", read_mb_s), ("write", write_mb_s)):
+        per_page_uj = dynamic_w / (mb_s * 1e6 / 4096) * 1e6 * float(chance.lognormal(0, 0.1))
+        energy[f"host_{direction}_uj"] = per_page_uj * (1 - nand_share)
+        energy["read_uj" if direction == "read" else "program_uj"] = per_page_uj * nand_share
+    drive["power_states"] = (
+        []
+        if chance.random() < 0.5
+        else [
+            {
+                "state": 3, "power_w": float(chance.uniform(0.01, 0.3)), "after_s": 1.0,
+                "entry_us": 2000.0, "exit_us": 3000.0,
+            }
+        ]
+    )  # fmt: skip
 
 
 def _place(chance: np.random.Generator) -> Spec:
