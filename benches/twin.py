@@ -514,15 +514,15 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
         air_k, k_per_w_x, share = UNSEEN[title]
         step = _step(truth, title, 3600.0, share)
         cooling = Cooling(warming_k=air_k, k_per_w_x=k_per_w_x)
-        (onset_s,) = _foretold_s(twin, step, name, cooling, 1)
-        draws = _foretold_s(twin, step, name, cooling, DRAWS)
+        (onset_s,) = _predicted_s(twin, step, name, cooling, 1)
+        draws = _predicted_s(twin, step, name, cooling, DRAWS)
         low_s, high_s = np.quantile(draws, [0.05, 0.95], method="nearest").tolist()
         never = float("inf")
         result.onsets[title] = [true_s if true_s is not None else never, onset_s, low_s, high_s]
     return result
 
 
-def _foretold_s(
+def _predicted_s(
     twin: Twin, step: WorkloadStep, place: str, cooling: Cooling, draws: int
 ) -> list[float]:
     case = WorkloadCase.of(twin, step, 3600.0, enclosure=place, draws=draws)
@@ -530,7 +530,7 @@ def _foretold_s(
 
 
 def own_log_of(twin: Twin) -> list[list[bool]]:
-    """Whether the twin foretells each load of its own log: yes or no, onset, level."""
+    """Whether the twin predicts each load of its own log: yes or no, onset, level."""
     return [
         [
             (one.onset_s is None) == (one.twin_onset_s is None) or one.is_onset_right,

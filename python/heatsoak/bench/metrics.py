@@ -94,7 +94,7 @@ def seen_of(watch: DriveWatch) -> DriveState:
 
 #: The longest time to wait for a last scrape.
 _LAST_SCRAPE_S = 90.0
-#: How much later than the last two let expect a scrape may come.
+#: How much later a scrape may come than the last two were apart.
 _LATER = 1.5
 
 

@@ -97,8 +97,7 @@ def plan_session(
 
     With `copy_from` the protocol copies from there to `place`. Nothing is touched, and no drive is
     opened for writing. Whether writing could destroy something is checked first: a refusal for
-    safety comes before any other complaint, and what cannot be found or read is complained of
-    after that.
+    safety comes before any other complaint, what cannot be found or read after that.
     With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` gets a
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.

@@ -14,7 +14,7 @@ from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
-from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
+from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.readings import Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown, Tables, laws
@@ -28,7 +28,7 @@ _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
 _STRONG = 3.0
 #: Of reads and writes at once, neither's full speed shows.
 _ALONE = 0.95
-#: The score of a solution that foretells nothing: less than any other's.
+#: The score of a solution that predicts nothing: less than any other's.
 _NONE = 1e6
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
@@ -108,12 +108,14 @@ class HeldSolution:
                 own_log = [
                     step
                     for index, one in enumerate(problem.measured)
-                    for step in foretell(model, values, one, values[f"start_k@{index}"], most)
+                    for step in predict_own_log(
+                        model, values, one, values[f"start_k@{index}"], most
+                    )
                 ]
             except ValueError:  # its levels do not go with each other
                 continue
             found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
-        # one that is at its limit at rest foretells nothing
+        # one that is at its limit at rest predicts nothing
         return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
 
 

@@ -31,7 +31,7 @@ ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
 
 
 class OwnStep(Strict):
-    """A load of a fitted recording, as it was and as the twin foretells it.
+    """A load of a fitted recording, as it was and as the twin predicts it.
 
     Attributes:
         path, step: which; it took `duration_s`.
@@ -104,7 +104,7 @@ def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBo
     return np.concatenate(found)
 
 
-def foretell(
+def predict_own_log(
     model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: RateBounds
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.

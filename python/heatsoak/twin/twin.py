@@ -227,7 +227,7 @@ class Twin(Strict):
             which the reported temperature goes 63 % of its way after load begins.
         rooms_c: mean temperatures of the rooms of places that have a measured one.
         shown: what recordings show beside its heat, in place of what the base has.
-        own_log: the loads that were fitted, as they were and as the twin foretells them.
+        own_log: the loads that were fitted, as they were and as the twin predicts them.
         experiments: runs that would tell more, the one first that would tell most.
     """
 
@@ -295,18 +295,18 @@ class Twin(Strict):
 
     @property
     def not_reproduced(self) -> str:
-        """What the twin foretells otherwise than it was in its own recordings; empty if nothing."""
+        """What the twin predicts otherwise than it was in its own recordings; empty if nothing."""
         wrong = [what for one in self.own_log for what in one.wrong()]
         if self.throttled and not any(one.onset_s is not None for one in self.own_log):
-            return "Nothing shows whether the twin foretells how its drive throttled."
+            return "Nothing shows whether the twin predicts how its drive throttled."
         if not wrong:
             return ""
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return f"The twin does not foretell its own log: {wrong[0]}{more}."
+        return f"The twin does not predict its own log: {wrong[0]}{more}."
 
     @property
     def denial(self) -> str:
-        """Why nothing is to be foretold from it: most of what throttled would not; empty if not."""
+        """Why it predicts nothing: most of what throttled would not; empty if it does."""
         slowed = [one for one in self.own_log if one.onset_s is not None]
         denied = [one for one in slowed if one.denies]
         if 2 * len(denied) <= len(slowed):

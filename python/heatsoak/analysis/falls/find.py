@@ -35,7 +35,7 @@ _SHALLOW = float(np.log1p(-0.25))
 
 @dataclass(frozen=True)
 class Stall:
-    """A dip or standstill from which throughput soon came back, in seconds from the begin.
+    """A dip or standstill from which throughput soon came back, in seconds from the start.
 
     `lost` is the share of the rate that was missing.
     """
@@ -56,7 +56,7 @@ class Found:
 
     Attributes:
         drops: in the order of their onsets.
-        swing: where there is no drop, a regular swing that was there from the begin, as a drop from
+        swing: where there is no drop, a regular swing that was there from the start, as a drop from
             its first fall on. By itself it shows no level that anything fell from.
         dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
     """
@@ -140,7 +140,7 @@ class _Walk:
         )
 
     def _usual_swing(self) -> Swing | None:
-        """The swing that was there from the begin; a slow one has fallen all the same."""
+        """The swing that was there from the start; a slow one has fallen all the same."""
         first = self._swings[0] if self._swings else None
         if first is None or not first.is_usual:
             return None

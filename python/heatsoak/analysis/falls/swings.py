@@ -1,4 +1,4 @@
-"""Oscillation: falls and recoveries that are told more briefly together than one by one.
+"""Oscillation: falls and recoveries whose description is shorter together than one by one.
 
 Where single falls stand out of the noise, their lengths tell: each is predicted from those before
 it, as log-normal where they are regular, and as exponential where a fall may come at any time.
@@ -55,7 +55,7 @@ class Swing:
         low: the usual logarithm of its low parts.
         period, duty: in bins, and the part of it that is low.
         course: how its means over whole periods move, relative to the first of them.
-        is_usual: whether it was there from the begin.
+        is_usual: whether it was there from the start.
     """
 
     start: int
@@ -279,7 +279,7 @@ class _Falls:
 def _runs(
     lows: Array, periods: Array, depths: Array, parted: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """The runs that are told more briefly as regular, apart from each other: first and last.
+    """The runs whose description is shorter as regular, apart from each other: first and last.
 
     `periods` are those since the fall before. None goes past what is `parted`.
     """

@@ -240,7 +240,7 @@ def _drives(one: Compared) -> list[DriveEffect]:
 
 
 def deviation(one: Compared, drive: str) -> Effect | None:
-    """Return how far a drive that was set aside is from what the others let expect, if they do."""
+    """Return how far a drive that was set aside is from what the others suggest, if they do."""
     shift = one.fit.shift(one.seen.only(drive))
     return None if shift is None else shift.effects()[0]
 

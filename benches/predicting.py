@@ -1,6 +1,6 @@
-"""What `predict` foretells, against the exact engine and against what was published.
+"""What `predict` says, against the exact engine and against what was published.
 
-    benches/foretold.py [--only PART] [--drives 20] [--places 4] [--edges 24] [--twins 12]
+    benches/predicting.py [--only PART] [--drives 20] [--places 4] [--edges 24] [--twins 12]
 
 Five parts:
 
@@ -156,7 +156,7 @@ def specs(drive: str, place: str) -> Pair:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class ScoredPrediction:
     """A prediction, what truly happened, and what another drive of the model did."""
 
     what: str
@@ -170,7 +170,7 @@ class Foretold:
     @classmethod
     def of(
         cls, what: str, load_: str, found: Prediction, true: Exact, others: list[Exact]
-    ) -> "Foretold":
+    ) -> "ScoredPrediction":
         """Keep of a prediction what is scored."""
         return cls(what, load_, found.throttles, found.onset_s, found.throttled_mb_s, true, others)
 
@@ -186,7 +186,7 @@ def load_of(drive: str, name: str) -> tuple[Steps, WorkloadStep]:
     return [], step_of(name, "read" if "read" in name else "write", **more)
 
 
-def in_catalog(job: Job) -> Foretold | str:
+def in_catalog(job: Job) -> ScoredPrediction | str:
     """Return a drive's prediction in a place, beside what it does there."""
     drive, place, name, seed = job
     what = f"{drive} in {place}"
@@ -201,10 +201,10 @@ def in_catalog(job: Job) -> Foretold | str:
         true, others = (exact(*each, before, step, case) for each in (own, other))
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return Foretold.of(what, name, found, true, [others])
+    return ScoredPrediction.of(what, name, found, true, [others])
 
 
-def at_edge(job: Job) -> Foretold | str:
+def at_edge(job: Job) -> ScoredPrediction | str:
     """Return a prediction in air that makes throttling as likely as not."""
     drive, place, name, seed = job
     what, chance = f"{drive} in {place}", np.random.default_rng([23, seed])
@@ -226,7 +226,7 @@ def at_edge(job: Job) -> Foretold | str:
         ]
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return Foretold.of(what, name, found, true, others)
+    return ScoredPrediction.of(what, name, found, true, others)
 
 
 def _edge_c(case: WorkloadCase, wanted: float) -> float:
@@ -303,7 +303,7 @@ def _kept(results: Iterable[Any]) -> list[Any]:
     return kept
 
 
-def _inside(pairs: Iterable[tuple[Foretold, Exact]]) -> str:
+def _inside(pairs: Iterable[tuple[ScoredPrediction, Exact]]) -> str:
     """Shares of onsets and levels inside of their ranges, where both throttle."""
     hits: list[list[bool]] = [[], []]
     for found, true in pairs:
@@ -330,8 +330,8 @@ def _off(pairs: Sequence[Any]) -> list[str]:
 class Ran:
     """A judged step of a run: what was predicted of it, and when it was slowed by heat, if at all.
 
-    `own_s` was foretold of the drive itself. `onset_s` is by the run's rates from when its governor
-    acted, `judged_s` by the judge.
+    `own_s` was predicted of the drive itself. `onset_s` is by the run's rates from when its
+    governor acted, `judged_s` by the judge.
     """
 
     what: str
@@ -360,7 +360,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
         protocol = (
             load(name)
             if name not in loads
-            else Protocol(name="foretold", title="foretold", steps=tuple(loads[name]))
+            else Protocol(name="predicted", title="predicted", steps=tuple(loads[name]))
         )
         with tempfile.TemporaryDirectory() as directory:
             (recording,) = heatsoak.run(
@@ -468,7 +468,7 @@ def runs(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> Non
 
 def recorded(drive: str, place: str, steps: Steps, directory: Path) -> Recording:
     """Simulate a recording, as `heatsoak run` does."""
-    protocol = Protocol(name="foretold", title="foretold", steps=tuple(steps))
+    protocol = Protocol(name="predicted", title="predicted", steps=tuple(steps))
     (found,) = heatsoak.run(protocol, f"sim:{drive}@{place}", output=directory / place)
     return found
 
@@ -513,7 +513,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
 
 
 def elsewhere(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> None:
-    """Print how twins foretell places that they were not fitted to."""
+    """Print how twins predict places that they were not fitted to."""
     found = _kept(over(twin_elsewhere, range(options.first, options.first + options.twins)))
     print(f"{len(found)} twins, of {options.twins} drives in places\n")
     header = [
