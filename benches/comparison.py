@@ -12,7 +12,7 @@ import polars as pl
 from heatsoak.analysis.comparison import compare
 from heatsoak.analysis.comparison.measures import Measure, RateNoise
 from heatsoak.analysis.comparison.spread import Spread
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.protocol import Conditions, Label, Protocol
 from heatsoak.recording import InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def coverage(correlation: float, length_s: float, window_s: float) -> tuple[floa
     t_s = np.arange(1, count + 1) / 10
     ours = naive = 0
     for seed in range(REPETITIONS):
-        series = Series(t_s, np.full(count, 0.1), wander(count, correlation, seed), "mb_s")
+        series = RateSeries(t_s, np.full(count, 0.1), wander(count, correlation, seed), "mb_s")
         draws = RateNoise(series).draws(length_s - window_s, length_s, np.random.default_rng(seed))
         assert draws is not None
         off = series.mean(length_s - window_s, length_s) - 1

@@ -18,7 +18,7 @@ import polars as pl
 from heatsoak.analysis.series import Array
 from heatsoak.history import history
 from heatsoak.history.index import SCHEMA
-from heatsoak.history.trend import DAYS_A_YEAR, Fit
+from heatsoak.history.trend import DAYS_A_YEAR, TrendFit
 
 YEARS_S = 5 * 365.25 * 86400
 BEGAN_UNIX_S = 1.6e9
@@ -166,10 +166,10 @@ def intervals(drives: int = 600) -> None:
                 logs = noise(rng, days, alike, disturbed)
                 one = np.zeros(days, np.int64)
                 firmware = (np.arange(days) >= days // 2).astype(np.int64)
-                slope = Fit(at, logs, one, one).slope()
+                slope = TrendFit(at, logs, one, one).slope()
                 found += slope is not None and slope.p < 0.05
                 aged = -0.05 * (at - at[0]) / DAYS_A_YEAR
-                own = Fit(at, logs + aged - 0.1 * firmware, one, firmware).own()
+                own = TrendFit(at, logs + aged - 0.1 * firmware, one, firmware).own()
                 held += own is not None and own.low <= aged[-1] - 0.1 <= own.high
             print(
                 f"{days}, {alike}, {disturbed}: {100 * found / drives:.1f} %, "

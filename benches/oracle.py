@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from heatsoak.analysis import analyze
 from heatsoak.analysis.definitions import ONSET_LOSS
-from heatsoak.analysis.series import Array, Series, throughput, tidied
+from heatsoak.analysis.series import Array, RateSeries, throughput, tidied
 from heatsoak_dev.corpus import Choices, LabelledCase, TrueEpisode, make
 from heatsoak_dev.corpus.labels import NoiseFree
 from heatsoak_dev.corpus.recordings import DIP_CHANCE, DIP_SHARE, FINE_S
@@ -110,7 +110,7 @@ def print_limits(seeds: Sequence[int], jobs: int) -> None:
             print(f"{sampling_s:5g} s {shape:6s} {len(some):7d} {row}")
 
 
-def _series(labelled: LabelledCase, true: TrueEpisode) -> Series:
+def _series(labelled: LabelledCase, true: TrueEpisode) -> RateSeries:
     recording = labelled.recordings[true.recording]
     samples = recording.samples()
     (start_s,) = (
@@ -154,7 +154,7 @@ def _noise_of(choices: Choices) -> _Noise:
 
 
 def shift_error_s(
-    series: Series, free: NoiseFree, choices: Choices, true: TrueEpisode, start_s: float
+    series: RateSeries, free: NoiseFree, choices: Choices, true: TrueEpisode, start_s: float
 ) -> float:
     """Return what the oracle's onset is off by; `start_s` is where what came before began."""
     size = round(choices.sampling_s / free.grid_s)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from heatsoak.analysis.comparison.linear import Effect
 from heatsoak.rack.results.compared import Compared, compared
-from heatsoak.rack.results.effects import Fit, Observations
+from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.outliers import set_aside
-from heatsoak.rack.results.reading import MEASURES, Row
+from heatsoak.rack.results.reading import MEASURES, StepRow
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
 SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
@@ -38,7 +38,7 @@ class Made:
 
     @property
     def compared(self) -> Compared:
-        return compared(Row("write", "", "", "steady", {}), MEASURES[0], self.seen)
+        return compared(StepRow("write", "", "", "steady", {}), MEASURES[0], self.seen)
 
 
 def make(
@@ -85,7 +85,7 @@ def coverage(rng: np.random.Generator, racks: int, **design: float | bool) -> tu
     shares = []
     for _ in range(racks):
         made = make(rng, **design)  # type: ignore[arg-type]
-        fit = Fit(made.seen)
+        fit = EffectsFit(made.seen)
         slots, drives = fit.places("slot"), fit.drives()
         assert slots is not None
         assert drives is not None

@@ -12,7 +12,7 @@ from heatsoak.analysis.consistency import PerSecond, consistency, rate_levels
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.sensors.judge import judge_log
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
@@ -93,7 +93,7 @@ def costs() -> None:
     chance, count = np.random.default_rng(1), 36_000
     t_s: Array = np.arange(1.0, count + 1) / 10
     rates = np.repeat(two(0.13, 0.05)(chance, count // 10), 10) * chance.normal(6000, 300, count)
-    series = Series(t_s, np.full(count, 0.1), rates, "iops")
+    series = RateSeries(t_s, np.full(count, 0.1), rates, "iops")
     load = np.where(np.arange(3600) % 900 < 600, 1500.0, 0.0)
     temps = np.round(50 + 20 * np.sin(t_s / 150) + chance.normal(0, 0.2, count))
     print(f"consistency of an hour at 10 Hz: {best_ms(lambda: consistency(series)):.2f} ms")

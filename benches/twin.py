@@ -42,8 +42,7 @@ from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin import Cooling, Twin, fit
-from heatsoak.twin.case import DRAWS
-from heatsoak.twin.case import Case as Foretold
+from heatsoak.twin.case import DRAWS, WorkloadCase
 from heatsoak.twin.model import shifted
 from heatsoak.twin.own_log import LEVEL_X, ONSET_X
 from numpy.typing import NDArray
@@ -110,29 +109,7 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     nand["channel_mb_s"] = max(nand["channel_mb_s"], 2 * read_mb_s / nand["channels"])
     nand["read_us"] = min(nand["read_us"], nand["program_us"] / 4)
 
-    energy = drive["energy"]
-    dynamic_w = float(chance.uniform(2.5, 8.0))
-    static = float(chance.lognormal(0, 0.35))
-    for key in ("idle_w", "active_w", "busy_w"):
-        energy[key] *= static * float(chance.lognormal(0, 0.2))
-    energy["leakage_w"] *= float(chance.lognormal(0, 0.4))
-    # dynamic power at full speed, and its share of the flash, as drawn
-    nand_share = float(chance.uniform(0.2, 0.45))
-    for direction, mb_s in (("read", read_mb_s), ("write", write_mb_s)):
-        per_page_uj = dynamic_w / (mb_s * 1e6 / 4096) * 1e6 * float(chance.lognormal(0, 0.1))
-        energy[f"host_{direction}_uj"] = per_page_uj * (1 - nand_share)
-        energy["read_uj" if direction == "read" else "program_uj"] = per_page_uj * nand_share
-    drive["power_states"] = (
-        []
-        if chance.random() < 0.5
-        else [
-            {
-                "state": 3, "power_w": float(chance.uniform(0.01, 0.3)), "after_s": 1.0,
-                "entry_us": 2000.0, "exit_us": 3000.0,
-            }
-        ]
-    )  # fmt: skip
-
+    _draw_energy(drive, chance, read_mb_s, write_mb_s)
     thermal = drive["thermal"]
     for node in thermal["nodes"].values():
         node["j_per_k"] *= float(chance.lognormal(0, 0.35))
@@ -180,6 +157,33 @@ def _drawn(seed: int, chance: np.random.Generator) -> Truth:
     return Truth(
         seed, structure, drive, places, bool(chance.random() < 0.5), bool(chance.random() < 0.4), 0
     )
+
+
+def _draw_energy(
+    drive: Spec, chance: np.random.Generator, read_mb_s: float, write_mb_s: float
+) -> None:
+    energy = drive["energy"]
+    dynamic_w = float(chance.uniform(2.5, 8.0))
+    static = float(chance.lognormal(0, 0.35))
+    for key in ("idle_w", "active_w", "busy_w"):
+        energy[key] *= static * float(chance.lognormal(0, 0.2))
+    energy["leakage_w"] *= float(chance.lognormal(0, 0.4))
+    # dynamic power at full speed, and its share of the flash, as drawn
+    nand_share = float(chance.uniform(0.2, 0.45))
+    for direction, mb_s in (("read", read_mb_s), ("write", write_mb_s)):
+        per_page_uj = dynamic_w / (mb_s * 1e6 / 4096) * 1e6 * float(chance.lognormal(0, 0.1))
+        energy[f"host_{direction}_uj"] = per_page_uj * (1 - nand_share)
+        energy["read_uj" if direction == "read" else "program_uj"] = per_page_uj * nand_share
+    drive["power_states"] = (
+        []
+        if chance.random() < 0.5
+        else [
+            {
+                "state": 3, "power_w": float(chance.uniform(0.01, 0.3)), "after_s": 1.0,
+                "entry_us": 2000.0, "exit_us": 3000.0,
+            }
+        ]
+    )  # fmt: skip
 
 
 def _place(chance: np.random.Generator) -> Spec:
@@ -510,23 +514,23 @@ def score(seed: int, keep: Path | None = None, tmt: bool = False) -> Score:
         air_k, k_per_w_x, share = UNSEEN[title]
         step = _step(truth, title, 3600.0, share)
         cooling = Cooling(warming_k=air_k, k_per_w_x=k_per_w_x)
-        (onset_s,) = _foretold_s(twin, step, name, cooling, 1)
-        draws = _foretold_s(twin, step, name, cooling, DRAWS)
+        (onset_s,) = _predicted_s(twin, step, name, cooling, 1)
+        draws = _predicted_s(twin, step, name, cooling, DRAWS)
         low_s, high_s = np.quantile(draws, [0.05, 0.95], method="nearest").tolist()
         never = float("inf")
         result.onsets[title] = [true_s if true_s is not None else never, onset_s, low_s, high_s]
     return result
 
 
-def _foretold_s(
+def _predicted_s(
     twin: Twin, step: WorkloadStep, place: str, cooling: Cooling, draws: int
 ) -> list[float]:
-    case = Foretold.of(twin, step, 3600.0, enclosure=place, draws=draws)
+    case = WorkloadCase.of(twin, step, 3600.0, enclosure=place, draws=draws)
     return [float("inf") if one.onset_s is None else one.onset_s for one in case.outcomes(cooling)]
 
 
 def own_log_of(twin: Twin) -> list[list[bool]]:
-    """Whether the twin foretells each load of its own log: yes or no, onset, level."""
+    """Whether the twin predicts each load of its own log: yes or no, onset, level."""
     return [
         [
             (one.onset_s is None) == (one.twin_onset_s is None) or one.is_onset_right,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
@@ -62,7 +62,7 @@ def of_parts(
     sigma: float | Part = 0.02,
     correlation: float = 0.7,
     seed: int = 1,
-) -> Series:
+) -> RateSeries:
     """What a logger sees of the product of some parts: means over its intervals, and noise."""
     count, each = round(duration_s / sampling_s), max(4, round(sampling_s / FINE_S))
     fine_s = (np.arange(each * count, dtype=np.float64) + 0.5) * (sampling_s / each)
@@ -71,13 +71,13 @@ def of_parts(
     spread = sigma(t_s) if callable(sigma) else sigma
     noise = 1 + spread * (wander(count, correlation, 1.0, np.random.default_rng(seed)) - 1)
     values = FULL * shares.reshape(count, each).mean(axis=1) * np.maximum(noise, 1e-3)
-    return Series(t_s, np.full(count, sampling_s), values, "mb_s")
+    return RateSeries(t_s, np.full(count, sampling_s), values, "mb_s")
 
 
-def without(series: Series, start_s: float, end_s: float) -> Series:
+def without(series: RateSeries, start_s: float, end_s: float) -> RateSeries:
     """The series with a gap."""
     keep = (series.t_s <= start_s) | (series.t_s > end_s)
-    return Series(series.t_s[keep], series.interval_s[keep], series.values[keep], series.unit)
+    return RateSeries(series.t_s[keep], series.interval_s[keep], series.values[keep], series.unit)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Fall:
 class Made:
     """A series, its true drops, and its rates without noise at `FINE_S`."""
 
-    series: Series
+    series: RateSeries
     falls: list[Fall]
     clean: Array = field(repr=False)
 
@@ -121,7 +121,7 @@ def observed(
     sigma: float | None = None,
     gaps: int = 0,
     dips: float = 0.01,
-) -> Series:
+) -> RateSeries:
     """What a logger sees of `clean`: noise, dips while garbage is collected, and gaps."""
     correlation = chance.uniform(0.6, 0.95) if correlation is None else correlation
     sigma = chance.uniform(0.01, 0.08) if sigma is None else sigma
@@ -137,7 +137,7 @@ def observed(
         start_s = chance.uniform(0, t_s[-1])
         keep &= (t_s < start_s) | (t_s > start_s + chance.uniform(2, 15))
     interval_s = np.full(count, size * FINE_S)
-    return Series(t_s[keep], interval_s[keep], values[keep], "mb_s")
+    return RateSeries(t_s[keep], interval_s[keep], values[keep], "mb_s")
 
 
 def _ramp(t_s: Array, onset_s: float, length_s: float = 2.0) -> Array:

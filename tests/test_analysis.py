@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.protocol import Protocol
 from heatsoak.recording import (
     Event,
@@ -25,9 +25,9 @@ T_S: Array = np.arange(1, 3001) / 10
 FULL = 2500.0
 
 
-def series(values: Array, sampling_s: float = 0.1) -> Series:
+def series(values: Array, sampling_s: float = 0.1) -> RateSeries:
     t_s: Array = np.arange(1, len(values) + 1, dtype=np.float64) * sampling_s
-    return Series(t_s, np.full(len(values), sampling_s), values, "mb_s")
+    return RateSeries(t_s, np.full(len(values), sampling_s), values, "mb_s")
 
 
 def noise(count: int, correlation: float, sigma: float, seed: int = 1) -> Array:

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from guarded import Machine, drives_in, needs_loop
-from heatsoak.bench.plan import Speeds, plan
+from heatsoak.bench.plan import AssumedSpeeds, plan
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import Protocol, apply_settings, load
 from heatsoak.recording import Recording
@@ -64,7 +64,7 @@ def test_what_is_used_never_exceeds_what_was_asked_for(percent: float, whole: in
 
 
 def test_a_plan_counts_only_what_is_used_after_the_purge() -> None:
-    speeds = Speeds(500, 500, 1e5, 1e5, "a test")
+    speeds = AssumedSpeeds(500, 500, 1e5, 1e5, "a test")
     steps = plan(protocol("75%"), SIZE, speeds).steps
     assert steps[1].written_bytes == pytest.approx(0.75 * SIZE)
     assert plan(protocol("100%"), SIZE, speeds).steps[1].written_bytes == pytest.approx(SIZE)

@@ -14,7 +14,7 @@ from command import complaint, heatsoak, heatsoak_here
 from heatsoak.bench.copying import of_side
 from heatsoak.protocol import ROLES, Copy, Role, load
 from heatsoak.recording import Recording, find_recordings
-from heatsoak.target import Outcome
+from heatsoak.target import LoadResult
 from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -162,7 +162,7 @@ def test_what_is_written_was_read_before_and_the_buffer_is_never_over_full(
     took: dict[Role, dict[str, Any]] = {}
     for number, batch in pair.copy(step):
         role = ROLES[number]
-        if isinstance(batch, Outcome):
+        if isinstance(batch, LoadResult):
             took[role] = batch.data["latency_bins"]
         else:
             assert isinstance(batch, pl.DataFrame)

@@ -10,7 +10,7 @@ from command import heatsoak, heatsoak_here
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog import figure_ids
 from heatsoak.recording import find_recordings
-from heatsoak.reproduce import Job, jobs_of, questions
+from heatsoak.reproduce import PlannedRecording, jobs_of, questions
 from heatsoak.reproduce.rows import make_row
 from heatsoak.reproduce.runner import FinishedRun, RunOrReason, make_recordings
 from made_once import made_once
@@ -96,11 +96,11 @@ def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
         "px1.storage_bench_gain_pct",
     }
     # the demo's recordings are those that `reproduce` would make, sample for sample
-    outcomes: dict[Job, RunOrReason] = {}
+    outcomes: dict[PlannedRecording, RunOrReason] = {}
     for recording in find_recordings(made / "demo"):
-        job = Job("puget", DRIVE, recording.meta.drive["details"]["enclosure"])
+        job = PlannedRecording("puget", DRIVE, recording.meta.drive["details"]["enclosure"])
         outcomes[job] = FinishedRun(job, recording, judge(recording))
-    same = Job("puget", DRIVE, "puget-top-2gpu-loaded")
+    same = PlannedRecording("puget", DRIVE, "puget-top-2gpu-loaded")
     of_demo = outcomes.pop(same)
     others = [job for job in jobs_of(asked) if job not in outcomes]
     assert len(others) == len(jobs_of(asked)) - 13

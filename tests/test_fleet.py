@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from heatsoak.bench.fleet import Fleet
-from heatsoak.bench.plan import Plan, typical_plan
+from heatsoak.bench.plan import RunPlan, typical_plan
 from heatsoak.bench.progress import LiveView, Observer, PlainView
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import Session, plan_session
@@ -256,7 +256,7 @@ def test_stopped_by_the_user_all_runs_end() -> None:
 # ---- what a person sees
 
 
-def three_runs() -> tuple[Protocol, list[Plan]]:
+def three_runs() -> tuple[Protocol, list[RunPlan]]:
     protocol = load("quick")
     return protocol, [typical_plan(protocol)] * 3
 

@@ -18,7 +18,7 @@ import tiny
 from command import complaint, heatsoak_here
 from heatsoak.history import NAME, history, read_index, update
 from heatsoak.history.index import SCHEMA
-from heatsoak.history.trend import Fit
+from heatsoak.history.trend import TrendFit
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from made_once import made_once
 from made_recording import remake
@@ -371,7 +371,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     for seed in range(400):
         days = np.arange(0.0, 240.0, 10.0)
         logs = np.asarray(np.log(noisy(seed, 24)) - 0.1 * firmware - 0.05 * days / 365.25, float)
-        fit = Fit(days, logs, np.zeros(24, np.int64), firmware)
+        fit = TrendFit(days, logs, np.zeros(24, np.int64), firmware)
         change = fit.of_firmware(0, 1)
         assert change is not None
         held += change.low <= -0.1 <= change.high
@@ -489,7 +489,7 @@ def test_days_that_are_alike_and_seasons_are_no_change() -> None:
         days = np.sort(rng.choice(900, 60, replace=False)).astype(float)
         logs = alike + 0.03 * np.sin(2 * np.pi * (days / 365.25 + rng.random()))
         one = np.zeros(60, np.int64)
-        fit = Fit(days, logs, one, one).with_sudden()
+        fit = TrendFit(days, logs, one, one).with_sudden()
         own = fit.own()
         assert own is not None
         found += own.p < 0.05

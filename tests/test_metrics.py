@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 from command import heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
+from heatsoak.bench.metrics import DriveState, Metrics, MetricsAddress, Scrapes, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
-from heatsoak.rack.host import Reading
+from heatsoak.rack.host import LiveReading
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
@@ -105,7 +105,7 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
         if over.is_set():
             raise KeyboardInterrupt
 
-    with served(Metrics(lambda: [seen_of(watched.watch)]), Address("127.0.0.1", 0)) as url:
+    with served(Metrics(lambda: [seen_of(watched.watch)]), MetricsAddress("127.0.0.1", 0)) as url:
         thread = threading.Thread(target=watched.watch.run, args=(None, beat))
         thread.start()
         until(lambda: watched.watch.moved["write_bytes"] > 0)
@@ -206,7 +206,7 @@ def test_promtool_finds_nothing_wrong_with_racks_and_exports(
     row = Row(name="t", host="b1", host_id="1", on="S1", erase=None, labels={}, state="running")
     rack = RackMetrics(tmp_path)
     rack.rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=[row])
-    rack.readings["t"] = Reading(
+    rack.readings["t"] = LiveReading(
         values={"write_bw_mb_s": 900.0, "write_lat_p99_us": 90.0, "temp_c.composite": 60.0},
         moved={**nothing_moved(), "write_bytes": 1e9},
         sensors=[],
@@ -304,7 +304,7 @@ def minutes(run: Recording, device: str) -> dict[str, list[str]]:
         newest = before.select(pl.all().drop_nulls().last()).row(0, named=True)
         latest = Latest()
         latest.update({name: value for name, value in newest.items() if value is not None})
-        seen = [Seen({"device": device}, latest, run.meta.sensors)]
+        seen = [DriveState({"device": device}, latest, run.meta.sensors)]
         for family in Metrics(seen.copy).collect():
             for one in family.samples:
                 labels = ",".join(f'{key}="{value}"' for key, value in one.labels.items())
@@ -394,19 +394,19 @@ def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path
     ],
 )
 def test_an_address_may_be_a_port_alone(text: str, host: str, port: int) -> None:
-    assert Address.parse(text) == Address(host, port)
+    assert MetricsAddress.parse(text) == MetricsAddress(host, port)
 
 
 @pytest.mark.parametrize("text", ["here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"])
 def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
     with pytest.raises(UsageError, match="is not an address and port, such as 127"):
-        Address.parse(text)
+        MetricsAddress.parse(text)
 
 
 def test_an_address_in_use_is_one_line(watched: Watched) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
-        address = Address("127.0.0.1", used.getsockname()[1])
+        address = MetricsAddress("127.0.0.1", used.getsockname()[1])
         with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
             served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()

@@ -125,7 +125,7 @@ def test_a_recorder_is_told_whether_its_rate_is_held(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_twin_foretells_the_drive_that_it_is_of(tmp_path: Path) -> None:
+def test_a_twin_predicts_the_drive_that_it_is_of(tmp_path: Path) -> None:
     on = "sim:samsung-950-pro-512@puget-top-1gpu-loaded"
     assert (
         heatsoak_here("run", "sustained-write", "--on", on, "-o", "r", cwd=tmp_path).returncode == 0

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
-from heatsoak.rack.results.effects import Fit, Observations
+from heatsoak.rack.results.effects import EffectsFit, Observations
 from made_once import made_once
 from rack_results import SLOTS, add_test, judged, make_rack
 from scipy import stats
@@ -238,7 +238,7 @@ def test_a_balanced_rack_has_the_intervals_of_an_analysis_of_variance() -> None:
     drives = [f"d{i}" for i in range(10) for _ in range(3)]
     slots = [str(i % 2) for i in range(10) for _ in range(3)]
     seen = Observations(values.ravel().tolist(), ["m"] * 30, drives, {"slot": slots}, 1e-9)
-    found = Fit(seen).places("slot")
+    found = EffectsFit(seen).places("slot")
     assert found is not None
     means = values.mean(axis=1)
     test = stats.ttest_ind(means[::2], means[1::2])

@@ -23,7 +23,7 @@ from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Event, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.reader import Recording
-from heatsoak.reproduce import Job, ReproductionRow, jobs_of, questions, reproduce
+from heatsoak.reproduce import PlannedRecording, ReproductionRow, jobs_of, questions, reproduce
 from heatsoak.reproduce.measures import MEASURES, measured
 from heatsoak.reproduce.runner import (
     FigureInput,
@@ -220,11 +220,14 @@ def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        (Job("puget", "no-such-drive", "open-bench"), "the catalog has no drive 'no-such-drive'"),
-        (Job("puget", DRIVE, "the-moon"), "the catalog has no place 'the-moon'"),
+        (
+            PlannedRecording("puget", "no-such-drive", "open-bench"),
+            "the catalog has no drive 'no-such-drive'",
+        ),
+        (PlannedRecording("puget", DRIVE, "the-moon"), "the catalog has no place 'the-moon'"),
     ],
 )
-def test_a_drive_or_place_that_is_not_there_is_an_answer(job: Job, why: str) -> None:
+def test_a_drive_or_place_that_is_not_there_is_an_answer(job: PlannedRecording, why: str) -> None:
     (question,) = questions(prefix=f"{CELL}.onset_s")
     (row,) = reproduce([replace(question, jobs=(job,))])
     assert (row.simulated, row.ok, row.why) == (None, False, why)
@@ -289,7 +292,8 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
 
 def test_only_a_step_is_run_with_what_precedes_it_since_the_last_purge() -> None:
     full, empty = (
-        steps_of(Job(DESTROYER, DRIVE, "open-bench", only)) for only in ("full", "empty")
+        steps_of(PlannedRecording(DESTROYER, DRIVE, "open-bench", only))
+        for only in ("full", "empty")
     )
     assert [step.name for step in full.steps] == ["purge", "fill", "full"]
     assert [step.name for step in empty.steps] == ["purge", "empty"]
@@ -297,7 +301,7 @@ def test_only_a_step_is_run_with_what_precedes_it_since_the_last_purge() -> None
         assert part.scores
         assert {score.steps for score in part.scores} == {(only,)}
     with pytest.raises(UsageError, match="has no step 'half'"):
-        steps_of(Job(DESTROYER, DRIVE, "open-bench", "half"))
+        steps_of(PlannedRecording(DESTROYER, DRIVE, "open-bench", "half"))
 
 
 @pytest.mark.slow
@@ -306,7 +310,7 @@ def test_a_storage_bench_gives_what_its_scores_give(
 ) -> None:
     (question,) = questions(prefix="px1.storage_bench")
     there, here = (
-        Job("storage-bench-light", DRIVE, place, "full")
+        PlannedRecording("storage-bench-light", DRIVE, place, "full")
         for place in ("puget-top-2gpu-loaded", "puget-upright-2gpu-loaded")
     )
     rate, service = "Data rate, full", "Service time, full"
@@ -379,7 +383,7 @@ def made(
         start_s += len(rates) + 100.0
     writer.finish("finished", start_s)
     recording = Recording.open(directory)
-    return FinishedRun(Job(protocol_name, "drive", place), recording, judge(recording))
+    return FinishedRun(PlannedRecording(protocol_name, "drive", place), recording, judge(recording))
 
 
 def measure(

@@ -11,7 +11,7 @@ from heatsoak.catalog.specs import Band
 from heatsoak.errors import ShutDownError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.recording.columns import dtype_of
-from heatsoak.target import Batch, Outcome, Target
+from heatsoak.target import Batch, LoadResult, Target
 from heatsoak.target.simulated import SimulatedTarget, make_core, workloads_json
 
 DRIVE = "samsung-950-pro-512"
@@ -53,7 +53,7 @@ def small(small_drive: Path) -> SimulatedTarget:
 def test_a_load_ends_with_how_long_each_of_its_i_os_took(target: SimulatedTarget) -> None:
     batches = list(target.run(step(rw="randrw", rwmixread=70, bs="4k", iodepth=4, runtime="2s")))
     samples = collect(iter(batches))
-    [outcome] = [batch for batch in batches if isinstance(batch, Outcome)]
+    [outcome] = [batch for batch in batches if isinstance(batch, LoadResult)]
     for direction in ("read", "write"):
         bins = outcome.data["latency_bins"][direction]
         done = samples[f"{direction}_iops"] * samples["interval_s"]
@@ -61,7 +61,7 @@ def test_a_load_ends_with_how_long_each_of_its_i_os_took(target: SimulatedTarget
         within = np.cumsum(bins["ios"]) / sum(bins["ios"])
         median_us = np.interp(0.5, within, bins["upper_us"])
         assert median_us == pytest.approx(samples[f"{direction}_lat_p50_us"].median(), rel=0.15)
-    assert not [batch for batch in target.idle(1) if isinstance(batch, Outcome)]
+    assert not [batch for batch in target.idle(1) if isinstance(batch, LoadResult)]
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_the_exact_engine_is_run_on_a_sample_or_on_all(tmp_path: Path) -> None:
     assert checked["points"] == 30
     assert checked["agree"] >= 28
     assert 0 < checked["both"] < 30
-    # `docs/twin.md` says how well it foretells
+    # `docs/twin.md` says how well it predicts
     assert checked["onset_pct"]["median"] < 5
     assert checked["depth_points"]["median"] < 5
     assert checked["throttled_mb_s_pct"]["median"] < 5
@@ -206,11 +206,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which each point that is predicted is added, if it is predicted here."""
     predicted: list[str] = []
 
-    def foretell(packed: bytes, asked: Sequence[work.Asked]) -> Any:
+    def predict(packed: bytes, asked: Sequence[work.Asked]) -> Any:
         predicted.extend(name for name, _ in asked)
         return work.predict_each(packed, asked)
 
-    monkeypatch.setattr("heatsoak.sweep.predict_each", foretell)
+    monkeypatch.setattr("heatsoak.sweep.predict_each", predict)
     return predicted
 
 

@@ -293,8 +293,8 @@ def test_the_base_has_no_cache_that_the_log_disproves(runs: Path) -> None:
     assert own is not None
     assert own.bytes.value == pytest.approx(120e9, rel=0.02)  # 1,500 MB/s for 80 s
     assert any("holds no more than the 120 GB" in sentence for sentence in found.told)
-    foretold = heatsoak.predict(found, "write", duration_s=75)
-    assert foretold.cliff is None or foretold.cliff.onset_s > 79
+    predicted = heatsoak.predict(found, "write", duration_s=75)
+    assert predicted.cliff is None or predicted.cliff.onset_s > 79
 
 
 def test_full_speed_is_what_nothing_held_back(bench: Recording, twin: Twin) -> None:
@@ -311,13 +311,13 @@ def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> N
     slowed = [one for one in found.own_log if one.onset_s is not None]
     assert {"write", "write-purged"} <= {one.step for one in slowed}
     assert all(one.is_onset_right for one in found.own_log)
-    # what it moves after a pause is not foretold as well, and that is said
+    # what it moves after a pause is not predicted as well, and that is said
     assert next(one for one in found.own_log if one.step == "write").is_level_right
     missed = [one.step for one in found.own_log if not one.is_level_right]
     assert all(step in found.not_reproduced for step in missed)
     # from rest it throttles only in a warmer room, as the drive itself does
-    foretold = heatsoak.predict(found, "write", warmer_k=10)
-    assert foretold.throttles > 0.9
+    predicted = heatsoak.predict(found, "write", warmer_k=10)
+    assert predicted.throttles > 0.9
 
 
 def test_how_far_a_governor_goes_is_taken_from_the_log(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_how_far_a_governor_goes_is_taken_from_the_log(tmp_path: Path) -> None:
     assert full.is_level_right
 
 
-def test_a_twin_foretells_its_own_log(twin: Twin) -> None:
+def test_a_twin_predicts_its_own_log(twin: Twin) -> None:
     assert [one.step for one in twin.own_log] == ["full"]
     assert twin.own_log[0].onset_s is not None
     assert list(twin.own_log[0].wrong()) == []
@@ -355,12 +355,12 @@ def _said_of(twin: Twin, tmp_path: Path, **changed: Any) -> Twin:
 
 def test_what_a_twin_does_not_reproduce_is_said_first(twin: Twin, tmp_path: Path) -> None:
     other = _said_of(twin, tmp_path, twin_onset_s=300.0)
-    first = "The twin does not foretell its own log: 'full' throttled after"
+    first = "The twin does not predict its own log: 'full' throttled after"
     assert heatsoak.predict(other, "write").answer.startswith(first)
     assert heatsoak.advise(other, "write").answer.startswith(first)
 
 
-def test_nothing_is_foretold_by_a_twin_that_denies_its_own_log(twin: Twin, tmp_path: Path) -> None:
+def test_nothing_is_predicted_by_a_twin_that_denies_its_own_log(twin: Twin, tmp_path: Path) -> None:
     _said_of(twin, tmp_path, twin_onset_s=None)
     for command in ("predict", "advise"):
         said = complaint(heatsoak_here(command, "changed.toml", cwd=tmp_path), 2)

@@ -70,7 +70,7 @@ def test_one_word_too_many_is_refused_with_the_usage(tmp_path: Path) -> None:
 def test_a_limit_is_taken_with_the_unit_that_is_printed(
     words: tuple[str, ...], limits: tuple[str, ...], tmp_path: Path
 ) -> None:
-    for limit in limits:  # what is complained of is the file, not the limit
+    for limit in limits:  # the complaint is about the file, not the limit
         said = complaint(heatsoak_here(*words, "--fail-below", limit, cwd=tmp_path), 2)
         assert "--fail-below" not in said
 

@@ -3,7 +3,7 @@
 :class:`FioStatus` is what we read from a document, :class:`Differencer` makes sample rows from
 consecutive ones. The output of the fio that we run is not trusted: anything that does not make
 sense raises ToolError. Documents that others kept may be of any version, and damaged: what is
-missing or absurd there is 0 (:class:`Part`).
+missing or absurd there is 0 (:class:`FioObject`).
 """
 
 import math
@@ -30,20 +30,20 @@ _LATENCIES = (
 
 
 @dataclass(frozen=True)
-class Part:
+class FioObject:
     """An object in a document; where it `is_ours` something missing or absurd is an error."""
 
     value: Mapping[str, Any]
     is_ours: bool = False
 
-    def part(self, key: str) -> "Part":
+    def part(self, key: str) -> "FioObject":
         """Return the object that stands at `key`."""
         value = self.value.get(key)
         if isinstance(value, dict):
-            return Part(value, self.is_ours)
+            return FioObject(value, self.is_ours)
         if self.is_ours:
             raise ToolError(f"fio's status document has no object '{key}': is fio older than 3.20?")
-        return Part({})
+        return FioObject({})
 
     def count(self, key: str) -> int:
         """Return a whole number from 0 on."""
@@ -84,8 +84,8 @@ class DirectionTotals:
     is_completion: bool = False
 
     @classmethod
-    def of(cls, done: Part, version: str = "") -> "DirectionTotals":
-        """Read what a job did in a direction; raises ToolError as :class:`Part` does."""
+    def of(cls, done: FioObject, version: str = "") -> "DirectionTotals":
+        """Read what a job did in a direction; raises ToolError as :class:`FioObject` does."""
         runtime_ms = done.count("runtime")
         totals = cls(done.count("io_bytes"), done.count("total_ios"), runtime_ms)
         if done.is_ours:
@@ -98,7 +98,7 @@ class DirectionTotals:
                 totals._take(done.part(key), unit_ns, is_completion=is_completion)
         return totals
 
-    def _take(self, latency: Part, unit_ns: int, *, is_completion: bool) -> None:
+    def _take(self, latency: FioObject, unit_ns: int, *, is_completion: bool) -> None:
         """Take latencies, as far as no better ones were there."""
         count = latency.count("N") if latency.is_ours or "N" in latency.value else self.ios
         mean = latency.number("mean")
@@ -135,7 +135,7 @@ class DirectionTotals:
             self.bins[latency_ns] = _add_bins(self.bins.get(latency_ns, 0), ios)
 
 
-def _in_kib(done: Part, version: str) -> bool:
+def _in_kib(done: FioObject, version: str) -> bool:
     """Whether `io_bytes` is in KiB, as before version 3 of fio."""
     if "io_kbytes" in done.value:
         return False
@@ -177,7 +177,7 @@ class FioStatus:
         for value in jobs:
             if not isinstance(value, dict):
                 raise ToolError("fio's status document has a job that is not an object")
-            job = Part(value, is_ours=True)
+            job = FioObject(value, is_ours=True)
             status.error = status.error or job.count("error")
             status.usr_cpu_pct += job.number("usr_cpu")
             status.sys_cpu_pct += job.number("sys_cpu")
@@ -198,7 +198,7 @@ class FioStatus:
         return self.read.bytes + self.write.bytes
 
 
-def _cpu_s(job: Part) -> float:
+def _cpu_s(job: FioObject) -> float:
     """Processor time of a job, which fio reports as a share of all its threads' run time."""
     pct = job.number("usr_cpu") + job.number("sys_cpu")
     # a job that waits for another has shares of 0 and a time that makes no sense

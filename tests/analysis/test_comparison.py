@@ -10,7 +10,7 @@ from heatsoak.analysis import analyze
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.analysis.comparison.measures import RateNoise, block_length
 from heatsoak.analysis.comparison.spread import holm
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.errors import UsageError
 from heatsoak.recording import InMemoryRecording
 from hypothesis import given, settings
@@ -97,7 +97,7 @@ def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float
     reps, covered, naive = 200, 0, 0
     for seed in range(reps):
         wander = noise(len(t_s), seed, sigma=0.05)
-        series = Series(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
+        series = RateSeries(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
         draws = RateNoise(series).draws(300 - window_s, 300, np.random.default_rng(seed))
         assert draws is not None
         off = series.mean(300 - window_s, 300) - 1000
@@ -112,9 +112,9 @@ def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float
 def test_a_fall_and_a_slide_within_a_step_do_not_count_as_noise() -> None:
     t_s = np.arange(1, 3001) / 10
     wander = 1 + noise(len(t_s), 3)
-    level = Series(t_s, np.full(len(t_s), 0.1), 1000 * wander, "mb_s")
+    level = RateSeries(t_s, np.full(len(t_s), 0.1), 1000 * wander, "mb_s")
     slope = np.where(t_s <= 60, 2000, 1000 - t_s)
-    fallen = Series(t_s, np.full(len(t_s), 0.1), slope + 1000 * (wander - 1), "mb_s")
+    fallen = RateSeries(t_s, np.full(len(t_s), 0.1), slope + 1000 * (wander - 1), "mb_s")
     widths = [
         float(np.ptp(np.quantile(draws, [0.025, 0.975])))
         for each in (RateNoise(level), RateNoise(fallen, [60.0]))
@@ -152,7 +152,7 @@ def test_draws_go_with_the_unit_and_do_not_mind_the_level(scale: float, shift: f
     values = noise(len(t_s), 7)
 
     def draws(of: Array) -> Array:
-        found = RateNoise(Series(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
+        found = RateNoise(RateSeries(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
             0, 120, np.random.default_rng(1)
         )
         assert found is not None

@@ -11,7 +11,7 @@ from heatsoak.analysis import Consistency, analyze
 from heatsoak.analysis.consistency import PerSecond, consistency, rate_levels
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.rounds import steady_state
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.report.findings import consistency_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def series(values: Array, sampling_s: float = 1.0) -> Series:
+def series(values: Array, sampling_s: float = 1.0) -> RateSeries:
     t_s: Array = np.arange(1, len(values) + 1, dtype=np.float64) * sampling_s
-    return Series(t_s, np.full(len(values), sampling_s), np.asarray(values, dtype=float), "iops")
+    return RateSeries(
+        t_s, np.full(len(values), sampling_s), np.asarray(values, dtype=float), "iops"
+    )
 
 
 def found(values: Array, sampling_s: float = 1.0, window_s: float = 400) -> Consistency:
@@ -225,7 +227,7 @@ def test_what_was_not_measured_parts_two_stays() -> None:
     whole = series(np.tile(cycle, 10))
     keep = whole.t_s % 40 != 10
     result = consistency(
-        Series(whole.t_s[keep], whole.interval_s[keep], whole.values[keep], "iops")
+        RateSeries(whole.t_s[keep], whole.interval_s[keep], whole.values[keep], "iops")
     )
     assert result is not None
     low, high = result.levels
@@ -236,7 +238,7 @@ def test_what_was_not_measured_parts_two_stays() -> None:
 # ---- steady state
 
 
-def rounds(*means: float, noise: float = 0.0) -> Series:
+def rounds(*means: float, noise: float = 0.0) -> RateSeries:
     """A minute at each mean, 10 times a second."""
     values = np.repeat(np.array(means), 600)
     return series(values * np.random.default_rng(1).normal(1, noise, len(values)), 0.1)
@@ -296,7 +298,7 @@ def test_rounds_agree_with_the_definition_however_they_were_sampled(
     ends = edges[edges <= 60 * len(means) + 1e-6]
     total = np.interp(ends, np.arange(len(means) + 1) * 60.0, np.cumsum([0.0, *means]) * 60)
     values = np.diff(total, prepend=0.0) / sampling_s
-    steady = steady_state(Series(ends, np.full(len(ends), sampling_s), values, "iops"))
+    steady = steady_state(RateSeries(ends, np.full(len(ends), sampling_s), values, "iops"))
     whole = int((ends[-1] + 1e-6) // 60) if len(ends) else 0
     if whole < 5:
         assert steady is None
@@ -354,7 +356,7 @@ def test_samples_at_odd_times_with_gaps_have_an_answer() -> None:
     t_s = np.cumsum(chance.exponential(0.3, 4000))
     t_s[2000:] += 200
     interval_s = np.minimum(np.diff(t_s, prepend=0.0), 1.0)
-    result = consistency(Series(t_s, interval_s, np.full(4000, 800.0), "iops"))
+    result = consistency(RateSeries(t_s, interval_s, np.full(4000, 800.0), "iops"))
     assert result is not None
     assert result.mean_iops == pytest.approx(800)
     assert len(result.levels) == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from heatsoak.analysis.definitions import MIN_DROP
 from heatsoak.analysis.falls import Drop, find, find_drops, joined
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from made_series import (
@@ -117,7 +117,7 @@ def agree(drops: list[Drop], wanted: list[Wanted | EllipsisType]) -> bool:
     return bool(drops) and agrees(drops[0], first) and agree(drops[1:], others)
 
 
-def obeys(drops: list[Drop] | None, of: Series) -> None:
+def obeys(drops: list[Drop] | None, of: RateSeries) -> None:
     """Whatever a series is, its drops are such."""
     for drop in drops or []:
         begin_s, end_s = np.min(of.t_s - of.interval_s), np.max(of.t_s)
@@ -809,7 +809,7 @@ def test_intervals_may_be_irregular() -> None:
     interval_s = chance.uniform(0.3, 1.7, 400)
     t_s = np.cumsum(interval_s)
     values = np.where(t_s < 150, 500.0, 300.0) * chance.normal(1, 0.02, 400)
-    (drop,) = find_drops(Series(t_s, interval_s, values, "mb_s")) or []
+    (drop,) = find_drops(RateSeries(t_s, interval_s, values, "mb_s")) or []
     assert drop.onset_s == pytest.approx(150, abs=1.7)
 
 
@@ -821,7 +821,7 @@ def test_millions_of_samples_are_judged(count: int) -> None:
     t_s: Array = np.arange(1, count + 1, dtype=np.float64) * FINE_S
     values = np.where(t_s <= 0.6 * t_s[-1], 500.0, 300.0)
     values *= wander(len(t_s), 0.8, 0.03, np.random.default_rng(1))
-    (drop,) = find_drops(Series(t_s, np.full(len(t_s), FINE_S), values, "mb_s")) or []
+    (drop,) = find_drops(RateSeries(t_s, np.full(len(t_s), FINE_S), values, "mb_s")) or []
     assert drop.onset_s == pytest.approx(0.6 * t_s[-1], abs=0.5)
 
 
@@ -832,7 +832,7 @@ def test_a_rate_that_never_changes_is_no_drop_and_too_little_has_no_answer(
     rate: float, count: int
 ) -> None:
     t_s: Array = np.arange(1, count + 1, dtype=np.float64) * 0.1
-    drops = find_drops(Series(t_s, np.full(count, 0.1), np.full(count, rate), "mb_s"))
+    drops = find_drops(RateSeries(t_s, np.full(count, 0.1), np.full(count, rate), "mb_s"))
     is_measured = np.isfinite(rate) and rate >= 0
     assert drops == ([] if is_measured and count >= 50 else None)
 
@@ -877,13 +877,13 @@ def test_neither_the_unit_nor_the_time_of_day_matters(
 ) -> None:
     of = of_parts(low((250, END), to=to), duration_s=600, sampling_s=1.0, seed=seed)
     drops = find_drops(of)
-    scaled = find_drops(Series(of.t_s, of.interval_s, scale * of.values, "mb_s"))
+    scaled = find_drops(RateSeries(of.t_s, of.interval_s, scale * of.values, "mb_s"))
     assert drops
     assert scaled
     (one,), (other,) = drops, scaled
     same = {name: (getattr(one, name), 1e-6) for name in ("onset_s", "end_s", "depth")}
     assert agrees(other, same | {"shape": one.shape})
-    (later,) = find_drops(Series(of.t_s + later_s, of.interval_s, of.values, "mb_s")) or []
+    (later,) = find_drops(RateSeries(of.t_s + later_s, of.interval_s, of.values, "mb_s")) or []
     assert agrees(later, fall(one.onset_s + later_s, 0.2, depth=(one.depth, 1e-3)))
 
 
@@ -897,17 +897,17 @@ def test_a_passing_fall_is_the_same_backwards(start_s: int, length_s: int, seed:
         assert agree(one.drops(seed), one.wanted)
 
 
-def regular(values: list[float], sampling_s: float) -> Series:
+def regular(values: list[float], sampling_s: float) -> RateSeries:
     t_s: Array = np.arange(1, len(values) + 1, dtype=np.float64) * sampling_s
-    return Series(t_s, np.full(len(values), sampling_s), np.array(values), "mb_s")
+    return RateSeries(t_s, np.full(len(values), sampling_s), np.array(values), "mb_s")
 
 
-def at_any_times(rows: list[tuple[float, float]]) -> Series:
+def at_any_times(rows: list[tuple[float, float]]) -> RateSeries:
     t_s, values = np.array(rows).reshape(-1, 2).T
-    return Series(t_s, np.full(len(rows), 0.5), values, "mb_s")
+    return RateSeries(t_s, np.full(len(rows), 0.5), values, "mb_s")
 
 
-def mostly_idle(seed: int, share: float, held: int, sampling_s: float) -> Series:
+def mostly_idle(seed: int, share: float, held: int, sampling_s: float) -> RateSeries:
     chance = np.random.default_rng(seed)
     bursts = np.where(chance.random(100) < share, chance.lognormal(0, 2, 100), 0.0)
     return regular(np.repeat(bursts, held).tolist(), sampling_s)
@@ -943,9 +943,9 @@ def mostly_idle(seed: int, share: float, held: int, sampling_s: float) -> Series
 @example(at_any_times([(0.1 * index, 5.0 * (index % 2)) for index in range(100)]))
 @example(mostly_idle(7, 0.3, 6, 1.0))
 @settings(deadline=None, max_examples=120)
-def test_any_series_has_an_answer(of: Series) -> None:
+def test_any_series_has_an_answer(of: RateSeries) -> None:
     good = np.isfinite(of.t_s)
-    measured = Series(of.t_s[good], of.interval_s[good], of.values[good], "mb_s")
+    measured = RateSeries(of.t_s[good], of.interval_s[good], of.values[good], "mb_s")
     obeys(find_drops(of), measured)
 
 
@@ -958,7 +958,7 @@ def test_short_falls_to_a_noisy_level_are_found() -> None:
     for seed in range(60):
         noise = np.random.default_rng(seed).normal(0, np.where(is_cut, 0.08, 0.03))
         values = np.where(is_cut, 16.0, 40.0) * (1 + noise)
-        drops = find_drops(Series(t_s, interval_s, values, "mb_s"))
+        drops = find_drops(RateSeries(t_s, interval_s, values, "mb_s"))
         assert drops, seed
         depths.append(max(one.depth for one in drops))
     # a dip just before it may be taken for its begin

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.slow_steps import not_held
 
 Shape = Callable[[np.random.Generator, Array, float], Array]
@@ -45,7 +45,7 @@ def trickle(rng: np.random.Generator, t_s: Array, low: float) -> Array:
     return np.where((t_s > begin_s) & (t_s < begin_s + rng.uniform(16, 60)), 0.1 * low, 1.0)
 
 
-def made(shape: Shape | None, seed: int) -> Series:
+def made(shape: Shape | None, seed: int) -> RateSeries:
     """A shape of a sampling interval and of noise as logs have them."""
     rng = np.random.default_rng(seed)
     sampling_s = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
@@ -58,7 +58,7 @@ def made(shape: Shape | None, seed: int) -> Series:
     means *= 1 + float(rng.choice([0.002, 0.01, 0.03])) * rng.normal(size=len(means))
     t_s = np.linspace(sampling_s, len(means) * sampling_s, len(means))
     level = float(rng.choice([90.0, 1600.0, 7000.0]))
-    return Series(t_s, np.full(len(t_s), sampling_s), level * np.maximum(means, 0), "mb_s")
+    return RateSeries(t_s, np.full(len(t_s), sampling_s), level * np.maximum(means, 0), "mb_s")
 
 
 @pytest.mark.parametrize("shape", [waves, swell, shifts, recovery, late_fall, slope, trickle])
@@ -79,7 +79,7 @@ def test_steady_noise_is_shown_to_hold() -> None:
 def test_a_slow_second_or_two_is_no_loss(begin_s: float) -> None:
     flat = made(None, 3)
     slow = (flat.t_s > begin_s) & (flat.t_s <= begin_s + 2)
-    series = Series(flat.t_s, flat.interval_s, np.where(slow, 0.4, 1) * flat.values, "mb_s")
+    series = RateSeries(flat.t_s, flat.interval_s, np.where(slow, 0.4, 1) * flat.values, "mb_s")
     assert not_held(series) is None
 
 
@@ -87,7 +87,7 @@ def test_a_slow_second_or_two_is_no_loss(begin_s: float) -> None:
 def test_where_noise_would_hide_a_loss_nothing_is_shown(sigma: float) -> None:
     flat = made(None, 3)
     rough = np.random.default_rng(1).lognormal(sigma=sigma, size=len(flat.t_s))
-    assert not_held(Series(flat.t_s, flat.interval_s, rough * flat.values, "mb_s")) is not None
+    assert not_held(RateSeries(flat.t_s, flat.interval_s, rough * flat.values, "mb_s")) is not None
 
 
 def test_three_samples_show_nothing() -> None:

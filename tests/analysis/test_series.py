@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Series, directions, iops, resampled, throughput
+from heatsoak.analysis.series import RateSeries, directions, iops, resampled, throughput
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_series import FULL, lost, of_parts
@@ -82,7 +82,9 @@ def test_the_interval_after_a_gap_is_not_as_long_as_the_gap() -> None:
 @given(st.integers(1, 50), st.floats(0.1, 5.0), st.floats(0.1, 20.0))
 def test_resampling_keeps_what_was_moved(count: int, sampling_s: float, step_s: float) -> None:
     values = np.random.default_rng(count).uniform(1, 2, count)
-    of = Series(np.arange(1.0, count + 1) * sampling_s, np.full(count, sampling_s), values, "mb_s")
+    of = RateSeries(
+        np.arange(1.0, count + 1) * sampling_s, np.full(count, sampling_s), values, "mb_s"
+    )
     steps = int(of.duration_s // step_s)
     even = resampled(of, 0.0, steps * step_s, step_s)
     assert len(even) == steps

@@ -11,7 +11,7 @@ from heatsoak.analysis import analyze
 from heatsoak.bench.conductor import conduct
 from heatsoak.bench.heating import Heating, HeatSource, Steadiness, warm_up_s
 from heatsoak.bench.plan import typical_plan
-from heatsoak.bench.progress import Observer, View
+from heatsoak.bench.progress import Observer, SessionView
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import ProcessHeater, heater
@@ -193,7 +193,7 @@ def test_a_warm_up_counts_in_what_is_left_to_do(tmp_path: Path) -> None:  # noqa
     planned = typical_plan(protocol_of(SLEEP))
     plan = replace(planned, warm_up_s=600)
     assert plan.duration_s == 603
-    view = View([plan], "heated")
+    view = SessionView([plan], "heated")
     seen = view.begin_run(plan, "")
     assert view.remaining_s() == 603
     seen.on_warm_up("gpu heat at 100 %, 10 min of warm-up")

@@ -67,10 +67,10 @@ export interface PageRecording {
   duration_s: number | null;
   findings: RecordingFindings;
   sentences: string[];
-  drive: Fact[];
-  host: Fact[];
-  tools: Fact[];
-  sensors: Fact[];
+  drive: NamedValue[];
+  host: NamedValue[];
+  tools: NamedValue[];
+  sensors: NamedValue[];
   events: EventLine[];
   command: string | null;
   protocol: string;
@@ -521,7 +521,7 @@ export interface Reservation {
 /**
  * An entry of a list: a name and its value.
  */
-export interface Fact {
+export interface NamedValue {
   name: string;
   text: string;
 }
@@ -990,7 +990,7 @@ export interface TwinSection {
   told: string[];
   limit_c: [number, number, number] | null;
   lines: TwinLine[];
-  left_out: Fact[];
+  left_out: NamedValue[];
   maps: CoolingMap[];
   no_map: string | null;
 }

@@ -14,7 +14,7 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import Asked, Speeds
+from heatsoak.twin.asked import DemandSeries, RateBounds
 
 from heatsoak_dev.calibration.parameters import Vector
 
@@ -32,13 +32,13 @@ class Profile:
 
     mb_s: float
     work: dict[str, float]
-    speeds: Speeds
+    speeds: RateBounds
 
-    def asked(self, seconds: float) -> Asked:
+    def asked(self, seconds: float) -> DemandSeries:
         """Return a demand for all it can get, for so long."""
         work = {key: np.array([value]) for key, value in self.work.items()}
         share, one = self.speeds.share_of(work), np.ones(1)
-        return Asked(one * seconds, one * self.mb_s, share, one, work)
+        return DemandSeries(one * seconds, one * self.mb_s, share, one, work)
 
     def run(self, lumped: Lumped, seconds: int) -> dict[str, Any]:
         """Return what heat makes of it."""
@@ -62,7 +62,7 @@ def measure(core: Core, drive_json: str, workloads: str, measure_s: float = MEAS
     return Profile(
         mb_s,
         {key: (after[key] - before[key]) / measure_s for key in after},
-        Speeds(controller["read_mb_s"], controller["write_mb_s"]),
+        RateBounds(controller["read_mb_s"], controller["write_mb_s"]),
     )
 
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from heatsoak.cli.common import FormatOption, console, progress_bar
+from heatsoak.cli.common import FormatOption, OutputFormat, console, progress_bar
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.output import Console, Text, print_json, print_out
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from heatsoak_dev.calibration import Calibration
 
 #: A table's header, and its rows.
 TextTable = tuple[list[str], list[list[str]]]
@@ -57,47 +60,20 @@ def calibrate_command(
     from heatsoak_dev import calibration
 
     if drive is not None:
-        with progress_bar() as progress:
-            fitted = calibration.fit_drive(drive, progress)
-        if directory is not None:
-            calibration.write(fitted, directory)
-        for parameter in fitted:
-            print_out(f"{parameter.id} = {parameter.value:g}")
+        _calibrate_drive(drive, directory)
         return
-    if stage is not None and stage not in calibration.STAGES:
-        raise UsageError(
-            f"--stage: there is no stage '{stage}'{suggestion(stage, calibration.STAGES)}: "
-            f"stages are {', '.join(calibration.STAGES)}"
-        )
+    stages = _stages(stage)
     if leave_one_out:
         if check or hold_out or directory is not None:
             raise UsageError(
                 "--leave-one-out cannot be combined with --check, --hold-out or --write"
             )
-        with progress_bar() as progress:
-            predicted = calibration.leave_one_out(iterations=iterations, progress=progress)
-        if output_format == "json":
-            print_json(predicted.as_dict())
-        else:
-            print_leave_one_out(predicted.as_dict(), console())
+        _leave_one_out(iterations, output_format)
         return
-    found: list[calibration.Calibration] = []
-    for name in calibration.STAGES if stage is None else (stage,):
-        if check:
-            found.append(calibration.check_calibration(stage=name))
-            continue
-        with progress_bar() as progress:
-            found.append(
-                calibration.calibrate(
-                    stage=name,
-                    given=[parameter for one in found for parameter in one.parameters],
-                    seed=seed,
-                    hold_out=hold_out or (),
-                    starts=starts,
-                    iterations=iterations,
-                    progress=progress,
-                )
-            )
+    if check:
+        found = [calibration.check_calibration(stage=name) for name in stages]
+    else:
+        found = _calibrate(stages, seed, hold_out or (), starts, iterations)
     if directory is not None:
         calibration.write([parameter for one in found for parameter in one.parameters], directory)
         if not check:
@@ -107,6 +83,65 @@ def calibrate_command(
     else:
         for one in found:
             print_calibration(one.as_dict(), console())
+
+
+def _stages(stage: str | None) -> Sequence[str]:
+    """Those to fit; raises UsageError for one that does not exist."""
+    from heatsoak_dev.calibration import STAGES
+
+    if stage is not None and stage not in STAGES:
+        raise UsageError(
+            f"--stage: there is no stage '{stage}'{suggestion(stage, STAGES)}: "
+            f"stages are {', '.join(STAGES)}"
+        )
+    return STAGES if stage is None else (stage,)
+
+
+def _calibrate(
+    stages: Sequence[str], seed: int, hold_out: Sequence[str], starts: int, iterations: int
+) -> list["Calibration"]:
+    """Fit stages one after another, each given what those before came to."""
+    from heatsoak_dev import calibration
+
+    found: list[Calibration] = []
+    for name in stages:
+        with progress_bar() as progress:
+            found.append(
+                calibration.calibrate(
+                    stage=name,
+                    given=[parameter for one in found for parameter in one.parameters],
+                    seed=seed,
+                    hold_out=hold_out,
+                    starts=starts,
+                    iterations=iterations,
+                    progress=progress,
+                )
+            )
+    return found
+
+
+def _calibrate_drive(drive: str, directory: Path | None) -> None:
+    """Fit a drive to the modern figures printed of it."""
+    from heatsoak_dev import calibration
+
+    with progress_bar() as progress:
+        fitted = calibration.fit_drive(drive, progress)
+    if directory is not None:
+        calibration.write(fitted, directory)
+    for parameter in fitted:
+        print_out(f"{parameter.id} = {parameter.value:g}")
+
+
+def _leave_one_out(iterations: int, output_format: OutputFormat) -> None:
+    """Predict each cell from a fit of all others."""
+    from heatsoak_dev import calibration
+
+    with progress_bar() as progress:
+        predicted = calibration.leave_one_out(iterations=iterations, progress=progress)
+    if output_format == "json":
+        print_json(predicted.as_dict())
+    else:
+        print_leave_one_out(predicted.as_dict(), console())
 
 
 def print_calibration(calibration: dict[str, Any], console: Console) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsoak._core import pelt_mean_var
 from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary, RateLevel
 from heatsoak.analysis.rounds import steady_state
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
 
 #: The window of the published method: the last 400 s of a step.
@@ -63,7 +63,7 @@ class PerSecond:
         return list(pairwise(edges))
 
 
-def by_second(series: Series, window_s: float = np.inf) -> PerSecond:
+def by_second(series: RateSeries, window_s: float = np.inf) -> PerSecond:
     """Return the mean rate of each whole second in the last `window_s`.
 
     A series shorter than the window is used in full.
@@ -72,7 +72,9 @@ def by_second(series: Series, window_s: float = np.inf) -> PerSecond:
         return PerSecond(np.empty(0), np.empty(0), 0.0)
     duration_s = max(series.duration_s, 0.0)
     first = int(np.searchsorted(series.t_s, duration_s - window_s - 2, side="left"))
-    late = Series(series.t_s[first:], series.interval_s[first:], series.values[first:], series.unit)
+    late = RateSeries(
+        series.t_s[first:], series.interval_s[first:], series.values[first:], series.unit
+    )
     if late.sampling_s > _LONGEST_SECOND_S:
         start_s = max(0.0, duration_s - window_s)
         inside = late.t_s > start_s + 1e-9
@@ -82,7 +84,7 @@ def by_second(series: Series, window_s: float = np.inf) -> PerSecond:
     return _binned(late, duration_s, window_s)
 
 
-def _binned(series: Series, duration_s: float, window_s: float) -> PerSecond:
+def _binned(series: RateSeries, duration_s: float, window_s: float) -> PerSecond:
     end_s = np.floor(duration_s + 1e-9)
     start_s = max(0.0, end_s - window_s)
     second = np.floor(series.t_s - series.interval_s / 2 - start_s + 1e-9)
@@ -313,7 +315,7 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency 
         if block is not None:
             series = view.throughput
             values = series.values * (1e6 / block)
-            derived = Series(series.t_s, series.interval_s, values, "iops")
+            derived = RateSeries(series.t_s, series.interval_s, values, "iops")
             found = consistency(derived, window_s)
             if found is not None:
                 found.derived_from_bytes = True
@@ -325,7 +327,7 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency 
     return found
 
 
-def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | None:
+def consistency(series: RateSeries, window_s: float = WINDOW_S) -> Consistency | None:
     """Return mean and standard deviation of the I/Os of each second in the last `window_s`.
 
     `series` is in IOPS. If the series is shorter than the window, all of it counts, and the
@@ -333,7 +335,7 @@ def consistency(series: Series, window_s: float = WINDOW_S) -> Consistency | Non
     the whole series.
     """
     good = np.isfinite(series.values) & np.isfinite(series.t_s) & (series.interval_s > 0)
-    series = Series(series.t_s[good], series.interval_s[good], series.values[good], series.unit)
+    series = RateSeries(series.t_s[good], series.interval_s[good], series.values[good], series.unit)
     seconds = by_second(series, window_s)
     if len(seconds.values) < 2:
         return None

@@ -16,7 +16,7 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     StepFindings,
 )
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import Partner, RecordingView, StepView
 from heatsoak.protocol import Role
 from heatsoak.recording import Recording
@@ -52,7 +52,7 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
             other.partner = Partner("destination", view)
 
 
-def in_flight(view: StepView) -> Series | None:
+def in_flight(view: StepView) -> RateSeries | None:
     """Return how many I/Os were in flight: none while none was completed, as for a side that waits.
 
     Times count from the recording's start. None if the depth of the queue is unknown. A logged
@@ -65,7 +65,7 @@ def in_flight(view: StepView) -> Series | None:
     count = np.where(has_stopped, 0.0, view.in_flight_by_latency())
     t_s, interval_s = view.column("t_s"), view.column("interval_s")
     known = np.isfinite(count) & np.isfinite(interval_s)
-    return Series(t_s[known], interval_s[known], count[known], "iops")
+    return RateSeries(t_s[known], interval_s[known], count[known], "iops")
 
 
 def fullness(own: StepView, other: StepView, edges_s: Array) -> tuple[Array, Array] | None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.findings import RoundsFindings, RoundStep, SteadyState
-from heatsoak.analysis.series import Array, Series, iops, resampled
+from heatsoak.analysis.series import Array, RateSeries, iops, resampled
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
 from heatsoak.recording import Recording
@@ -22,7 +22,7 @@ _MAX_RANGE, _MAX_SLOPE = 0.20, 0.10
 _ROUND_S = 60.0
 
 
-def steady_state(series: Series) -> SteadyState | None:
+def steady_state(series: RateSeries) -> SteadyState | None:
     """Return whether and from when minutes are steady.
 
     None for fewer than five whole ones, or if there was no I/O at all. One of which less than half
@@ -154,7 +154,7 @@ def _steps(rounds: Rounds, taken: int, views: Mapping[str, StepView]) -> Iterato
         )
 
 
-def _mean(series: Sequence[Series]) -> float | None:
+def _mean(series: Sequence[RateSeries]) -> float | None:
     values = [one.mean(-np.inf, np.inf) for one in series]
     known = [value for value in values if np.isfinite(value)]
     return float(np.mean(known)) if known else None

@@ -28,7 +28,7 @@ _UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
 
 @dataclass(frozen=True)
-class Series:
+class RateSeries:
     """Rates of one step.
 
     Attributes:
@@ -108,21 +108,21 @@ class Series:
             np.divide(total, known_s, out=mean, where=is_known)
         return mean
 
-    def between(self, start_s: float, end_s: float) -> "Series":
+    def between(self, start_s: float, end_s: float) -> "RateSeries":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
         first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
         some = slice(first, last)
-        return Series(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
+        return RateSeries(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
 
-    def without(self, spans_s: Sequence[tuple[float, float]]) -> "Series":
+    def without(self, spans_s: Sequence[tuple[float, float]]) -> "RateSeries":
         """Return the part of which nothing lies in any span, each from begin to end."""
         rest = np.ones(len(self.t_s), dtype=bool)
         for begin_s, end_s in spans_s:
             rest &= (self.t_s <= begin_s) | (self.t_s - self.interval_s >= end_s)
-        return Series(self.t_s[rest], self.interval_s[rest], self.values[rest], self.unit)
+        return RateSeries(self.t_s[rest], self.interval_s[rest], self.values[rest], self.unit)
 
 
-def throughput(samples: pl.DataFrame, start_s: float) -> Series:
+def throughput(samples: pl.DataFrame, start_s: float) -> RateSeries:
     """Return reads and writes together of one step's samples, times counted from `start_s`.
 
     In bytes; in I/Os if no bytes were logged; by latency if neither was. Rows may come in any
@@ -132,12 +132,12 @@ def throughput(samples: pl.DataFrame, start_s: float) -> Series:
     return _rates(samples, start_s, ("", "read_", "write_"))
 
 
-def iops(samples: pl.DataFrame, start_s: float) -> Series:
+def iops(samples: pl.DataFrame, start_s: float) -> RateSeries:
     """Return I/Os a second, reads and writes together, as :func:`throughput` does for bytes."""
     return _total(samples, start_s, _columns(samples, "iops", ("", "read_", "write_")), "iops")
 
 
-def directions(samples: pl.DataFrame, start_s: float) -> dict[str, Series]:
+def directions(samples: pl.DataFrame, start_s: float) -> dict[str, RateSeries]:
     """Return ``read`` and ``write`` separately, each as :func:`throughput` does, if logged.
 
     Zeros of one direction while the other worked count; a direction that never moved anything is
@@ -147,7 +147,7 @@ def directions(samples: pl.DataFrame, start_s: float) -> dict[str, Series]:
     return {name: series for name, series in apart.items() if np.any(series.values > 0)}
 
 
-def _rates(samples: pl.DataFrame, start_s: float, prefixes: tuple[str, ...]) -> Series:
+def _rates(samples: pl.DataFrame, start_s: float, prefixes: tuple[str, ...]) -> RateSeries:
     quantities: tuple[tuple[str, RateUnit], ...] = (
         ("bw_mb_s", "mb_s"),
         ("iops", "iops"),
@@ -174,10 +174,12 @@ def _columns(samples: pl.DataFrame, quantity: str, prefixes: tuple[str, ...]) ->
     return found
 
 
-def _total(samples: pl.DataFrame, start_s: float, columns: list[Array], unit: RateUnit) -> Series:
+def _total(
+    samples: pl.DataFrame, start_s: float, columns: list[Array], unit: RateUnit
+) -> RateSeries:
     if not columns:
         empty = np.empty(0)
-        return Series(empty, empty, empty, unit)
+        return RateSeries(empty, empty, empty, unit)
     t_s = samples["t_s"].cast(pl.Float64).to_numpy() - start_s
     if "interval_s" in samples.columns:
         logged = samples["interval_s"].cast(pl.Float64).to_numpy()
@@ -197,7 +199,7 @@ def _total(samples: pl.DataFrame, start_s: float, columns: list[Array], unit: Ra
         # a latency of zero was not measured
         known = mean_us > 0
         t_s, logged, together = t_s[known], logged[known], 1e6 / mean_us[known]
-    return Series(t_s, _intervals(t_s, logged), together, unit)
+    return RateSeries(t_s, _intervals(t_s, logged), together, unit)
 
 
 def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
@@ -224,8 +226,8 @@ def _intervals(t_s: Array, logged: Array) -> Array:
     return np.where(known, logged, between)
 
 
-def tidied(series: Series) -> Series:
-    """Return the series as :class:`Series` promises it: finite values, in time order.
+def tidied(series: RateSeries) -> RateSeries:
+    """Return the series as :class:`RateSeries` promises it: finite values, in time order.
 
     Intervals that are too short for a rate (often the last of a run) are left out.
     """
@@ -241,7 +243,7 @@ def tidied(series: Series) -> Series:
         slivers = interval_s < 0.5 * np.quantile(interval_s, 0.1)
         if slivers.any():
             t_s, interval_s, values = t_s[~slivers], interval_s[~slivers], values[~slivers]
-    return Series(t_s, interval_s, values, series.unit)
+    return RateSeries(t_s, interval_s, values, series.unit)
 
 
 def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -250,8 +252,8 @@ def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def resampled(series: Series, start_s: float, end_s: float, step_s: float) -> Array:
-    """Return :meth:`Series.means` of even steps from `start_s` to `end_s`."""
+def resampled(series: RateSeries, start_s: float, end_s: float, step_s: float) -> Array:
+    """Return :meth:`RateSeries.means` of even steps from `start_s` to `end_s`."""
     count = max(0, round((end_s - start_s) / step_s))
     return series.means(start_s + step_s * np.arange(count + 1, dtype=np.float64))
 

@@ -22,7 +22,7 @@ from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import alike, like_runs
-from heatsoak.analysis.series import Array, Series, resampled, spans_of
+from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
 from heatsoak.words import (
@@ -307,7 +307,7 @@ _HIDDEN, _SEEN_S = 0.15, 30.0
 _QUARTILE = 0.3186 * math.sqrt(2)
 
 
-def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
+def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
@@ -325,7 +325,7 @@ def not_held(series: Series, stalls: Sequence[Stall] = (), what: str = "it") -> 
     return _swing(series, bins, bin_s, what) or _lower(series, bin_s, what) or _missing(bins, what)
 
 
-def _means(series: Series, bin_s: float) -> Array:
+def _means(series: RateSeries, bin_s: float) -> Array:
     means = resampled(series, 0.0, series.duration_s, bin_s)
     return means[np.isfinite(means)]
 
@@ -338,7 +338,7 @@ def _missing(bins: Array, what: str) -> str | None:
     )
 
 
-def _swing(series: Series, bins: Array, bin_s: float, what: str) -> str | None:
+def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | None:
     """A line in the spectrum of bins (Fisher's test), as a sentence."""
     power = np.square(np.abs(np.fft.rfft(bins - np.mean(bins))[1:]))
     if len(power) < 4 or not np.any(power > 0):
@@ -358,7 +358,7 @@ def _swing(series: Series, bins: Array, bin_s: float, what: str) -> str | None:
     )
 
 
-def _lower(series: Series, bin_s: float, what: str) -> str | None:
+def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
     """The windows below the others that cost most, or the noise that would hide them."""
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it

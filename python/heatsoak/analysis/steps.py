@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from heatsoak.analysis.definitions import (
 from heatsoak.analysis.falls import Drop, joined
 from heatsoak.analysis.findings import Episode, StepFindings, Verdict
 from heatsoak.analysis.slow_steps import (
+    FasterWhenCooled,
     SlowStart,
     begun_slow,
     faster_when_cooled,
@@ -147,69 +149,24 @@ def step_findings(
     lasting_cause_of: Callable[[StepView], Verdict | None],
 ) -> StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
-    # the loss of one direction may be hidden in the sum
-    parts = view.by_direction() if view.drops == [] else [view]
-    judged = [
-        (case, judgement)
-        for part in parts
-        for case, judgement in judged_drops(part, others, siblings)
-    ]
-    dips = None
-    if judged and not matters([case for case, _ in judged]):
-        dips, judged = _dips([case for case, _ in judged]), []
-    elif not judged and view.oscillation_from_start is not None:
-        case = Case(view.oscillation_from_start, view, list(others), list(siblings))
-        judgement = weigh(case)
-        # oscillation from the start may be normal for the drive; a governor leaves other traces too
-        if judgement.cause == "thermal":
-            judged = [(case, judgement)]
+    judged, dips = _judged_or_dips(view, others, siblings)
     episodes = [episode_of(case, judgement) for case, judgement in judged]
-    mean = view.throughput.mean(-math.inf, math.inf)
-    bound = limited_by_link(view) if view.drops == [] and not episodes else None
-    waited = always_waited(view) if not episodes else None
-    slow = (
-        None
-        if bound or waited
-        else _slow_from_the_start(view, [*others, *siblings], episodes, lasting_cause_of)
-    )
-    found = None if bound or waited or slow else faster_when_cooled(view, siblings)
-    cooled = found if found and found.is_heat else None
-    is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
-    counted = None if is_heat or slow else listed(risen(view)) or None
-    uneven = None
-    if view.drops is not None and not (is_heat or counted or slow):
-        uneven = _uneven(view, judged)
-    hot = None
-    if not (bound or waited or slow or is_heat or counted):
-        fill = [] if view.preceded_by is None else [view.preceded_by]
-        hot = hot_from_the_start(view, [*fill, *others, *siblings])
-    # heat may be why, but no temperature tells
-    is_settled = cooled or episodes or hot or uneven or counted or view.drops is None
-    untold = None if is_settled else found
-    missing = slow[1].lost if slow else untold.lost_share if untold else None
+    signs = _signs_of(view, others, siblings, judged, lasting_cause_of)
+    bound, waited, slow, cooled = signs.bound, signs.waited, signs.slow, signs.cooled
     whys = (
-        counted and f"the drive's own throttling counters rose: {counted}",
+        signs.counted and f"the drive's own throttling counters rose: {signs.counted}",
         bound,
         waited,
         slow and slow[1].reason(slow[2]),
         cooled and cooled.text,
-        hot,
-        untold and untold.text,
+        signs.hot,
+        signs.untold and signs.untold.text,
         dips,
     )
-    verdict: Verdict = _costliest(judged)
-    if view.drops is None or uneven or untold or (hot and not judged):
-        verdict = "unknown"
-    if counted and not judged:
-        verdict = "thermal"
-    elif waited and uneven:
-        verdict, uneven = "limited-by-host", None
-    elif bound and not uneven:
-        verdict = "limited-by-host"
-    elif slow:
-        verdict = slow[0]
-    elif cooled and (not episodes or cooled.lost_share > _lost_share([c for c, _ in judged])):
-        verdict = "thermal"
+    missing = slow[1].lost if slow else signs.untold.lost_share if signs.untold else None
+    # whoever waits is uneven too
+    uneven = None if waited else signs.uneven
+    mean = view.throughput.mean(-math.inf, math.inf)
     return StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
@@ -218,19 +175,107 @@ def step_findings(
         start_temp_c=view.temp.at(0.0),
         max_temp_c=view.max_temp_c,
         still_warming_k=_still_warming_k(view),
-        verdict=verdict,
+        verdict=_verdict(view, judged, signs),
         why=[text for text in whys if text],
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
-        hot_from_start=hot,
+        hot_from_start=signs.hot,
         excludes_heat=never_throttled(view, others),
         begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
-        counted=counted,
+        counted=signs.counted,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
+
+
+def _judged_or_dips(
+    view: StepView, others: list[StepView], siblings: list[StepView]
+) -> tuple[list[tuple[Case, Judgement]], str | None]:
+    """A step's drops with their causes, or what is said of them if they do not matter."""
+    # the loss of one direction may be hidden in the sum
+    parts = view.by_direction() if view.drops == [] else [view]
+    judged = [both for part in parts for both in judged_drops(part, others, siblings)]
+    if judged and not matters([case for case, _ in judged]):
+        return [], _dips([case for case, _ in judged])
+    if not judged and view.oscillation_from_start is not None:
+        case = Case(view.oscillation_from_start, view, list(others), list(siblings))
+        judgement = weigh(case)
+        # oscillation from the start may be normal for the drive; a governor leaves other traces too
+        if judgement.cause == "thermal":
+            return [(case, judgement)], None
+    return judged, None
+
+
+@dataclass(frozen=True)
+class _Signs:
+    """What tells of a step's speed beside its drops; None where nothing does.
+
+    Attributes:
+        bound: that the link limits it; `waited`, that the drive always waited for the host.
+        slow: the verdict on a step that was slow from its start, how slow, and what came first.
+        cooled: how much faster it was when cooled; `untold`, if no temperature tells whether heat
+            is why.
+        counted: the drive's own counters of throttling that rose.
+        uneven: why it does not show that it held its speeds.
+        hot: that it was hot from its start.
+    """
+
+    bound: str | None
+    waited: str | None
+    slow: tuple[Verdict, SlowStart, Verdict] | None
+    cooled: FasterWhenCooled | None
+    untold: FasterWhenCooled | None
+    counted: str | None
+    uneven: str | None
+    hot: str | None
+
+
+def _signs_of(
+    view: StepView,
+    others: list[StepView],
+    siblings: list[StepView],
+    judged: list[tuple[Case, Judgement]],
+    lasting_cause_of: Callable[[StepView], Verdict | None],
+) -> _Signs:
+    """Look for what was seen beside drops, the more certain first: it excludes what follows."""
+    elsewhere = [*others, *siblings]
+    bound = limited_by_link(view) if view.drops == [] and not judged else None
+    waited = always_waited(view) if not judged else None
+    slow = None
+    if not (bound or waited):
+        slow = _slow_from_the_start(view, elsewhere, judged, lasting_cause_of)
+    found = None if bound or waited or slow else faster_when_cooled(view, siblings)
+    cooled = found if found and found.is_heat else None
+    is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
+    counted = None if is_heat or slow else listed(risen(view)) or None
+    uneven = hot = None
+    if view.drops is not None and not (is_heat or counted or slow):
+        uneven = _uneven(view, judged)
+    if not (bound or waited or slow or is_heat or counted):
+        fill = [] if view.preceded_by is None else [view.preceded_by]
+        hot = hot_from_the_start(view, [*fill, *elsewhere])
+    # heat may be why, but no temperature tells
+    is_settled = cooled or judged or hot or uneven or counted or view.drops is None
+    return _Signs(bound, waited, slow, cooled, None if is_settled else found, counted, uneven, hot)
+
+
+def _verdict(view: StepView, judged: list[tuple[Case, Judgement]], signs: _Signs) -> Verdict:
+    """What slowed a step most."""
+    if signs.counted and not judged:
+        return "thermal"
+    if (signs.waited and signs.uneven) or (signs.bound and not signs.uneven):
+        return "limited-by-host"
+    if signs.slow:
+        return signs.slow[0]
+    if signs.cooled and (
+        not judged or signs.cooled.lost_share > _lost_share([case for case, _ in judged])
+    ):
+        return "thermal"
+    if view.drops is None or signs.uneven or signs.untold or (signs.hot and not judged):
+        return "unknown"
+    return _costliest(judged)
 
 
 def _still_warming_k(view: StepView) -> float | None:
@@ -310,15 +355,15 @@ def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
 def _slow_from_the_start(
     view: StepView,
     others: list[StepView],
-    episodes: list[Episode],
+    judged: list[tuple[Case, Judgement]],
     lasting_cause_of: Callable[[StepView], Verdict | None],
 ) -> tuple[Verdict, SlowStart, Verdict] | None:
     """Return the verdict on a step that was slow from its start, how slow, and what came first."""
     slowed = None if view.drops is None else slow_start(view, others)
     if slowed is None:
         return None
-    deepest = max((episode.depth_pct for episode in episodes), default=0.0)
-    if episodes and (slowed.lost is None or 100 * slowed.lost < deepest):
+    deepest = max((case.drop.depth for case, _ in judged), default=0.0)
+    if judged and (slowed.lost is None or slowed.lost < deepest):
         return None
     cause = lasting_cause_of(slowed.origin)
     verdict = None if cause is None else slowed.verdict(cause)

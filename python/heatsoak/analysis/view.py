@@ -14,7 +14,7 @@ from heatsoak.analysis.course import Course, course_of, drive_of
 from heatsoak.analysis.falls import Drop, Found, Stall, find, find_drops
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
-from heatsoak.analysis.series import Array, Series, directions, iops, throughput
+from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
 from heatsoak.protocol import LoadStep, Observed, Precondition, Role, cools_better, differing
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
@@ -88,7 +88,7 @@ class StepView:
         return self._samples
 
     @cached_property
-    def iops(self) -> Series:
+    def iops(self) -> RateSeries:
         """I/Os a second, reads and writes together."""
         return iops(self.samples, self.start_s)
 
@@ -160,7 +160,7 @@ class StepView:
             if carried[name] >= _MIN_SHARE * sum(carried.values())
         ]
 
-    def _only(self, direction: str, series: Series) -> "StepView":
+    def _only(self, direction: str, series: RateSeries) -> "StepView":
         one = copy(self)
         for name in ("_found", "drops", "iops"):
             one.__dict__.pop(name, None)

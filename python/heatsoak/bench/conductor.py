@@ -32,7 +32,7 @@ from heatsoak.protocol import (
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
-from heatsoak.target import Drives, Note, NumberedBatch, Outcome, Target
+from heatsoak.target import Drives, LoadResult, Note, NumberedBatch, Target
 from heatsoak.words import duration_text, temp_text
 
 
@@ -342,7 +342,7 @@ class Conductor:
                 if isinstance(batch, Note):
                     has_warned |= batch.level == "warning"
                     recorder.note(batch.level, batch.text, batch.data)
-                elif isinstance(batch, Outcome):
+                elif isinstance(batch, LoadResult):
                     recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self.prober.append(batch)

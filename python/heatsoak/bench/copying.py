@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heatsoak.bench.places import plan_of, speeds_of
-from heatsoak.bench.plan import DrivePart, Plan, PlannedRun, Speeds, Turn, plan
+from heatsoak.bench.plan import AssumedSpeeds, DrivePart, PlannedRun, RunPlan, Turn, plan
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import (
@@ -95,12 +95,12 @@ def plan_copy(
     return protocol, run
 
 
-def plans_of_copy(run: PlannedRun, roots: Roots) -> list[Plan]:
+def plans_of_copy(run: PlannedRun, roots: Roots) -> list[RunPlan]:
     """Return what a copy would take of the source and of the destination."""
     source, destination = (speeds_of(part.place, roots) for part in run.parts)
     copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
 
-    def slowed(speeds: Speeds) -> Speeds:
+    def slowed(speeds: AssumedSpeeds) -> AssumedSpeeds:
         slower = "; ".join(dict.fromkeys(each.source for each in (source, destination)))
         return replace(
             speeds,
@@ -112,7 +112,7 @@ def plans_of_copy(run: PlannedRun, roots: Roots) -> list[Plan]:
     return [plan_of(part, roots, slowed) for part in run.parts]
 
 
-def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> Plan:
+def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> RunPlan:
     """Return the plan of both drives' steps, for a view of the run."""
     speeds = plans_of_copy(run, roots)[0].speeds
     both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})

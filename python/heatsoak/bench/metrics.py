@@ -44,14 +44,14 @@ _VERDICT = OpenMetricsFamily(
 
 
 @dataclass(frozen=True)
-class Address:
+class MetricsAddress:
     """Where metrics are served; port 0 is any free one."""
 
     host: str
     port: int
 
     @classmethod
-    def parse(cls, text: str) -> "Address":
+    def parse(cls, text: str) -> "MetricsAddress":
         """Read ``127.0.0.1:9101``, ``[::1]:9101`` or a port alone; raises UsageError."""
         host, _, port = text.rpartition(":")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -61,7 +61,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Seen:
+class DriveState:
     """What is known of a drive at a moment.
 
     Attributes:
@@ -79,10 +79,10 @@ class Seen:
     info: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def seen_of(watch: DriveWatch) -> Seen:
+def seen_of(watch: DriveWatch) -> DriveState:
     """Return what a watch knows, which need not have begun."""
     device, found = watch.device, watch.findings
-    return Seen(
+    return DriveState(
         labels={"device": device.name, "model": device.model, "serial": device.serial},
         latest=watch.latest,
         sensors=watch.sensors,
@@ -94,7 +94,7 @@ def seen_of(watch: DriveWatch) -> Seen:
 
 #: The longest time to wait for a last scrape.
 _LAST_SCRAPE_S = 90.0
-#: How much later than the last two let expect a scrape may come.
+#: How much later a scrape may come than the last two were apart.
 _LATER = 1.5
 
 
@@ -136,18 +136,18 @@ class Scrapes:
 def serving(collector: Collector, address: str | None) -> Iterator[None]:
     """Serve metrics meanwhile at what ``--metrics`` names, and say where; None serves nothing.
 
-    Raises what :meth:`Address.parse` and :func:`served` do.
+    Raises what :meth:`MetricsAddress.parse` and :func:`served` do.
     """
     if address is None:
         yield
         return
-    with served(collector, Address.parse(address)) as url:
+    with served(collector, MetricsAddress.parse(address)) as url:
         print_err(f"metrics: {url}")
         yield
 
 
 @contextmanager
-def served(collector: Collector, address: Address) -> Iterator[str]:
+def served(collector: Collector, address: MetricsAddress) -> Iterator[str]:
     """Serve metrics meanwhile; yield their URL.
 
     Raises UsageError if the address cannot be listened on.
@@ -177,7 +177,7 @@ def served(collector: Collector, address: Address) -> Iterator[str]:
 class Metrics:
     """What is known of drives, collected when somebody asks; `drives` tells them."""
 
-    drives: Callable[[], Iterable[Seen]]
+    drives: Callable[[], Iterable[DriveState]]
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
@@ -193,7 +193,7 @@ class Metrics:
             yield metric(family, samples)
 
 
-def _of_drive(drive: Seen) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
+def _of_drive(drive: DriveState) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
     yield _INFO, {name: text for name, text in drive.info.items() if text}, 1.0
     latest = drive.latest.values()
     for name, value in latest.items():

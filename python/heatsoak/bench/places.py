@@ -13,10 +13,10 @@ from pathlib import Path
 from heatsoak.bench.by_hand import walked
 from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import (
+    AssumedSpeeds,
     DrivePart,
-    Plan,
     PlannedRun,
-    Speeds,
+    RunPlan,
     plan,
     rated_speeds,
     traffic_on,
@@ -33,7 +33,7 @@ from heatsoak.target.simulated import SimulatedTarget, thresholds_note, with_thr
 from heatsoak.words import percent_text, rate_text
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
-UNKNOWN_DRIVE = Speeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
+UNKNOWN_DRIVE = AssumedSpeeds(7000, 6500, 1_000_000, 1_000_000, "assumed: a fast PCIe 4.0 drive")
 
 
 def runs_of(
@@ -83,8 +83,10 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 
 
 def plan_of(
-    part: DrivePart, roots: Roots, slowed: Callable[[Speeds], Speeds] = lambda speeds: speeds
-) -> Plan:
+    part: DrivePart,
+    roots: Roots,
+    slowed: Callable[[AssumedSpeeds], AssumedSpeeds] = lambda speeds: speeds,
+) -> RunPlan:
     """Return what a run would take and write of one drive; nothing is touched.
 
     `slowed` says what is left of the drive's speeds where something else limits them.
@@ -98,7 +100,7 @@ def plan_of(
     return replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
 
 
-def speeds_of(place: Place, roots: Roots) -> Speeds:
+def speeds_of(place: Place, roots: Roots) -> AssumedSpeeds:
     """Return what the drive at a place does as rated, or could do at most."""
     rated = place.rated
     return _greatest_speeds(place.device_info(roots)) if rated is None else rated_speeds(rated)
@@ -142,7 +144,7 @@ def sensors_of_tree(directory: Path) -> list[Sensor]:
     return sensors
 
 
-def _greatest_speeds(behind: DeviceInfo | None) -> Speeds:
+def _greatest_speeds(behind: DeviceInfo | None) -> AssumedSpeeds:
     """What an unknown drive could do at most: a fast one, or what its link carries."""
     ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
     if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
@@ -168,7 +170,7 @@ def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]
     ]
 
 
-def simulation_s(part: DrivePart, plan: Plan) -> float | None:
+def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
     """Return how long simulating a plan takes, at most.
 
     None for a real drive, and where its loads cannot be tried. A new and cool drive does the most

@@ -113,7 +113,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Speeds:
+class AssumedSpeeds:
     """How fast a drive is taken to be when nothing slows it down.
 
     `source` says where the figures come from, for the reader of a plan.
@@ -142,9 +142,9 @@ class Speeds:
         return mixed
 
 
-def rated_speeds(drive: catalog.Drive) -> Speeds:
+def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
     """Return what a drive of the catalog is rated for."""
-    return Speeds(
+    return AssumedSpeeds(
         drive.read_mb_s, drive.write_mb_s, drive.read_iops, drive.write_iops, f"{drive.id}, rated"
     )
 
@@ -174,7 +174,7 @@ class StepPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """All steps of one recording; probes count as if every one were taken, rounds as all.
 
     `size_bytes` is that of the target, `warm_up_s` how long the case is warmed before the steps, at
@@ -182,7 +182,7 @@ class Plan:
     """
 
     steps: tuple[StepPlan, ...]
-    speeds: Speeds
+    speeds: AssumedSpeeds
     size_bytes: int
     warm_up_s: float = 0.0
 
@@ -201,7 +201,7 @@ class Plan:
         """The names of the steps whose length and writing are not in the sums."""
         return [step.step.name for step in self.steps if not step.is_known]
 
-    def without_probes(self) -> "Plan":
+    def without_probes(self) -> "RunPlan":
         """Return what is taken whatever is seen: no probe, and the fewest rounds."""
         always = [step for step in self.steps if not step.step.is_probe]
         return replace(self, steps=tuple(_at_least(step) for step in always))
@@ -210,16 +210,16 @@ class Plan:
 def plan(
     protocol: Protocol,
     target_bytes: int,
-    speeds: Speeds,
+    speeds: AssumedSpeeds,
     traffic_of: TrafficOf = lambda _: None,
-) -> Plan:
+) -> RunPlan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
     used_bytes, steps = target_bytes, []
     for step in protocol.steps:
         steps.append(_step(step, used_bytes, speeds, traffic_of))
         if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
-    return Plan(tuple(steps), speeds, target_bytes)
+    return RunPlan(tuple(steps), speeds, target_bytes)
 
 
 def traffic_on(size_bytes: int) -> TrafficOf:
@@ -227,7 +227,7 @@ def traffic_on(size_bytes: int) -> TrafficOf:
     return cache(lambda step: count_quickly(step, size_bytes))
 
 
-def typical_plan(protocol: Protocol) -> Plan:
+def typical_plan(protocol: Protocol) -> RunPlan:
     """Return how long one recording takes and writes on a drive of the published kind."""
     drive = catalog.load_drive(TYPICAL_DRIVE)
     size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
@@ -249,7 +249,7 @@ def _at_least(step: StepPlan) -> StepPlan:
     )
 
 
-def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) -> StepPlan:
+def _step(step: Step, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf) -> StepPlan:
     parts = [_part(part, target_bytes, speeds, traffic_of) for part in step.parts]
     return StepPlan(
         step,
@@ -263,7 +263,7 @@ def _step(step: Step, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf) 
 
 
 def _part(
-    step: SingleStep | Copy, target_bytes: int, speeds: Speeds, traffic_of: TrafficOf
+    step: SingleStep | Copy, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf
 ) -> StepPlan:
     match step:
         case WorkloadStep():
@@ -287,7 +287,7 @@ def _part(
             return StepPlan(step, 0, 0, False)
 
 
-def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
+def _replay(step: Replay, traffic: Traffic | None, speeds: AssumedSpeeds) -> StepPlan:
     """A replay as fast as a drive is with many I/Os in flight, and its pauses."""
     if traffic is None:
         return StepPlan(step, 0, 0, False, is_known=False)
@@ -300,7 +300,9 @@ def _replay(step: Replay, traffic: Traffic | None, speeds: Speeds) -> StepPlan:
     return StepPlan(step, duration_s, traffic.written_bytes, False, moved_bytes=moved_bytes)
 
 
-def _workload(workload: Workload, target_bytes: int, speeds: Speeds) -> tuple[float, float, float]:
+def _workload(
+    workload: Workload, target_bytes: int, speeds: AssumedSpeeds
+) -> tuple[float, float, float]:
     """Seconds, bytes written, and bytes moved."""
     mb_s = speeds.throughput_mb_s(workload)
     transfer = workload.transfer_bytes(target_bytes)

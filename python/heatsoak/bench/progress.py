@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress
 from typing_extensions import override
 
-from heatsoak.bench.plan import Plan, StepPlan
+from heatsoak.bench.plan import RunPlan, StepPlan
 from heatsoak.bench.recorder import Latest
 from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
@@ -79,7 +79,7 @@ def _is_of_bytes(planned: StepPlan) -> bool:
 class RunView(Observer):
     """Follows one run against its plan, in the thread that makes it."""
 
-    def __init__(self, view: "View", plan: Plan, label: str) -> None:
+    def __init__(self, view: "SessionView", plan: RunPlan, label: str) -> None:
         self.view = view
         self.plan = plan
         self.label = label
@@ -213,17 +213,17 @@ class RunView(Observer):
         return "  ".join(parts)
 
 
-class View:
+class SessionView:
     """Follows the runs of a session, some of them at once; subclasses show it."""
 
-    def __init__(self, plans: list[Plan], title: str) -> None:
+    def __init__(self, plans: list[RunPlan], title: str) -> None:
         self.plans = plans
         self.title = title
         self.runs: list[RunView] = []
         self._began_at = time.monotonic()
         self._share_done = 0.0
 
-    def begin_run(self, plan: Plan, label: str) -> RunView:
+    def begin_run(self, plan: RunPlan, label: str) -> RunView:
         """Return what follows a run that starts; `label` is its name among the others."""
         run = RunView(self, plan, label)
         self.runs.append(run)
@@ -306,10 +306,10 @@ class View:
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 
 
-class LiveView(View):
+class LiveView(SessionView):
     """A block at the bottom of the terminal that is redrawn in place."""
 
-    def __init__(self, plans: list[Plan], title: str, console: Console) -> None:
+    def __init__(self, plans: list[RunPlan], title: str, console: Console) -> None:
         super().__init__(plans, title)
         self.console = console
         self.bar = Progress(
@@ -366,10 +366,10 @@ def _lines_of(run: RunView, bars: str) -> list[Text]:
     return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
-class PlainView(View):
+class PlainView(SessionView):
     """A line when a step begins, when one of several runs ends, and every ten seconds."""
 
-    def __init__(self, plans: list[Plan], title: str) -> None:
+    def __init__(self, plans: list[RunPlan], title: str) -> None:
         super().__init__(plans, title)
         self._shown_at = time.monotonic()
         self._lock = threading.Lock()
@@ -397,7 +397,7 @@ class PlainView(View):
         self.show_status(line)
 
 
-def make_view(plans: list[Plan], title: str) -> View:
+def make_view(plans: list[RunPlan], title: str) -> SessionView:
     """Return a live view where standard error is a terminal that redraws, else plain lines."""
     console = Console(stderr=True)
     # a terminal that cannot move its cursor would get nothing but the end

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.bench.heating import PlannedHeat
 from heatsoak.bench.places import simulation_s
-from heatsoak.bench.plan import DrivePart, Plan, StepPlan, typical_plan
+from heatsoak.bench.plan import DrivePart, RunPlan, StepPlan, typical_plan
 from heatsoak.catalog import (
     Likeness,
     drive_ids,
@@ -40,7 +40,7 @@ class ScoreOfProtocol(BaseModel):
     definition: str
 
 
-def _lengths(protocol: Protocol, plan: Plan) -> dict[str, Any]:
+def _lengths(protocol: Protocol, plan: RunPlan) -> dict[str, Any]:
     """Return how long a plan takes and what it writes, as rows have it."""
     least = plan.without_probes()
     return {
@@ -193,7 +193,7 @@ TYPICAL_ENDURANCE_FULL_WRITES = 600
 
 def planned_row(
     part: DrivePart,
-    plan: Plan,
+    plan: RunPlan,
     roots: Roots,
     set_up: Conditions | None = None,
     heat: Sequence[PlannedHeat] = (),

@@ -39,8 +39,8 @@ from heatsoak.bench.places import (
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.plan import DrivePart, Plan, PlannedRun
-from heatsoak.bench.progress import Observer, View, make_view
+from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
+from heatsoak.bench.progress import Observer, SessionView, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.bench.rows import PlannedRow, planned_row
@@ -97,8 +97,7 @@ def plan_session(
 
     With `copy_from` the protocol copies from there to `place`. Nothing is touched, and no drive is
     opened for writing. Whether writing could destroy something is checked first: a refusal for
-    safety comes before any other complaint, and what cannot be found or read is complained of
-    after that.
+    safety comes before any other complaint, what cannot be found or read after that.
     With `tell`, a drive that sanitizes itself is waited for before it is read, and `tell` gets a
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.
@@ -372,7 +371,7 @@ class Session:
                 found[run.name] = finished
         return found
 
-    def _plan_of(self, run: PlannedRun) -> Plan:
+    def _plan_of(self, run: PlannedRun) -> RunPlan:
         if run.is_copy:
             return plan_of_both(self.protocol, run, self.roots)
         return plan_of(run.parts[0], self.roots)
@@ -381,8 +380,8 @@ class Session:
         self,
         runs: Sequence[PlannedRun],
         directory: Path,
-        view: View,
-        plans: dict[str, Plan],
+        view: SessionView,
+        plans: dict[str, RunPlan],
         workers: int,
     ) -> Results:
         fleet = Fleet[list[Recording]](workers)

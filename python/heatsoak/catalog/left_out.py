@@ -1,4 +1,4 @@
-"""A drive as its class and its data sheet foretell it: without what was fitted to the drive."""
+"""A drive as its class and its data sheet predict it: without what was fitted to the drive."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

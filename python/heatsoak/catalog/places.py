@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from heatsoak.catalog.specs import Figure, Name, Strict, ThermalLink, ThermalNode, plain
 
 
-class Host(Strict):
+class HostLimits(Strict):
     """The limits of an enclosure's host, for any drive in it.
 
     Attributes:
@@ -22,7 +22,7 @@ class Host(Strict):
     host_write_iops: Figure | None = None
 
 
-class Enclosure(Host):
+class Enclosure(HostLimits):
     """An enclosure: the air at the slot, the paths of a drive's heat to it, and the host.
 
     Attributes:
@@ -61,7 +61,7 @@ class Enclosure(Host):
         return json.dumps(spec)
 
 
-class Slot(Host):
+class Slot(HostLimits):
     """One slot of a family: an enclosure without the air, which depends on the chassis.
 
     Attributes:
@@ -119,7 +119,7 @@ class PlaceFamily(Strict):
 
     description: str = ""
     room_c: Figure
-    host: Host = Host()
+    host: HostLimits = HostLimits()
     slots: dict[str, Slot] = Field(min_length=1)
     chassis: dict[str, Chassis] = Field(min_length=1)
     places: dict[str, Member] = Field(min_length=1)
@@ -184,7 +184,9 @@ class PlaceFamily(Strict):
         air_c = self.room_c.value + coupling.value * chassis.warming_k.value
         moved = None if slot.sheltered else chassis.resistance_factor
         factor = 1.0 if moved is None else moved.value
-        limits = {key: getattr(slot, key) or getattr(self.host, key) for key in Host.model_fields}
+        limits = {
+            key: getattr(slot, key) or getattr(self.host, key) for key in HostLimits.model_fields
+        }
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),

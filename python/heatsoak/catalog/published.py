@@ -89,7 +89,7 @@ class PugetCell(Strict):
         return self.depth_limits_pct[0] <= depth_pct <= self.depth_limits_pct[1]
 
 
-class Measured(Strict):
+class FigureMeasurement(Strict):
     """How a figure is measured on simulated drives.
 
     Attributes:
@@ -132,7 +132,7 @@ class RangeOrStatement(Strict):
     range: Range | None = None
     holds: bool | None = None
     note: str = ""
-    measured: Measured | None = None
+    measured: FigureMeasurement | None = None
 
     @property
     def interval(self) -> Range:

@@ -1,4 +1,4 @@
-"""``heatsoak fit``, ``predict`` and ``advise``: models of drives, and what they foretell."""
+"""``heatsoak fit``, ``predict`` and ``advise``: models of drives, and what they predict."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.running import (
-    Asked,
+    RackRequest,
     drives_of_hosts,
     no_answer_from,
     previews,
@@ -55,6 +55,17 @@ SchedulerOption = Annotated[
     str,
     typer.Option(
         "--scheduler", metavar="ADDRESS", help="The Dask scheduler that has a worker on each host."
+    ),
+]
+
+WaitOption = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        metavar="TIME",
+        parser=parse_seconds,
+        show_default="60s",
+        help="Wait so long at the start for hosts that are missing.",
     ),
 ]
 
@@ -122,16 +133,7 @@ def run_command(
         bool,
         typer.Option("--again", help="Test drives again that another run tested in the same way."),
     ] = False,
-    wait_s: Annotated[
-        float,
-        typer.Option(
-            "--wait",
-            metavar="TIME",
-            parser=parse_seconds,
-            show_default="60s",
-            help="Wait so long at the start for hosts that are missing.",
-        ),
-    ] = 60.0,
+    wait_s: WaitOption = 60.0,
     dry_run: DryRunOption = False,
     metrics: MetricsOption = None,
     output_format: FormatOption = "text",
@@ -145,7 +147,7 @@ def run_command(
             shown.rack = rack
             progress(rack.progress, text)
 
-        asked = Asked(
+        asked = RackRequest(
             protocol=protocol,
             address=scheduler,
             listed=drives,
@@ -160,21 +162,33 @@ def run_command(
         )
         if dry_run:
             return _print_previews(asked, output_format)
-        try:
-            rack = run_rack(asked)
-        except KeyboardInterrupt:
-            raise RunInterrupted(
-                f"no longer followed; tests go on on their hosts: the same command with -o "
-                f"{directory} follows them again, heatsoak rack stop {directory} stops them"
-            ) from None
+        rack = _followed(asked)
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
     document = RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
     show(document, output_format, partial(_print_tests, directory=directory))
+    if failed := _failed(rack):
+        return failed.exit_code
+    return 0 if findings is None else limits.exit_code(findings)
+
+
+def _failed(rack: Rack) -> type[HeatsoakError] | None:
+    """As what a rack's tests failed; None if all finished."""
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
-        return 0 if findings is None else limits.exit_code(findings)
-    return (RefusedError if states == {"refused"} else HeatsoakError).exit_code
+        return None
+    return RefusedError if states == {"refused"} else HeatsoakError
+
+
+def _followed(asked: RackRequest) -> Rack:
+    """The rack when all of its tests have ended and are collected."""
+    try:
+        return run_rack(asked)
+    except KeyboardInterrupt:
+        raise RunInterrupted(
+            f"no longer followed; tests go on on their hosts: the same command with -o "
+            f"{asked.directory} follows them again, heatsoak rack stop {asked.directory} stops them"
+        ) from None
 
 
 @rack_app.command("stop")
@@ -222,7 +236,7 @@ def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     console.print(table)
 
 
-def _print_previews(asked: Asked, output_format: OutputFormat) -> int:
+def _print_previews(asked: RackRequest, output_format: OutputFormat) -> int:
     found = previews(asked)
 
     def table(_: object, out: Console) -> None:

@@ -87,14 +87,18 @@ def reproduce_command(
     if figure_set is FigureSet.MODERN and output_format == "text":
         found = reproduction.nearness(questions, rows)
         print_nearness([asdict(one) for one in found], console())
-        figures = catalog.modern_figures()
-        without = sum(figure.drive_id is None for figure in figures)
-        print_out(
-            f"{without} of the {len(figures)} figures of the set are of drives that the "
-            "catalog does not have; they were not run."
-        )
+        _print_not_run()
     held = sum(row.ok for row in rows if row.counted)
     return limit_code(holds=fail_below is None or held >= fail_below)
+
+
+def _print_not_run() -> None:
+    figures = catalog.modern_figures()
+    without = sum(figure.drive_id is None for figure in figures)
+    print_out(
+        f"{without} of the {len(figures)} figures of the set are of drives that the "
+        "catalog does not have; they were not run."
+    )
 
 
 _NOTHING = "n/a"

@@ -1,7 +1,7 @@
 """``heatsoak run`` and ``demo``: run a protocol on a target, and judge what was recorded."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,7 @@ from heatsoak.analysis import Findings, analyze
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
 from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.places import leftovers
-from heatsoak.bench.session import DriveOptions, plan_session
+from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli import completion
 from heatsoak.cli.common import (
     DryRunOption,
@@ -113,12 +113,7 @@ def run_command(
         tell=None if dry_run else announce,
         warn=announce,
     )
-    try:
-        session = planned(erase_id=erase)
-    except NotEmptyError as found:
-        if dry_run or not is_attended() or not agrees_to_lose(found):
-            raise
-        session = planned(erase_id=found.erase)
+    session = planned(erase_id=erase) if dry_run else _agreed(planned, erase)
     if not session.is_simulated:
         for note in leftovers():
             announce(note.text)
@@ -132,6 +127,16 @@ def run_command(
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return limits.exit_code(findings)
+
+
+def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
+    """The session; where its drive holds data, whoever sits there may agree to lose them."""
+    try:
+        return planned(erase_id=erase)
+    except NotEmptyError as found:
+        if not is_attended() or not agrees_to_lose(found):
+            raise
+        return planned(erase_id=found.erase)
 
 
 def _unfinished(name: str) -> Path:

@@ -13,9 +13,9 @@ from heatsoak.doctor.facts import (
     ROWS,
     Checkup,
     Fact,
+    FactRow,
+    LookResult,
     ReadyFor,
-    Row,
-    Seen,
     of_target,
 )
 from heatsoak.doctor.machine import Machine
@@ -44,16 +44,16 @@ def examine(roots: Roots | None = None, target: str | None = None) -> Checkup:
     return Checkup(ready_for=ready_for, sentence=sentence, facts=facts, get_all=_commands(facts))
 
 
-def _facts(rows: Iterable[Row], machine: Machine) -> list[Fact]:
+def _facts(rows: Iterable[FactRow], machine: Machine) -> list[Fact]:
     return [_fact(row, machine) for row in rows if machine.is_linux or not row.needs_linux]
 
 
-def _fact(row: Row, machine: Machine) -> Fact:
+def _fact(row: FactRow, machine: Machine) -> Fact:
     try:
         seen = row.look(machine)
         get = seen.get or (row.get if seen.state == "missing" else None)
     except ToolError as error:  # a directory of programs that cannot be trusted
-        seen, get = Seen("missing", str(error)), None
+        seen, get = LookResult("missing", str(error)), None
     return Fact(
         name=row.name,
         about=row.about,

@@ -70,7 +70,7 @@ class Checkup(BaseModel):
 
 
 @dataclass(frozen=True)
-class Seen:
+class LookResult:
     """What a row found; `get` is a command that fits better than the row's own."""
 
     state: State
@@ -79,7 +79,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Row:
+class FactRow:
     """A row of the table.
 
     Attributes:
@@ -91,25 +91,25 @@ class Row:
     name: str
     about: str
     brings: str
-    look: Callable[[Machine], Seen]
+    look: Callable[[Machine], LookResult]
     get: str | None = None
     needs_linux: bool = True
 
 
-def _system(machine: Machine) -> Seen:
+def _system(machine: Machine) -> LookResult:
     name = f"{platform.system()} {platform.release()}"
     if not machine.is_linux:
-        return Seen("missing", f"this is {name}, and they need Linux")
+        return LookResult("missing", f"this is {name}, and they need Linux")
     if machine.container is not None:
-        return Seen(
+        return LookResult(
             "limited",
             f"{name}, in a container ({machine.container}), which has only the devices and rights "
             "that it was given",
         )
-    return Seen("ok", name)
+    return LookResult("ok", name)
 
 
-def _fio(_machine: Machine) -> Seen:
+def _fio(_machine: Machine) -> LookResult:
     from heatsoak.target.fio.process import find_fio
 
     try:
@@ -118,24 +118,24 @@ def _fio(_machine: Machine) -> Seen:
     except ToolError as error:
         return _without(error, "fio")
     if engine == "io_uring":
-        return Seen("ok", f"{fio.version} with io_uring")
+        return LookResult("ok", f"{fio.version} with io_uring")
     if engine == "libaio":
-        return Seen("limited", f"{fio.version} with libaio: io_uring is not allowed here")
-    return Seen("limited", f"{fio.version} with {engine}: one I/O in flight for each job")
+        return LookResult("limited", f"{fio.version} with libaio: io_uring is not allowed here")
+    return LookResult("limited", f"{fio.version} with {engine}: one I/O in flight for each job")
 
 
-def _util_linux(_machine: Machine) -> Seen:
+def _util_linux(_machine: Machine) -> LookResult:
     wanted = ("setpriv", "blkid", "wipefs", "fallocate", "chrt", "setsid")
     missing = [name for name in wanted if which(name) is None]
     if missing:
         # fio is not started without the first, and no drive is written without the next two
         state: State = "missing" if set(missing) & set(wanted[:3]) else "limited"
         get = "apt-get install util-linux"
-        return Seen(state, f"not installed: {', '.join(missing)}", get)
-    return Seen("ok", "installed")
+        return LookResult(state, f"not installed: {', '.join(missing)}", get)
+    return LookResult("ok", "installed")
 
 
-def _rights(machine: Machine) -> Seen:
+def _rights(machine: Machine) -> LookResult:
     names = listed([info.name for info in machine.openable], _NAMED)
     if is_root():
         given = {
@@ -145,7 +145,7 @@ def _rights(machine: Machine) -> Seen:
         }
         lacks = [words for words, is_given in given.items() if words and not is_given]
         if not lacks and (names or not machine.drives):
-            return Seen("ok", "root")
+            return LookResult("ok", "root")
         if not machine.sees_all_processes:
             found = "root, but not allowed to see who else uses a drive"
         elif not machine.has_admin_rights:
@@ -153,42 +153,46 @@ def _rights(machine: Machine) -> Seen:
         else:
             found = "root, but not allowed to open any drive"
         get = f"docker run {' '.join(lacks)} IMAGE" if machine.container and lacks else None
-        return Seen("limited", found, get)
-    return Seen(
+        return LookResult("limited", found, get)
+    return LookResult(
         "limited",
         f"a user who can open {names}" if names else "a user who can open no whole drive",
         AS_ROOT,
     )
 
 
-def _drives(machine: Machine) -> Seen:
+def _drives(machine: Machine) -> LookResult:
     if not (machine.roots.sys / "block").is_dir():
-        return Seen("missing", f"there is no {machine.roots.sys / 'block'}: is it mounted here?")
+        return LookResult(
+            "missing", f"there is no {machine.roots.sys / 'block'}: is it mounted here?"
+        )
     if not machine.drives:
-        return Seen("missing", "the kernel shows none")
+        return LookResult("missing", "the kernel shows none")
     found = listed([info.name for info in machine.drives], _NAMED)
     nodeless = [info.name for info in machine.drives if not info.path.exists()]
     if nodeless:
         given = f"docker run --device {machine.spare[0].path} IMAGE" if machine.spare else None
-        return Seen(
+        return LookResult(
             "limited",
             f"{found}, but no device node for {listed(nodeless, _NAMED)}",
             given if machine.container else None,
         )
-    return Seen("ok", found)
+    return LookResult("ok", found)
 
 
-def _locks(_machine: Machine) -> Seen:
+def _locks(_machine: Machine) -> LookResult:
     from heatsoak.target.lock import DIRECTORY_VARIABLE, lock_directory
 
     path = lock_directory()
     nearest = path if path.exists() else path.parent
     if os.access(nearest, os.W_OK):
-        return Seen("ok", str(path))
-    return Seen("missing", f"{path} cannot be written", f"export {DIRECTORY_VARIABLE}=DIRECTORY")
+        return LookResult("ok", str(path))
+    return LookResult(
+        "missing", f"{path} cannot be written", f"export {DIRECTORY_VARIABLE}=DIRECTORY"
+    )
 
 
-def _health_log(machine: Machine) -> Seen:
+def _health_log(machine: Machine) -> LookResult:
     from heatsoak.sensor import sysfs
 
     disks = [
@@ -196,132 +200,138 @@ def _health_log(machine: Machine) -> Seen:
     ]
     controllers = [one for disk in disks if disk for one in sysfs.nvme_controllers(disk)]
     if not controllers:
-        return Seen("unneeded", "no NVMe drive is here")
+        return LookResult("unneeded", "no NVMe drive is here")
     names = listed([one.name for one in controllers], _NAMED)
     can_read = all(can_open(machine.roots.dev / one.name) for one in controllers)
     if machine.has_admin_rights and can_read:
-        return Seen("ok", names)
-    return Seen("missing", f"{names}: not allowed to read it")
+        return LookResult("ok", names)
+    return LookResult("missing", f"{names}: not allowed to read it")
 
 
-def _hwmon(machine: Machine) -> Seen:
+def _hwmon(machine: Machine) -> LookResult:
     if machine.hwmon_names:
-        return Seen("ok", listed(list(dict.fromkeys(machine.hwmon_names)), _NAMED))
+        return LookResult("ok", listed(list(dict.fromkeys(machine.hwmon_names)), _NAMED))
     if machine.container is not None:
-        return Seen("missing", "the kernel shows none in here")
-    return Seen("missing", "the kernel has none", "apt-get install lm-sensors && sensors-detect")
+        return LookResult("missing", "the kernel shows none in here")
+    return LookResult(
+        "missing", "the kernel has none", "apt-get install lm-sensors && sensors-detect"
+    )
 
 
-def _drivetemp(machine: Machine) -> Seen:
+def _drivetemp(machine: Machine) -> LookResult:
     if "drivetemp" in machine.hwmon_names:
-        return Seen("ok", "loaded")
+        return LookResult("ok", "loaded")
     if not machine.drives_on("sata"):
-        return Seen("unneeded", "no SATA drive is here")
-    return Seen("missing", "not loaded")
+        return LookResult("unneeded", "no SATA drive is here")
+    return LookResult("missing", "not loaded")
 
 
-def _for_drives(program: str, transport: str, kind: str) -> Callable[[Machine], Seen]:
+def _for_drives(program: str, transport: str, kind: str) -> Callable[[Machine], LookResult]:
     """A program that is of use with drives that are attached in one way."""
 
-    def look(machine: Machine) -> Seen:
+    def look(machine: Machine) -> LookResult:
         if (path := which(program)) is not None:
-            return Seen("ok", path)
+            return LookResult("ok", path)
         if machine.drives_on(transport):
-            return Seen("missing", "not installed")
-        return Seen("unneeded", f"no {kind} drive is here")
+            return LookResult("missing", "not installed")
+        return LookResult("unneeded", f"no {kind} drive is here")
 
     return look
 
 
-def _processor(machine: Machine) -> Seen:
+def _processor(machine: Machine) -> LookResult:
     from heatsoak.sensor.cpu import CpuSensor
 
     sensor = CpuSensor.find(machine.roots)
     if sensor is None:
-        return Seen("missing", f"{machine.roots.proc / 'stat'} cannot be read")
+        return LookResult("missing", f"{machine.roots.proc / 'stat'} cannot be read")
     if "temp_c.cpu" in sensor.info.columns:
-        return Seen("ok", "load and temperature")
+        return LookResult("ok", "load and temperature")
     if machine.container is not None:
-        return Seen("limited", "load, but no temperature")
-    return Seen("limited", "load, but no temperature", "modprobe -a coretemp k10temp")
+        return LookResult("limited", "load, but no temperature")
+    return LookResult("limited", "load, but no temperature", "modprobe -a coretemp k10temp")
 
 
-def _graphics(machine: Machine) -> Seen:
+def _graphics(machine: Machine) -> LookResult:
     from heatsoak.sensor.gpu import GpuSensor
 
     sensor = GpuSensor.find()
     if sensor is not None:
         found = listed(list(sensor.info.details["cards"]), _NAMED)
         sensor.close()
-        return Seen("ok", found)
+        return LookResult("ok", found)
     if not machine.has_nvidia_card:
-        return Seen("unneeded", "no NVIDIA card is here")
-    return Seen("missing", "NVIDIA's driver does not answer")
+        return LookResult("unneeded", "no NVIDIA card is here")
+    return LookResult("missing", "NVIDIA's driver does not answer")
 
 
-def _stress_ng(_machine: Machine) -> Seen:
+def _stress_ng(_machine: Machine) -> LookResult:
     from heatsoak.heat import find_stress_ng
 
     return _found(find_stress_ng, "stress-ng")
 
 
-def _gpu_burn(machine: Machine) -> Seen:
+def _gpu_burn(machine: Machine) -> LookResult:
     from heatsoak.heat import find_gpu_burn
 
     seen = _found(find_gpu_burn, "gpu-burn")
     if seen.state == "missing" and not machine.has_nvidia_card:
-        return Seen("unneeded", "no NVIDIA card is here")
-    return Seen(seen.state, "not installed" if seen.state == "missing" else seen.found)
+        return LookResult("unneeded", "no NVIDIA card is here")
+    return LookResult(seen.state, "not installed" if seen.state == "missing" else seen.found)
 
 
-def _nbdkit(_machine: Machine) -> Seen:
+def _nbdkit(_machine: Machine) -> LookResult:
     from heatsoak.nbd import find_nbdkit
 
     return _found(find_nbdkit, "nbdkit")
 
 
-def _nbd_plugin(_machine: Machine) -> Seen:
+def _nbd_plugin(_machine: Machine) -> LookResult:
     from heatsoak.nbd import find_plugin
 
     seen = _found(find_plugin, "")
-    return Seen("missing", "not built") if seen.state == "missing" else Seen("ok", "installed")
+    return (
+        LookResult("missing", "not built")
+        if seen.state == "missing"
+        else LookResult("ok", "installed")
+    )
 
 
-def _page(_machine: Machine) -> Seen:
+def _page(_machine: Machine) -> LookResult:
     from heatsoak.report.page.html import Bundle
 
     try:
         Bundle.load()
     except ToolError:
-        return Seen("missing", "not built")
-    return Seen("ok", "installed")
+        return LookResult("missing", "not built")
+    return LookResult("ok", "installed")
 
 
-def _extra(module: str) -> Callable[[Machine], Seen]:
+def _extra(module: str) -> Callable[[Machine], LookResult]:
     package = module.replace("_", "-")
 
-    def look(_machine: Machine) -> Seen:
+    def look(_machine: Machine) -> LookResult:
         if find_spec(module) is None:
-            return Seen("missing", "not installed", f"pip install {package}")
-        return Seen("ok", f"{package} {metadata.version(package)}")
+            return LookResult("missing", "not installed", f"pip install {package}")
+        return LookResult("ok", f"{package} {metadata.version(package)}")
 
     return look
 
 
-def _found(find: Callable[[], object], package: str) -> Seen:
+def _found(find: Callable[[], object], package: str) -> LookResult:
     try:
-        return Seen("ok", str(find()))
+        return LookResult("ok", str(find()))
     except HeatsoakError as error:
         return _without(error, package)
 
 
-def _without(error: HeatsoakError, package: str) -> Seen:
+def _without(error: HeatsoakError, package: str) -> LookResult:
     """What an error says of a missing program, without the advice that the row has too."""
     if str(error).startswith(f"{package} is not installed"):
         ignored = str(error).partition(f"apt-get install {package}")[2]
         is_ignored = ignored.startswith(" (")
-        return Seen("missing", f"not installed{ignored}" if is_ignored else "not installed")
-    return Seen("missing", str(error))
+        return LookResult("missing", f"not installed{ignored}" if is_ignored else "not installed")
+    return LookResult("missing", str(error))
 
 
 AS_ROOT = "sudo heatsoak ..."
@@ -331,79 +341,81 @@ FOR_DIRECTORIES = ("system", "fio", "util-linux", "locks")
 FOR_DRIVES = ("drives", "rights")
 
 ROWS = (
-    Row("system", "load", "real drives to test", _system, needs_linux=False),
-    Row("fio", "load", "loads real drives", _fio, "apt-get install fio"),
-    Row(
+    FactRow("system", "load", "real drives to test", _system, needs_linux=False),
+    FactRow("fio", "load", "loads real drives", _fio, "apt-get install fio"),
+    FactRow(
         "util-linux",
         "load",
         "ends fio with heatsoak; tells whether a drive is empty",
         _util_linux,
     ),
-    Row("drives", "load", "whole drives to test", _drives),
-    Row("rights", "rights", "tests of whole drives, health logs, purges, --tmt1", _rights),
-    Row("locks", "rights", "keeps two runs from one drive", _locks),
-    Row(
+    FactRow("drives", "load", "whole drives to test", _drives),
+    FactRow("rights", "rights", "tests of whole drives, health logs, purges, --tmt1", _rights),
+    FactRow("locks", "rights", "keeps two runs from one drive", _locks),
+    FactRow(
         "NVMe health log",
         "sensors",
         "a drive's temperatures, limits and throttling counters",
         _health_log,
         AS_ROOT,
     ),
-    Row("hwmon", "sensors", "temperatures of drives and board, fans, power meters", _hwmon),
-    Row("drivetemp", "sensors", "temperatures of SATA drives", _drivetemp, "modprobe drivetemp"),
-    Row(
+    FactRow("hwmon", "sensors", "temperatures of drives and board, fans, power meters", _hwmon),
+    FactRow(
+        "drivetemp", "sensors", "temperatures of SATA drives", _drivetemp, "modprobe drivetemp"
+    ),
+    FactRow(
         "nvme-cli",
         "sensors",
         "throttling counters of data-centre drives",
         _for_drives("nvme", "nvme", "NVMe"),
         "apt-get install nvme-cli",
     ),
-    Row("processor", "sensors", "tells drives that wait for the processor", _processor),
-    Row(
+    FactRow("processor", "sensors", "tells drives that wait for the processor", _processor),
+    FactRow(
         "graphics cards",
         "sensors",
         "temperature, load and power of cards beside the drive",
         _graphics,
         "apt-get install nvidia-driver",
     ),
-    Row(
+    FactRow(
         "stress-ng",
         "heat",
         "heats the case by the processor",
         _stress_ng,
         "apt-get install stress-ng",
     ),
-    Row(
+    FactRow(
         "gpu-burn",
         "heat",
         "heats the case by graphics cards; found in HEATSOAK_TOOLS, or /usr/local/bin",
         _gpu_burn,
         "git clone https://github.com/wilicc/gpu-burn && make -C gpu-burn",
     ),
-    Row(
+    FactRow(
         "hdparm",
         "purge",
         "secure erase and hidden sectors of SATA drives",
         _for_drives("hdparm", "sata", "SATA"),
         "apt-get install hdparm",
     ),
-    Row(
+    FactRow(
         "nbdkit",
         "simulation",
         "lets a real fio load a simulated drive (heatsoak nbd)",
         _nbdkit,
         "apt-get install nbdkit",
     ),
-    Row(
+    FactRow(
         "nbdkit's plugin",
         "simulation",
         "the simulated drive for nbdkit",
         _nbd_plugin,
         "cargo build --release -p heatsoak-nbd",
     ),
-    Row("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
+    FactRow("page", "reports", "reports as one HTML page", _page, "make build", needs_linux=False),
     *(
-        Row(name, "reports", brings, _extra(module), needs_linux=False)
+        FactRow(name, "reports", brings, _extra(module), needs_linux=False)
         for name, brings, module in (
             ("ocp", "reports as OCP test results", "ocptv"),
             ("cluster", "heatsoak rack, and sweeps over several machines", "distributed"),
@@ -412,63 +424,63 @@ ROWS = (
 )
 
 
-def of_target(text: str) -> list[Row]:
+def of_target(text: str) -> list[FactRow]:
     """Return the rows for what ``--on`` names; raises UsageError if it names nothing."""
     from heatsoak.target.place import parse_place
 
     place = parse_place(text)
 
-    def look(machine: Machine) -> Seen:
+    def look(machine: Machine) -> LookResult:
         if place.is_simulated:
-            return Seen("ok", "simulated: it needs nothing of this machine")
+            return LookResult("ok", "simulated: it needs nothing of this machine")
         if not machine.is_linux:
-            return Seen("missing", "real drives are tested on Linux only")
+            return LookResult("missing", "real drives are tested on Linux only")
         if place.kind == "block":
             return _block(Path(place.text), machine)
         if place.kind == "nbd":
             return _nbd_target()
         if not os.access(place.text, os.W_OK if place.kind == "directory" else os.R_OK):
-            return Seen("missing", "not allowed to open it", AS_ROOT)
-        return Seen("ok", f"can be {'tested' if place.kind == 'directory' else 'read'}")
+            return LookResult("missing", "not allowed to open it", AS_ROOT)
+        return LookResult("ok", f"can be {'tested' if place.kind == 'directory' else 'read'}")
 
-    def carrier(machine: Machine) -> Seen:
+    def carrier(machine: Machine) -> LookResult:
         from heatsoak.target.place import drive_at
 
         info = drive_at(place, machine.roots)
         if info is None:
-            return Seen("limited", "unknown: no temperatures of it")
+            return LookResult("limited", "unknown: no temperatures of it")
         names = [info.model or "of an unknown model", info.name, info.transport]
-        return Seen("ok", ", ".join(names))
+        return LookResult("ok", ", ".join(names))
 
-    rows = [Row("target", "target", f"--on {text}", look, needs_linux=False)]
+    rows = [FactRow("target", "target", f"--on {text}", look, needs_linux=False)]
     if place.kind in ("directory", "file", "block"):
-        rows.append(Row("its drive", "target", "whose sensors are read", carrier))
+        rows.append(FactRow("its drive", "target", "whose sensors are read", carrier))
     return rows
 
 
-def _block(path: Path, machine: Machine) -> Seen:
+def _block(path: Path, machine: Machine) -> LookResult:
     from heatsoak.target.device import describe_device
     from heatsoak.target.guard import examine
     from heatsoak.target.guard.hold import word_for
 
     if not can_open(path):
-        return Seen("missing", "not allowed to open it", None if is_root() else AS_ROOT)
+        return LookResult("missing", "not allowed to open it", None if is_root() else AS_ROOT)
     reasons, data = examine(path, machine.roots)
     if reasons:
-        return Seen("limited", f"can only be read: {'; '.join(reasons)}")
+        return LookResult("limited", f"can only be read: {'; '.join(reasons)}")
     name = describe_device(path, machine.roots).erase_id
     assert name is not None
     held = data or "it is empty, or as heatsoak left it"
-    return Seen("ok", f"can be tested: {held}; writing needs --erase {word_for(name, data)}")
+    return LookResult("ok", f"can be tested: {held}; writing needs --erase {word_for(name, data)}")
 
 
-def _nbd_target() -> Seen:
+def _nbd_target() -> LookResult:
     from heatsoak.target.fio.process import find_fio
 
     try:
         fio = find_fio()
     except ToolError as error:
-        return Seen("missing", str(error))
+        return LookResult("missing", str(error))
     if "nbd" in fio.engines:
-        return Seen("ok", f"can be tested: {fio.version} has the nbd engine")
-    return Seen("missing", f"{fio.version} was built without the nbd engine")
+        return LookResult("ok", f"can be tested: {fio.version} has the nbd engine")
+    return LookResult("missing", f"{fio.version} was built without the nbd engine")

@@ -45,7 +45,7 @@ class Days:
 
 
 @dataclass(frozen=True)
-class Names:
+class SettingNames:
     """What the numbers of settings (place and host) and firmwares stand for."""
 
     settings: Mapping[int, tuple[str, str]]
@@ -65,7 +65,7 @@ class Chosen:
     left_out: LeftOut
     about: list[dict[str, Any]]
     days: list[Days]
-    names: Names
+    names: SettingNames
     recordings: int
 
 
@@ -90,7 +90,7 @@ def chosen_from(
         _left_out(chosen),
         about,
         [days[one["series"]] for one in about],
-        Names(
+        SettingNames(
             {number: (place, host) for number, place, host in settings.iter_rows()},
             dict(versions.iter_rows()),
         ),

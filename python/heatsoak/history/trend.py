@@ -59,7 +59,7 @@ class Change(Effect):
     p: float
 
 
-class Fit:
+class TrendFit:
     """The fitted sum of one series.
 
     `days` are ascending, `logs` the logarithms of the rates on them, `settings` and `firmwares`
@@ -133,7 +133,7 @@ class Fit:
         weights[self._first_sudden + number] = 1.0
         return self._change(weights)
 
-    def with_sudden(self) -> "Fit":
+    def with_sudden(self) -> "TrendFit":
         """Return the fit with the sudden changes that the days show, beyond chance."""
         found = self
         while found._spare > MIN_SPARE_DAYS and len(found.sudden) < _MOST_SUDDEN:
@@ -143,7 +143,7 @@ class Fit:
             if chance >= _SUDDEN_BY_CHANCE:
                 break
             sudden = sorted([*found.sudden, first])
-            more = Fit(self._days, self._logs, self._settings, self._firmwares, sudden)
+            more = TrendFit(self._days, self._logs, self._settings, self._firmwares, sudden)
             # some bad days together are no level
             changes = [more.of_sudden(number) for number in range(len(sudden))]
             if any(one is None or one.p >= _SUDDEN_BY_CHANCE for one in changes):

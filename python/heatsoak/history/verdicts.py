@@ -11,9 +11,9 @@ import numpy as np
 
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
 from heatsoak.history.findings import History, HistoryChange, Interval, Series, TrendVerdict
-from heatsoak.history.queries import Days, Hashes, Names, chosen_from
+from heatsoak.history.queries import Days, Hashes, SettingNames, chosen_from
 from heatsoak.history.trend import Change as LogChange
-from heatsoak.history.trend import Fit, Numbers
+from heatsoak.history.trend import Numbers, TrendFit
 from heatsoak.words import counted, percent_text, said, signed_text, span_text
 
 _DAY_S = 86400.0
@@ -39,7 +39,7 @@ class FittedSeries:
         self._about = about
         self._days = days
         self._numbers = _numbered(days.setting), _numbered(days.version)
-        self._fit = Fit(days.day, days.rate, *self._numbers).with_sudden()
+        self._fit = TrendFit(days.day, days.rate, *self._numbers).with_sudden()
         own = self._fit.own()
         self.own = own or self._fit.aged()
         self.is_whole = own is not None
@@ -56,7 +56,7 @@ class FittedSeries:
             return "faster"
         return "same" if self.own.low > math.log(1 - MIN_DROP) else "cannot-tell"
 
-    def series(self, names: Names) -> Series:
+    def series(self, names: SettingNames) -> Series:
         """Return what the series shows."""
         about = {name: value for name, value in self._about.items() if name != "series"}
         verdict = self.verdict
@@ -82,7 +82,7 @@ class FittedSeries:
         days = self._days
         if not np.isfinite(days.level).all():
             return None
-        fit = Fit(days.day, days.level, *self._numbers, self._fit.sudden)
+        fit = TrendFit(days.day, days.level, *self._numbers, self._fit.sudden)
         return fit.own() if self.is_whole else fit.aged()
 
     def _since(self, changes: Sequence[HistoryChange]) -> HistoryChange | None:
@@ -101,7 +101,7 @@ class FittedSeries:
         ]
         return changes[max(found)[1]] if found else None
 
-    def _changes(self, names: Names) -> list[HistoryChange]:
+    def _changes(self, names: SettingNames) -> list[HistoryChange]:
         """The first day of each other setting, firmware and, of unknown cause, level."""
         days = self._days
         found = []

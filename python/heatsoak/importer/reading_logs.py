@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heatsoak.importer.frames import Array, intervals, spread
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.readings import COUNTED, History, Reading, Readings, ToldDrive
+from heatsoak.importer.readings import COUNTED, Reading, Readings, TemperatureHistory, ToldDrive
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
@@ -64,7 +64,7 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     return logs
 
 
-def history_log(readings: Readings, history: History) -> Log:
+def history_log(readings: Readings, history: TemperatureHistory) -> Log:
     """Return the log of what a drive itself has written down at regular intervals."""
     readings.end()
     device = readings.all[-1].device if readings.all else ""

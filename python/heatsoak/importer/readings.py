@@ -183,7 +183,7 @@ _MAX_HISTORY = 4096
 
 
 @dataclass
-class History:
+class TemperatureHistory:
     """Temperatures that a drive itself has written down at regular intervals; NaN where unknown.
 
     Attributes:
@@ -197,7 +197,7 @@ class History:
     end_unix_s: float | None = None
 
     @classmethod
-    def every(cls, minutes: float | None) -> "History":
+    def every(cls, minutes: float | None) -> "TemperatureHistory":
         """Return an empty one, with an interval of some minutes."""
         return cls(interval_s=60.0 * min(max(minutes or 1.0, 1.0), 1e5))
 

@@ -34,7 +34,7 @@ _MAX_GAP_INTERVALS = 3.0
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """What the words of a row are.
 
     Attributes:
@@ -60,13 +60,13 @@ def table_of(
     known: Mapping[str, tuple[str, float]],
     idle: Container[str] = (),
     device: str | None = None,
-) -> Table:
+) -> ReportTable:
     """Return what the words below `headers` are, by a dialect's names.
 
     `known` says which column of a recording a header is, and its scale; `idle` are headers of the
     processors' shares without work, `device` that of the device's name.
     """
-    return Table(
+    return ReportTable(
         headers,
         [(at, *known[h]) for at, h in enumerate(headers) if h in known and known[h][0] != CPU],
         headers.index(device) if device in headers else None,
@@ -193,7 +193,7 @@ class ReportReader:
             self._taken.add(key)
         self.devices.add(device, self._report, values)
 
-    def take(self, table: Table, words: Sequence[str], prefix: str = "") -> bool:
+    def take(self, table: ReportTable, words: Sequence[str], prefix: str = "") -> bool:
         """Take a row's words; False where they are not such a row."""
         if len(words) != len(table.headers):
             return False
@@ -271,95 +271,138 @@ def _runs(
     source: Source, reader: ReportReader, calls: list[Call], options: Options
 ) -> tuple[list[Reports], int]:
     """Return the runs of calls that belong together, and how many averages were left out."""
-    stamps: Sequence[str] = calls[0].stamps
-    if len(calls) > 1:
-        stamps = [stamp for call in calls for stamp in call.stamps]
     numbers = np.concatenate([call.first_number + np.arange(len(call.stamps)) for call in calls])
     of_call = np.repeat(np.arange(len(calls)), [len(call.stamps) for call in calls])
     lengths_s = np.concatenate([np.frombuffer(call.lengths_s) for call in calls])
     usual_s = _usual(lengths_s)
-    is_boot = np.zeros(len(stamps), dtype=bool)
-    firsts = np.cumsum([0, *(len(call.stamps) for call in calls[:-1])])
-    is_boot[firsts] = [_is_since_boot(call, usual_s) for call in calls]
-    if len(calls) > 2 and len(stamps) == len(calls):
-        # a loop around single reports: with -y, or nobody would have made it
-        is_boot[:] = _hardly_changes(reader, numbers)
-    kept = np.flatnonzero(~is_boot)
-    if not len(kept):
-        return [], int(is_boot.sum())
-    remarks: list[Remark] = []
-    clock: Clock = "none"
-    start_unix_s: float | None = None
-    interval_s = stated_interval(source, options)
-    restarts_s = np.empty(0)
-    times: Times | None = None
-    if any(stamps):
-        moments = [*stamps, *reader.restarts] if reader.restarts else stamps
-        times = reader.read_stamps(moments, calls[0].date)
-        all_s, restarts_s = times.t_s[: len(stamps)], times.t_s[len(stamps) :]
-        is_timed = reader.by_time or np.isfinite(all_s).sum() > len(stamps) / 2
-        times = times if is_timed else None
-    if times is not None:
-        if times.doubt:
-            remarks.append(Remark(times.doubt, True, ("time",)))
-        clock, start_unix_s = times.clock, times.start_unix_s
-        is_known = np.isfinite(all_s[kept])
-        if unread := int((~is_known).sum()):
-            source.remark(f"{unread} reports have no time that can be read: left out")
-        kept = kept[is_known]
-        if not len(kept):
-            raise source.error(
-                "has no report whose time can be read"
-                if reader.by_time
-                else "has times only in reports without devices: nothing can be placed in time"
-            )
-    else:
-        options.used.add("interval_s")
-        if interval_s is None:
-            interval_s, how = _interval(reader, usual_s)
-            remarks.append(how)
-        all_s = np.cumsum(~is_boot) * interval_s
-    if reader.by_time:
-        kept = kept[np.argsort(all_s[kept], kind="stable")]
-        restarts_s = restarts_s[np.isfinite(restarts_s)]
-        after = np.searchsorted(all_s[kept], restarts_s, side="right")
-        gap_s = _MAX_GAP_INTERVALS * usual_of(np.diff(all_s[kept]))
-        parts = run_slices(all_s[kept], ahead_s=gap_s, marks=after)
-    else:
-        parts = run_slices(all_s[kept], _SET_BACK_S)
-        starts = [all_s[kept][part.start] for part in parts]
-        if clock != "none" and len(calls) == 1 and any(map(starts[0].__lt__, starts[1:])):
-            remarks.append(set_back(source.name))
-    absent_is_idle = _omits_idle(reader, numbers[kept])
+    is_boot = _since_boot(reader, calls, numbers, usual_s)
+    if is_boot.all():
+        return [], len(is_boot)
+    times = _timeline(source, reader, calls, options, is_boot, usual_s)
+    parts = times.parts(reader.by_time)
+    starts_s = [times.ends_s[times.kept[part.start]] for part in parts]
+    is_set_back = any(map(starts_s[0].__lt__, starts_s[1:])) and times.clock != "none"
+    if is_set_back and len(calls) == 1 and not reader.by_time:
+        times.remarks.append(set_back(source.name))
+    absent_is_idle = _omits_idle(reader, numbers[times.kept])
+    follows_boot = np.roll(is_boot, 1) & (np.roll(of_call, 1) == of_call)
     runs = []
     for part in parts:
-        taken = kept[part]
-        ends_s = spread(np.maximum.accumulate(all_s[taken]))
+        taken = times.kept[part]
+        ends_s = spread(np.maximum.accumulate(times.ends_s[taken]))
         lasted_s = intervals(ends_s)
         if reader.by_time:
             stated_s = lengths_s[taken]
             lasted_s = np.where((stated_s > 0) & (stated_s < 1e6), stated_s, lasted_s)
         # the interval of the first report began with the average since boot
-        for place in np.flatnonzero(is_boot[taken - 1] & (of_call[taken - 1] == of_call[taken])):
-            since_s = all_s[taken[place]] - all_s[taken[place] - 1]
+        for place in np.flatnonzero(follows_boot[taken]):
+            since_s = times.ends_s[taken[place]] - times.ends_s[taken[place] - 1]
             lasted_s[place] = since_s if taken[place] and since_s > 0 else lasted_s[place]
         if len(taken) == 1 and not lasted_s[0] > 0:
-            lasted_s = np.full(1, interval_s or 1.0)
+            lasted_s = np.full(1, times.interval_s or 1.0)
             if reader.by_time:
-                lasted_s = intervals(all_s[kept])[part]
+                lasted_s = intervals(times.ends_s[times.kept])[part]
         runs.append(
             Reports(
                 ends_s,
                 lasted_s,
                 numbers[taken],
-                clock,
-                start_unix_s,
+                times.clock,
+                times.start_unix_s,
                 absent_is_idle,
                 bool(reader.omits_idle),
-                remarks=tuple(remarks),
+                remarks=tuple(times.remarks),
             )
         )
     return runs, int(is_boot.sum())
+
+
+def _since_boot(
+    reader: ReportReader, calls: list[Call], numbers: NDArray[np.int64], usual_s: float | None
+) -> NDArray[np.bool_]:
+    """Which reports are averages since boot."""
+    if len(calls) > 2 and len(numbers) == len(calls):
+        # a loop around single reports: with -y, or nobody would have made it
+        return np.full(len(numbers), _hardly_changes(reader, numbers))
+    is_boot = np.zeros(len(numbers), dtype=bool)
+    firsts = np.cumsum([0, *(len(call.stamps) for call in calls[:-1])])
+    is_boot[firsts] = [_is_since_boot(call, usual_s) for call in calls]
+    return is_boot
+
+
+@dataclass
+class _Timeline:
+    """When reports ended, those that are left out too.
+
+    Attributes:
+        ends_s: NaN where unknown.
+        kept: which of them are taken, in the order of the file, or of time.
+        interval_s: between reports, as far as it is stated or assumed.
+        restarts_s: when the machine was started again, as far as that is known.
+    """
+
+    ends_s: Array
+    kept: NDArray[np.int64]
+    interval_s: float | None
+    clock: Clock = "none"
+    start_unix_s: float | None = None
+    restarts_s: Array = field(default_factory=lambda: np.empty(0))
+    remarks: list[Remark] = field(default_factory=list)
+
+    def parts(self, by_time: bool) -> list[slice]:
+        """Return which of those kept are one run each."""
+        kept_s = self.ends_s[self.kept]
+        if not by_time:
+            return run_slices(kept_s, _SET_BACK_S)
+        after = np.searchsorted(kept_s, self.restarts_s, side="right")
+        gap_s = _MAX_GAP_INTERVALS * usual_of(np.diff(kept_s))
+        return run_slices(kept_s, ahead_s=gap_s, marks=after)
+
+
+def _timeline(
+    source: Source,
+    reader: ReportReader,
+    calls: list[Call],
+    options: Options,
+    is_boot: NDArray[np.bool_],
+    usual_s: float | None,
+) -> _Timeline:
+    """When reports ended by their times, or where they have none, by their interval."""
+    stamps: Sequence[str] = calls[0].stamps
+    if len(calls) > 1:
+        stamps = [stamp for call in calls for stamp in call.stamps]
+    kept = np.flatnonzero(~is_boot)
+    interval_s = stated_interval(source, options)
+    times: Times | None = None
+    if any(stamps):
+        moments = [*stamps, *reader.restarts] if reader.restarts else stamps
+        times = reader.read_stamps(moments, calls[0].date)
+        ends_s, restarts_s = times.t_s[: len(stamps)], times.t_s[len(stamps) :]
+        is_timed = reader.by_time or np.isfinite(ends_s).sum() > len(stamps) / 2
+        times = times if is_timed else None
+    if times is None:
+        options.used.add("interval_s")
+        remarks = []
+        if interval_s is None:
+            interval_s, how = _interval(reader, usual_s)
+            remarks.append(how)
+        ends_s = np.cumsum(~is_boot, dtype=np.float64) * interval_s
+        return _Timeline(ends_s, kept, interval_s, remarks=remarks)
+    remarks = [Remark(times.doubt, True, ("time",))] if times.doubt else []
+    is_known = np.isfinite(ends_s[kept])
+    if unread := int((~is_known).sum()):
+        source.remark(f"{unread} reports have no time that can be read: left out")
+    kept = kept[is_known]
+    if not len(kept):
+        raise source.error(
+            "has no report whose time can be read"
+            if reader.by_time
+            else "has times only in reports without devices: nothing can be placed in time"
+        )
+    if reader.by_time:
+        kept = kept[np.argsort(ends_s[kept], kind="stable")]
+    restarts_s = restarts_s[np.isfinite(restarts_s)]
+    return _Timeline(ends_s, kept, interval_s, times.clock, times.start_unix_s, restarts_s, remarks)
 
 
 def stated_interval(source: Source, options: Options) -> float | None:

@@ -22,7 +22,7 @@ from heatsoak.protocol.steps import (
     as_list,
     with_kind,
 )
-from heatsoak.protocol.workload import RW, Model, Seconds, SizeOrShare, with_values
+from heatsoak.protocol.workload import RW, Seconds, SizeOrShare, StrictModel, with_values
 from heatsoak.units import Size, parse_seconds
 from heatsoak.words import block_text, duration_text, percent_text
 
@@ -34,7 +34,7 @@ def _warm_up(value: object) -> object:
     return value if value == "steady" else parse_seconds(value)  # type: ignore[arg-type]
 
 
-class Heat(Model):
+class Heat(StrictModel):
     """Something that warms the case while the steps run.
 
     Attributes:
@@ -119,7 +119,7 @@ RATES = ("iops", "mb_s")
 Statistic = Literal["mean", "stdev", "consistency"]
 
 
-class Matrix(Model):
+class Matrix(StrictModel):
     """The conditions and places that a protocol is repeated in.
 
     Attributes:
@@ -166,7 +166,7 @@ class Matrix(Model):
         return with_values("enclosure", self.enclosure, cell, "axes")
 
 
-class ScoreRule(Model):
+class ScoreRule(StrictModel):
     """A number that a protocol is run for.
 
     The statistic is taken of each of the steps; the score is the mean of what they give.
@@ -202,7 +202,7 @@ class ScoreRule(Model):
         return self
 
 
-class Protocol(Model):
+class Protocol(StrictModel):
     """Ordered steps, and the conditions they run in.
 
     Attributes:
@@ -344,7 +344,7 @@ class Protocol(Model):
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
 
 
-class Observed(Model):
+class Observed(StrictModel):
     """A load that another tool made, as far as a log describes it; it cannot be run again.
 
     Attributes:
@@ -412,7 +412,7 @@ class Observed(Model):
         return ", ".join([*words, *([self.about] if self.about else [])])
 
 
-class Observation(Model):
+class Observation(StrictModel):
     """What takes the protocol's place in the recording of a load that another tool made.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from heatsoak.protocol.workload import Bytes, Model, Seconds, SizeOrShare, Workload
+from heatsoak.protocol.workload import Bytes, Seconds, SizeOrShare, StrictModel, Workload
 from heatsoak.units import Size, parse_size
 from heatsoak.words import amount_text, block_text, duration_text, size_text, temp_text
 
@@ -37,7 +37,7 @@ def with_kind(step: Any) -> Any:
     return {"kind": "workload", **step} if isinstance(step, dict) else step
 
 
-class BaseStep(Model):
+class BaseStep(StrictModel):
     """What all kinds of steps have: when one is taken, and what it can do.
 
     Attributes:

@@ -155,7 +155,7 @@ RW = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 _RW_SYNONYMS = {"readwrite": "rw"}
 
 
-class Model(BaseModel):
+class StrictModel(BaseModel):
     """Base: unknown keys are errors, and a value never changes once it was read."""
 
     model_config = ConfigDict(
@@ -180,7 +180,7 @@ def with_values(key: str, text: str, values: Mapping[str, object], which: str) -
         ) from error
 
 
-class Workload(Model):
+class Workload(StrictModel):
     """What a step asks of the drive.
 
     Attributes:

@@ -38,11 +38,11 @@ from heatsoak.errors import (
 )
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import (
-    Asked,
     Ended,
     Kept,
     RackTest,
     Started,
+    StartRequest,
     Status,
     directory_of,
     home,
@@ -145,9 +145,9 @@ def start(test: RackTest, attempt: int, again: bool = False) -> Status:
         status = kept.status(attempt)
         if status.state != "absent":
             return status
-        before = kept.read(Asked, "asked", attempt)
+        before = kept.read(StartRequest, "asked", attempt)
         times = 1 if before is None else before.times + 1
-        write(kept.path("asked", attempt), Asked(at_unix_s=time.time(), times=times))
+        write(kept.path("asked", attempt), StartRequest(at_unix_s=time.time(), times=times))
         unit = f"heatsoak-{test.run}-{test.name}-{attempt}"
         is_spawned = times <= _MOST_STARTS and _spawn(kept, unit, attempt)
         # one that was asked for before may live: systemd refuses another of its name
@@ -175,7 +175,7 @@ def statuses(run: str, attempts: dict[str, int]) -> dict[str, Status]:
     }
 
 
-class Reading(BaseModel):
+class LiveReading(BaseModel):
     """What a running test's recording says now.
 
     Attributes:
@@ -234,7 +234,7 @@ class _Journal:
 _journals: dict[Path, _Journal] = {}
 
 
-def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
+def readings(run: str, names: Sequence[str]) -> dict[str, LiveReading]:
     """Return what running tests measure now, by their names; nothing of others."""
     found = {}
     for name in names:
@@ -249,7 +249,7 @@ def readings(run: str, names: Sequence[str]) -> dict[str, Reading]:
         except (OSError, ValueError, UsageError):
             _journals.pop(path, None)
             continue  # has not begun, has just ended, or has a recording for each cell
-        found[name] = Reading(
+        found[name] = LiveReading(
             values=known.values(), moved=known.moved, sensors=meta.sensors, drive=meta.drive
         )
     return found

@@ -74,7 +74,7 @@ class RackTest(_Kept):
     sensors: str | None = None
 
 
-class Asked(_Kept):
+class StartRequest(_Kept):
     """That a test's process was asked for and has not come: when last, and how often."""
 
     at_unix_s: float
@@ -277,7 +277,7 @@ class Kept:
         if started is None:
             if lives and self.path("ready", attempt).exists():
                 return Status(state="ready")
-            asked = self.read(Asked, "asked", attempt)
+            asked = self.read(StartRequest, "asked", attempt)
             may_come = asked is not None and asked.may_come
             return Status(state="starting" if lives or may_come else "absent")
         passed_s = time.time() - started.at_unix_s

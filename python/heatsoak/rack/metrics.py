@@ -8,11 +8,11 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.metrics import Metrics, Scrapes, Seen, serving
+from heatsoak.bench.metrics import DriveState, Metrics, Scrapes, serving
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
 from heatsoak.exporter.openmetrics import Sample, metric
-from heatsoak.rack.host import Reading
+from heatsoak.rack.host import LiveReading
 from heatsoak.rack.kept import State
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
@@ -36,7 +36,7 @@ class RackMetrics:
 
     directory: Path
     rack: Rack | None = None
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: dict[str, LiveReading] = field(default_factory=dict)
     _verdicts: dict[str, str | None] = field(default_factory=dict)
 
     @contextmanager
@@ -89,15 +89,15 @@ class RackMetrics:
         yield metric(_PROGRESS, progress)
         yield from Metrics(lambda: (self._seen(row) for row in rows)).collect()
 
-    def _seen(self, row: Row) -> Seen:
+    def _seen(self, row: Row) -> DriveState:
         labels, latest = _labels(row), Latest()
         reading = self.readings.get(row.name)
         if reading is None:
-            return Seen(labels, latest, verdict=self._verdicts.get(row.directory or ""))
+            return DriveState(labels, latest, verdict=self._verdicts.get(row.directory or ""))
         if row.state == "running":
             latest.update(reading.values)
         known = {key: reading.drive.get(key) for key in ("model", "serial")}
-        return Seen(
+        return DriveState(
             {**labels, **known},
             latest,
             reading.sensors if row.state == "running" else (),

@@ -64,7 +64,7 @@ class DrivesOfHosts:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RackRequest:
     """What the command line asks for.
 
     Attributes:
@@ -87,10 +87,10 @@ class Asked:
     wait_s: float
     waiting: Callable[[str], None]
     tell: Callable[[Rack, str], None]
-    read: Callable[[dict[str, host.Reading]], None] | None = None
+    read: Callable[[dict[str, host.LiveReading]], None] | None = None
 
 
-def run_rack(asked: Asked) -> Rack:
+def run_rack(asked: RackRequest) -> Rack:
     """Make all tests, and return what became of them; what was collected is in the directory.
 
     Raises UsageError for drives that cannot be tested so, also for hosts that do not answer within
@@ -106,7 +106,7 @@ def run_rack(asked: Asked) -> Rack:
     return asyncio.run(run())
 
 
-async def _follow(asked: Asked, hosts: Hosts) -> Rack:
+async def _follow(asked: RackRequest, hosts: Hosts) -> Rack:
     rack = _continued(asked)
     if rack is None:
         rack = _new(asked, await _tests_asked_for(hosts, asked))
@@ -164,7 +164,7 @@ def _names_in(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
-async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Found:
+async def _patiently(asked: RackRequest, ask: Callable[[], Awaitable[_Found]]) -> _Found:
     """Return what `ask` finds, once all that it needs is there; raises its last error."""
     now_s = asyncio.get_running_loop().time
     give_up_s, said = now_s() + asked.wait_s, ""
@@ -181,7 +181,7 @@ async def _patiently(asked: Asked, ask: Callable[[], Awaitable[_Found]]) -> _Fou
         await asyncio.sleep(_POLL_S)
 
 
-async def _tests_asked_for(hosts: Hosts, asked: Asked) -> list[tuple[host.Host, ListedDrive]]:
+async def _tests_asked_for(hosts: Hosts, asked: RackRequest) -> list[tuple[host.Host, ListedDrive]]:
     """Return the drives to be tested, each with its host; raises UsageError for none."""
     listed = None if asked.listed is None else load_listed(asked.listed)
     if listed is None and asked.protocol.writes:
@@ -209,7 +209,7 @@ async def _tests_asked_for(hosts: Hosts, asked: Asked) -> list[tuple[host.Host, 
     return await _patiently(asked, ask)
 
 
-def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
+def _new(asked: RackRequest, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
     rows = [
         Row(
             name=name_of(on_host, drive),
@@ -228,7 +228,7 @@ def _new(asked: Asked, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
     )
 
 
-def _continued(asked: Asked) -> Rack | None:
+def _continued(asked: RackRequest) -> Rack | None:
     """The run in the output directory, which has to be this one."""
     if not (asked.directory / NAME).exists():
         if asked.resume:
@@ -279,7 +279,7 @@ def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
 class _Following:
     """Follows the tests of a rack, a coroutine for each host."""
 
-    def __init__(self, asked: Asked, rack: Rack, hosts: Hosts) -> None:
+    def __init__(self, asked: RackRequest, rack: Rack, hosts: Hosts) -> None:
         self._asked = asked
         self._rack = rack
         self._hosts = hosts
@@ -459,7 +459,7 @@ def drives_of_hosts(address: str) -> DrivesOfHosts:
     return asyncio.run(ask())
 
 
-def previews(asked: Asked) -> list[PlannedTest]:
+def previews(asked: RackRequest) -> list[PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
 
     async def ask() -> list[PlannedTest]:

@@ -91,46 +91,49 @@ class Column:
         return self.name.endswith(".")
 
 
+#: Of a direction, or of both: label, metric, what happens to bytes, and what is counted.
+_DIRECTIONS = {
+    "read": ("reads", "heatsoak_read", "read", "reads"),
+    "write": ("writes", "heatsoak_write", "written", "writes"),
+    "": (
+        "reads and writes",
+        "heatsoak_io",
+        "moved, either way,",
+        "I/Os, reads and writes together",
+    ),
+}
+
+
 def _rates() -> Iterator[Column]:
     """Throughput, IOPS and latency of reads, of writes, and of both together."""
     both = ("read", "write")
-    words = {
-        "read": ("reads", "heatsoak_read", "read", "reads"),
-        "write": ("writes", "heatsoak_write", "written", "writes"),
-        "": (
-            "reads and writes",
-            "heatsoak_io",
-            "moved, either way,",
-            "I/Os, reads and writes together",
-        ),
-    }
 
     def of(
         side: str, name: str, label: str, unit: str, average: Average, metric: OpenMetricsFamily
     ) -> Column:
         whole = f"{side}_{name}" if side else name
-        return Column(whole, f"{words[side][0]}{label}", unit, Owner.LOAD, average, metric)
+        return Column(whole, f"{_DIRECTIONS[side][0]}{label}", unit, Owner.LOAD, average, metric)
 
     def bw(side: str) -> Column:
-        _, metric, verb, _ = words[side]
+        _, metric, verb, _ = _DIRECTIONS[side]
         text = f"Bytes {verb} a second, mean over the sample's interval."
         return of(side, "bw_mb_s", "", "MB/s", Average.TIME, _bytes_a_second(metric, text))
 
     def iops(side: str) -> Column:
-        _, metric, _, what = words[side]
+        _, metric, _, what = _DIRECTIONS[side]
         text = f"Rate of {what}, mean over the sample's interval."
         per_second = "operations_per_second"
         to = OpenMetricsFamily(f"{metric}_{per_second}", text, per_second)
         return of(side, "iops", "", "IOPS", Average.TIME, to)
 
     def latency(side: str) -> Column:
-        _, metric, _, what = words[side]
+        _, metric, _, what = _DIRECTIONS[side]
         text = f"Mean latency of {what} in the sample's interval."
         to = OpenMetricsFamily(f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
         return of(side, "lat_us", ", mean latency", "µs", Average.TIME, to)
 
     def quantile(side: str, name: str, share: str, label: str) -> Column:
-        _, metric, _, what = words[side]
+        _, metric, _, what = _DIRECTIONS[side]
         text = f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest."
         to = OpenMetricsFamily(
             f"{metric}_latency_quantile_seconds",
@@ -144,7 +147,7 @@ def _rates() -> Iterator[Column]:
         return of(side, f"lat_{name}_us", f", {label} of latency", "µs", average, to)
 
     def slow(side: str, limit_ms: int) -> Column:
-        _, metric, _, what = words[side]
+        _, metric, _, what = _DIRECTIONS[side]
         text = f"How many {what} of the sample's interval took longer than `over` seconds."
         to = OpenMetricsFamily(
             f"{metric}_slow_operations", text, label=("over", f"{limit_ms / 1000:g}")

@@ -41,7 +41,7 @@ WHOLE_RUN = "the run as a whole"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepOutcome:
     """What a step comes to.
 
     Attributes:
@@ -58,23 +58,23 @@ class Outcome:
     evidence: str
 
 
-def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> Outcome:
+def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> StepOutcome:
     """Return what a step comes to; its text is without control characters."""
     said = printable_lines(sentence(step) or step.verdict)
     lines = (line for episode in step.episodes for line in episode.evidence)
     evidence = printable_lines("\n".join([*step.why, *lines]))
     mean_mb_s = step.mean_mb_s
     if step.throttles:
-        return Outcome("fail", "throttles", said, said, evidence)
+        return StepOutcome("fail", "throttles", said, said, evidence)
     if fail_below_mb_s is not None and mean_mb_s is not None and mean_mb_s < fail_below_mb_s:
         message = f"mean of {rate_text(mean_mb_s)} is below {rate_text(fail_below_mb_s)}"
-        return Outcome("fail", "too-slow", message, said, evidence)
+        return StepOutcome("fail", "too-slow", message, said, evidence)
     if step.why_unknown is not None:
-        return Outcome("not-judged", step.verdict, said, said, evidence)
+        return StepOutcome("not-judged", step.verdict, said, said, evidence)
     if leaves_heat_open(step):
         message = f"{said}; heat is neither shown nor excluded"
-        return Outcome("not-judged", step.verdict, message, said, evidence)
-    return Outcome("pass", step.verdict, said, said, evidence)
+        return StepOutcome("not-judged", step.verdict, message, said, evidence)
+    return StepOutcome("pass", step.verdict, said, said, evidence)
 
 
 def unfinished(meta: RecordingMeta) -> tuple[str, str] | None:
@@ -227,7 +227,7 @@ def _write(
             dut.add_platform_info(about)
     drives = [_drive(dut, meta) for meta in metas]
     run.start(dut=dut)
-    outcomes: list[Outcome] = []
+    outcomes: list[StepOutcome] = []
     ended_badly = False
     for named, drive, recording in zip(names.recordings, drives, findings.recordings, strict=True):
         label = f"{printable(named.label)}: " if len(metas) > 1 else ""
@@ -302,7 +302,7 @@ def _measurements(
 
 
 def _diagnosis(
-    step: "TestStep", one: StepFindings, outcome: Outcome, drive: "HardwareInfo"
+    step: "TestStep", one: StepFindings, outcome: StepOutcome, drive: "HardwareInfo"
 ) -> None:
     from ocptv.output import DiagnosisType, LogSeverity
 

@@ -99,8 +99,8 @@ class RackOutlier(BaseModel):
 
     Attributes:
         varies: whether it is unlike in how far its own runs are apart.
-        deviation: from what the others let expect, in the unit of the measure; where it `varies`,
-            the standard deviation of its runs.
+        deviation: from what the others suggest, in the unit of the measure; where it `varies`, the
+            standard deviation of its runs.
         probability: that any drive of such a rack deviates as much by chance (Holm).
         sentence: how far, in words.
     """

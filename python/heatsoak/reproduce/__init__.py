@@ -17,7 +17,7 @@ from heatsoak.recording import require_new
 from heatsoak.reproduce.rows import Nearness, ReproductionRow, make_row, nearness
 from heatsoak.reproduce.runner import (
     FigureSet,
-    Job,
+    PlannedRecording,
     Question,
     jobs_of,
     make_recordings,
@@ -26,8 +26,8 @@ from heatsoak.reproduce.runner import (
 
 __all__ = [
     "FigureSet",
-    "Job",
     "Nearness",
+    "PlannedRecording",
     "Question",
     "ReproductionRow",
     "drive_like",

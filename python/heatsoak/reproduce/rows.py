@@ -13,8 +13,8 @@ from heatsoak.reproduce.measures import measured
 from heatsoak.reproduce.runner import (
     FigureInput,
     FinishedRun,
-    Job,
     NotMeasured,
+    PlannedRecording,
     Question,
     RunOrReason,
 )
@@ -71,7 +71,7 @@ class ReproductionRow(BaseModel):
         return self.model_dump(mode="json", exclude=None if self.why is not None else {"why"})
 
 
-def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> ReproductionRow:
+def make_row(question: Question, outcomes: dict[PlannedRecording, RunOrReason]) -> ReproductionRow:
     """Return the row of one figure, measured in the recordings of its jobs."""
     simulated, why = _measure(question, outcomes)
     figure = question.figure
@@ -108,7 +108,7 @@ def make_row(question: Question, outcomes: dict[Job, RunOrReason]) -> Reproducti
 
 
 def _measure(
-    question: Question, outcomes: dict[Job, RunOrReason]
+    question: Question, outcomes: dict[PlannedRecording, RunOrReason]
 ) -> tuple[float | None, str | None]:
     """The value, and why it does not hold; either may be None."""
     how = question.measured

@@ -24,7 +24,7 @@ from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest
 from heatsoak.catalog import (
     CELL_METRICS,
-    Measured,
+    FigureMeasurement,
     ModernFigure,
     PublishedFigure,
     PugetCell,
@@ -50,7 +50,7 @@ class FigureSet(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Job:
+class PlannedRecording:
     """A recording to make: a drive in a place, and what runs on it.
 
     Attributes:
@@ -83,9 +83,9 @@ class Question:
 
     id: str
     figure: PublishedFigure | PugetCell | ModernFigure
-    measured: Measured | None
-    jobs: tuple[Job, ...] = ()
-    against: tuple[Job, ...] = ()
+    measured: FigureMeasurement | None
+    jobs: tuple[PlannedRecording, ...] = ()
+    against: tuple[PlannedRecording, ...] = ()
 
     @property
     def drives(self) -> tuple[str, ...]:
@@ -137,14 +137,14 @@ def questions(
     return found
 
 
-def jobs_of(asked: Iterable[Question]) -> list[Job]:
+def jobs_of(asked: Iterable[Question]) -> list[PlannedRecording]:
     """Return the recordings that these figures need, each once."""
     return sorted({job for question in asked for job in (*question.jobs, *question.against)})
 
 
 def _of_cell(cell: PugetCell) -> list[Question]:
     measured = [
-        Measured(
+        FigureMeasurement(
             by=f"cell_{metric}",
             protocols=(CELL_PROTOCOL,),
             places=(cell.enclosure,),
@@ -152,7 +152,7 @@ def _of_cell(cell: PugetCell) -> list[Question]:
         )
         for metric in CELL_METRICS
     ]
-    jobs = (Job(CELL_PROTOCOL, CELL_DRIVE, cell.enclosure),)
+    jobs = (PlannedRecording(CELL_PROTOCOL, CELL_DRIVE, cell.enclosure),)
     return [
         Question(f"{cell.id}.{metric}", cell, how, jobs)
         for metric, how in zip(CELL_METRICS, measured, strict=True)
@@ -172,9 +172,11 @@ def _of_figure(figure: PublishedFigure | ModernFigure) -> Question:
     )
 
 
-def _product(how: Measured, drives: Sequence[str], places: Sequence[str]) -> tuple[Job, ...]:
+def _product(
+    how: FigureMeasurement, drives: Sequence[str], places: Sequence[str]
+) -> tuple[PlannedRecording, ...]:
     return tuple(
-        Job(protocol, drive, place, how.only)
+        PlannedRecording(protocol, drive, place, how.only)
         for protocol in how.protocols
         for drive in drives
         for place in places
@@ -196,7 +198,7 @@ class FinishedRun:
     large, and there are dozens.
     """
 
-    job: Job
+    job: PlannedRecording
     recording: Recording
     findings: RecordingFindings
 
@@ -297,14 +299,14 @@ RunOrReason = FinishedRun | str
 
 
 def make_recordings(
-    jobs: Sequence[Job],
+    jobs: Sequence[PlannedRecording],
     directory: Path,
     *,
     seed: int = 0,
     drives: Mapping[str, catalog.Drive] | None = None,
     places: Mapping[str, catalog.Enclosure] | None = None,
     progress: Progress | None = None,
-) -> dict[Job, RunOrReason]:
+) -> dict[PlannedRecording, RunOrReason]:
     """Make the recordings of `jobs` below `directory`, and judge them.
 
     `drives` and `places` replace those of the catalog with the same ids. A drive or place that the
@@ -317,7 +319,7 @@ def make_recordings(
     # the longest first, so that no worker is busy alone at the end
     order = sorted(jobs, key=lambda job: -weights[job])
 
-    def make(job: Job) -> RunOrReason:
+    def make(job: PlannedRecording) -> RunOrReason:
         fleet.stop_with(shares[job])
         outcome = _make(job, shares[job], directory, seed, drives or {}, places or {})
         shares[job].value = 1.0
@@ -329,7 +331,7 @@ def make_recordings(
             progress(part, f"{count} of {len(jobs)} recordings")
 
     made = fleet.make([partial(make, job) for job in order], tick=tick)
-    outcomes: dict[Job, RunOrReason] = {}
+    outcomes: dict[PlannedRecording, RunOrReason] = {}
     for job, result in zip(order, made, strict=True):
         if isinstance(result, HeatsoakError):
             raise result
@@ -338,7 +340,7 @@ def make_recordings(
     return outcomes
 
 
-def steps_of(job: Job) -> protocol.Protocol:
+def steps_of(job: PlannedRecording) -> protocol.Protocol:
     """Return the protocol of `job`, or the part of it that its one step needs.
 
     Raises UsageError where there is no such protocol, or no such step in it.
@@ -358,7 +360,7 @@ def steps_of(job: Job) -> protocol.Protocol:
 
 
 def _make(
-    job: Job,
+    job: PlannedRecording,
     observer: Observer,
     directory: Path,
     seed: int,

@@ -203,7 +203,7 @@ PageStamp = tuple[tuple[str, bool, FileStamps], ...]
 
 
 @dataclass(frozen=True)
-class Shown:
+class RenderedPage:
     """A page, as HTML and as the JSON in it."""
 
     page: Page
@@ -225,7 +225,7 @@ class Shelf:
         """Raises ToolError if the page's scripts were not built."""
         self._bundle = Bundle.load()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[PageStamp, Shown] = OrderedDict()
+        self._kept: OrderedDict[PageStamp, RenderedPage] = OrderedDict()
         self._answers: dict[str, tuple[PageStamp, Answer | NoAnswer]] = {}
 
     def answers(self, entries: Sequence[Entry]) -> dict[str, Answer | NoAnswer | None]:
@@ -254,7 +254,7 @@ class Shelf:
                 answer = NoAnswer(" ".join(str(error).split()) or type(error).__name__)
             self._answers[entry.name] = (stamp, answer)
 
-    def show(self, entries: Sequence[Entry]) -> Shown:
+    def show(self, entries: Sequence[Entry]) -> RenderedPage:
         """Return the page of the given recordings.
 
         Of several, those that are damaged or were just deleted are left out; raises UsageError if
@@ -268,7 +268,7 @@ class Shelf:
                 self._kept.popitem(last=False)
         return shown
 
-    def _make_of_readable(self, entries: Sequence[Entry]) -> Shown:
+    def _make_of_readable(self, entries: Sequence[Entry]) -> RenderedPage:
         try:
             return self._make(entries)
         except HeatsoakError:
@@ -285,7 +285,7 @@ class Shelf:
             return False
         return True
 
-    def _make(self, entries: Sequence[Entry]) -> Shown:
+    def _make(self, entries: Sequence[Entry]) -> RenderedPage:
         recordings = [entry.recording for entry in entries]
         try:
             made = make_page(recordings, analyze(recordings))
@@ -297,7 +297,9 @@ class Shelf:
             message = " ".join(str(error).split())
             raise UsageError(f"cannot be shown: {type(error).__name__}: {message}") from error
         page = made.model_copy(update={"is_live": any(entry.is_running for entry in entries)})
-        return Shown(page, render(page, self._bundle, is_served=True), page.model_dump_json())
+        return RenderedPage(
+            page, render(page, self._bundle, is_served=True), page.model_dump_json()
+        )
 
 
 def _page_stamp(entries: Sequence[Entry]) -> PageStamp:

@@ -34,8 +34,16 @@ from heatsoak import system
 from heatsoak.cluster import CONNECT_S, client_class, no_answer
 from heatsoak.errors import RunInterrupted, ToolError, UsageError
 from heatsoak.output import Progress, announce
-from heatsoak.sweep.plan import DRAWS, Grid, Plan, Point, load_grid, plan_of
-from heatsoak.sweep.store import EXACT, POINTS, TABLES, Part, Table, read_parts, require_place
+from heatsoak.sweep.plan import DRAWS, Grid, GridPoint, SweepPlan, load_grid, plan_of
+from heatsoak.sweep.store import (
+    EXACT,
+    POINTS,
+    TABLES,
+    StoredPart,
+    SweepTable,
+    read_parts,
+    require_place,
+)
 from heatsoak.sweep.summary import SUMMARY, THROTTLES, FinishedSweep, Sweep, summary_of
 from heatsoak.sweep.work import Asked, Timed, predict_each, prepare, simulate, version
 from heatsoak.words import size_text
@@ -248,7 +256,7 @@ class _Task:
 
     kind: Kind
     group: int
-    parts: Sequence[tuple[Part, list[str]]] = ()
+    parts: Sequence[tuple[StoredPart, list[str]]] = ()
 
     @property
     def points(self) -> int:
@@ -295,7 +303,7 @@ def sweep(
                     if kind == "points"
                     else _wanted_exact(plan, sample, seed, frames["points"], before)
                 )
-                table = Table(
+                table = SweepTable(
                     directory / kind,
                     TABLES[kind],
                     {point.id: plan.named(point) for point in wanted},
@@ -325,8 +333,8 @@ def sweep(
 
 
 def _wanted_exact(
-    plan: Plan, sample: int | None, seed: int, points: pl.DataFrame, before: set[str]
-) -> list[Point]:
+    plan: SweepPlan, sample: int | None, seed: int, points: pl.DataFrame, before: set[str]
+) -> list[GridPoint]:
     """What the exact engine is run on: a sample, or all, and what it was run on before."""
     if sample is None:
         return plan.exact
@@ -340,9 +348,9 @@ def _wanted_exact(
 class _Sweeping:
     """The work of a sweep, table by table, group by group: first its pass, then its points."""
 
-    plan: Plan
+    plan: SweepPlan
     progress: Progress | None
-    tables: dict[TableKind, Table] = field(default_factory=dict)
+    tables: dict[TableKind, SweepTable] = field(default_factory=dict)
     _groups: deque[int] = field(default_factory=deque)
     #: Work of groups that had their pass, which is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
@@ -357,7 +365,7 @@ class _Sweeping:
     def __post_init__(self) -> None:
         self._changes = {point.id: point.change for point in self.plan.points}
 
-    def add(self, kind: TableKind, table: Table) -> None:
+    def add(self, kind: TableKind, table: SweepTable) -> None:
         """Take a table whose missing points are to be run."""
         self.tables[kind] = table
         for part, lacking in table.missing():

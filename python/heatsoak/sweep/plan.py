@@ -37,7 +37,7 @@ _LARGEST = 1e15
 _PLACES = 6
 
 
-class Change(Strict):
+class PointChange(Strict):
     """A point's parameters; None is as it is."""
 
     ambient_c: float | None = None
@@ -144,11 +144,11 @@ class Grid(Strict):
     )
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PointChange]:
         """The parameters' combinations, the last axis fastest."""
         axes = (self.ambient_c, self.warmer_k, self.airflow_m_s, self.heatsink, self.holds)
         return [
-            Change.model_validate(dict(zip(Change.model_fields, values, strict=True)))
+            PointChange.model_validate(dict(zip(PointChange.model_fields, values, strict=True)))
             for values in product(*axes)
         ]
 
@@ -232,22 +232,22 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Point:
+class GridPoint:
     """One what-if: a change to a group."""
 
     id: str
     group: int
-    change: Change
+    change: PointChange
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """All groups, and all points in the grid's order."""
 
     groups: list[Group]
-    points: list[Point]
+    points: list[GridPoint]
 
-    def named(self, point: Point) -> dict[str, Any]:
+    def named(self, point: GridPoint) -> dict[str, Any]:
         """Return a point's axes as columns have them."""
         group, change = self.groups[point.group], point.change
         sink = change.heatsink
@@ -277,11 +277,11 @@ class Plan:
         return max(1, min(system.processors(), fitting))
 
     @property
-    def exact(self) -> list[Point]:
+    def exact(self) -> list[GridPoint]:
         """The points that the exact engine can run."""
         return [one for one in self.points if self.groups[one.group].is_exact]
 
-    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[Point]:
+    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[GridPoint]:
         """Return as many of `exact`, drawn by chance: half of those that throttle, if there are.
 
         `throttles` says which do, by their ids; points that it does not have are left out. Those
@@ -296,7 +296,7 @@ class Plan:
         return [one for one in self.points if one.id in chosen]
 
 
-def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
+def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
     """Return a grid's points; raises UsageError for what is unknown, naming it."""
     if draws > 1 and draws % 2:
         raise UsageError(
@@ -313,7 +313,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
     # its content too: another release may know more of a heatsink
     sinks = {one: load_enclosure(one).core_json() for one in grid.heatsink if isinstance(one, str)}
     groups: list[Group] = []
-    points: list[Point] = []
+    points: list[GridPoint] = []
     changes = [(change, _made_of(change, sinks)) for change in grid.changes]
     for drive, enclosure, name, for_s in product(
         grid.drives, grid.enclosures, grid.workloads, grid.for_s
@@ -332,12 +332,14 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> Plan:
             draws=draws,
         )
         own = group.identity()
-        points += [Point(_hash(own, made_of), len(groups), change) for change, made_of in changes]
+        points += [
+            GridPoint(_hash(own, made_of), len(groups), change) for change, made_of in changes
+        ]
         groups.append(group)
-    return Plan(groups, points)
+    return SweepPlan(groups, points)
 
 
-def _made_of(change: Change, sinks: Mapping[str, str]) -> list[Any]:
+def _made_of(change: PointChange, sinks: Mapping[str, str]) -> list[Any]:
     sink = change.heatsink
     return [change.model_dump(mode="json"), sinks[sink] if isinstance(sink, str) else None]
 

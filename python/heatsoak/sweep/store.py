@@ -53,7 +53,7 @@ _PARTS = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class StoredPart:
     """Points that are written together.
 
     Attributes:
@@ -66,7 +66,7 @@ class Part:
     names: Sequence[str]
 
 
-class Table:
+class SweepTable:
     """One table of a sweep: what it is to hold, and what it holds already."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Table:
         """Hashes of the points that it holds."""
         return set(self._kept["point"])
 
-    def missing(self) -> Iterator[tuple[Part, list[str]]]:
+    def missing(self) -> Iterator[tuple[StoredPart, list[str]]]:
         """Yield the parts that lack points, and which; write those that only were cut otherwise."""
         done = self.done
         for part in self.parts:
@@ -104,7 +104,7 @@ class Table:
             elif not part.path.exists():
                 self.add(part, [])
 
-    def add(self, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, part: StoredPart, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a part: what it lacked, beside what is there."""
         frame = self._frame(rows)
         if len(frame) < len(part.names):
@@ -184,7 +184,9 @@ def require_place(directory: Path) -> None:
             system.remove(path)
 
 
-def _parts(directory: Path, groups: Mapping[str, int], sizes: tuple[int, int]) -> Iterator[Part]:
+def _parts(
+    directory: Path, groups: Mapping[str, int], sizes: tuple[int, int]
+) -> Iterator[StoredPart]:
     """Cut points where their group changes, and into parts of one size."""
     least, most = sizes
     size = min(max(len(groups) // _PARTS, least), most)
@@ -195,7 +197,7 @@ def _parts(directory: Path, groups: Mapping[str, int], sizes: tuple[int, int]) -
     for group, names in by_group.items():
         for first in range(0, len(names), size):
             held = names[first : first + size]
-            yield Part(directory / f"part-{number:05d}-{_digest(held)}.parquet", group, held)
+            yield StoredPart(directory / f"part-{number:05d}-{_digest(held)}.parquet", group, held)
             number += 1
 
 

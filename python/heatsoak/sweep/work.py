@@ -17,16 +17,16 @@ import heatsoak
 from heatsoak._core import Drive as Core
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
-from heatsoak.sweep.plan import Change, Group
+from heatsoak.sweep.plan import Group, PointChange
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import Asked as Load
+from heatsoak.twin.asked import DemandSeries as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
-from heatsoak.twin.case import Before, Case, LikelyDrive, cooled_place, core_of
+from heatsoak.twin.case import Before, LikelyDrive, WorkloadCase, cooled_place, core_of
 from heatsoak.twin.predict import told
 from heatsoak.twin.readings import Array
 
 #: Asked for by its hash, and changed so.
-Asked = tuple[str, Change]
+Asked = tuple[str, PointChange]
 Row = dict[str, Any]
 _Found = TypeVar("_Found")
 
@@ -47,11 +47,11 @@ def version() -> str:
 def prepare(group: Group) -> Timed[bytes]:
     """Make the unheated pass; raises UsageError for what cannot be simulated.
 
-    Its :class:`Case` is pickled: it goes along with many tasks, and packing it for each would take
-    longer than giving them away.
+    Its :class:`WorkloadCase` is pickled: it goes along with many tasks, and packing it for each
+    would take longer than giving them away.
     """
     began = time.perf_counter()
-    case = Case.of(
+    case = WorkloadCase.of(
         group.subject,
         group.load,
         group.duration_s,
@@ -75,13 +75,13 @@ def simulate(group: Group, packed: bytes, asked: Sequence[Asked]) -> Timed[list[
     return _each(asked, lambda change: _exact(group, case, change))
 
 
-def _each(asked: Sequence[Asked], row: Callable[[Change], Row]) -> Timed[list[Row]]:
+def _each(asked: Sequence[Asked], row: Callable[[PointChange], Row]) -> Timed[list[Row]]:
     began = time.perf_counter()
     rows = [{"point": name, **row(change)} for name, change in asked]
     return Timed(rows, time.perf_counter() - began)
 
 
-def _predicted(case: Case, change: Change) -> Row:
+def _predicted(case: WorkloadCase, change: PointChange) -> Row:
     try:
         found = told(case, change.cooling, change.holds_mb_s)
     except UsageError as error:  # too hot even at rest
@@ -117,7 +117,7 @@ RANGES = (
 ENDS = ("low", "mid", "high")
 
 
-def _exact(group: Group, case: Case, change: Change) -> Row:
+def _exact(group: Group, case: WorkloadCase, change: PointChange) -> Row:
     """What the simulated drive itself does in the changed place."""
     own, step = LikelyDrive.middle(group.subject, group.place), case.workload
     assert isinstance(step, WorkloadStep)  # Group.is_exact

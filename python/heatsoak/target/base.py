@@ -54,7 +54,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoadResult:
     """The result of a load, for its step's end event.
 
     Attributes:
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
-    """Return latency histograms in the form of `Outcome.data`; empty without I/Os."""
+    """Return latency histograms in the form of `LoadResult.data`; empty without I/Os."""
     bins = {
         direction: {"upper_us": [float(f"{upper:.5g}") for upper in uppers], "ios": list(ios)}
         for direction, (uppers, ios) in by_direction.items()
@@ -77,7 +77,7 @@ def latency_bins(by_direction: Mapping[str, LatencyBins]) -> dict[str, Any]:
 
 #: Some samples (columns of :mod:`heatsoak.recording.columns`, without `step`), a note, or the
 #: result of a load.
-Batch = pl.DataFrame | Note | Outcome
+Batch = pl.DataFrame | Note | LoadResult
 
 #: A batch without samples, yielded while there is nothing new, and how often.
 HEARTBEAT = pl.DataFrame(schema={"t_s": pl.Float64})

@@ -209,7 +209,7 @@ class ThresholdsRecord(undo.UndoRecord):
     after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
 
 
-_CHANGE = undo.Change("hctm", "TMT1 and TMT2", ThresholdsRecord)
+_CHANGE = undo.TemporaryChange("hctm", "TMT1 and TMT2", ThresholdsRecord)
 
 
 @contextmanager

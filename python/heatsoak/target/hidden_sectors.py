@@ -113,7 +113,7 @@ class HiddenSectorsRecord(undo.UndoRecord):
         return self
 
 
-_CHANGE = undo.Change("capacity", "what the drive hides", HiddenSectorsRecord)
+_CHANGE = undo.TemporaryChange("capacity", "what the drive hides", HiddenSectorsRecord)
 
 
 @dataclass

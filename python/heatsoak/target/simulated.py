@@ -26,9 +26,9 @@ from heatsoak.target.base import (
     Batch,
     Drives,
     Identity,
+    LoadResult,
     Note,
     NumberedBatch,
-    Outcome,
     RecordingClock,
     latency_bins,
     spare_note,
@@ -309,9 +309,9 @@ class SimulatedTarget:
         yield from replay_notes(step, trace)
         yield self.outcome()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> LoadResult:
         """Return the latency histograms of the last load."""
-        return Outcome(latency_bins(self._core.latency_bins()))
+        return LoadResult(latency_bins(self._core.latency_bins()))
 
     def _until_done(
         self, chunk_s: float = RUN_CHUNK_S, chunk_ios: int | None = None

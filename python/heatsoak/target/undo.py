@@ -112,7 +112,7 @@ def lock(file: int) -> None:
 
 
 @dataclass(frozen=True)
-class Change(Generic[_Kept]):
+class TemporaryChange(Generic[_Kept]):
     """A kind of change that runs make for a while.
 
     Attributes:

@@ -13,7 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.asked import BUFFERED_S
-from heatsoak.twin.case import DRAWS, Before, Case, Cooling, Outcome, slowed_in
+from heatsoak.twin.case import DRAWS, Before, Cooling, DriveOutcome, WorkloadCase, slowed_in
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
@@ -57,6 +57,9 @@ class Offer(BaseModel):
     held_s: float | None = None
 
 
+Matters = Literal["yes", "no", "not-enough"]
+
+
 class Advice(BaseModel):
     """What cooling a workload needs.
 
@@ -82,7 +85,7 @@ class Advice(BaseModel):
     place: str
     workload: str
     duration_s: float
-    matters: Literal["yes", "no", "not-enough"]
+    matters: Matters
     throttles: float
     mean_mb_s: float
     heatsink_k_per_w: float | None
@@ -112,16 +115,11 @@ def advise(
     to begin with. `prices` are those of heatsinks by their names, in any currency. Raises
     UsageError for what is unknown, or cannot be simulated.
     """
-    sinks = {
-        str(place.conditions["heatsink"]): place.id
-        for place in map(load_enclosure, enclosure_ids())
-        if place.conditions.get("heatsink", "none") != "none"
-    }
-    for name in prices or {}:
-        if name not in sinks:
-            raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
+    sinks = _sinks(prices or {})
     here = cooling or Cooling()
-    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+    case = WorkloadCase.of(
+        subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed
+    )
     parts = 3 + len(_AIRS_C) + len(sinks)
     done = count(1)
 
@@ -133,47 +131,26 @@ def advise(
     throttles, mean_mb_s = slowed_in(as_is), _mean("mean_mb_s", as_is)
     tell("as it is")
 
-    def needed_m_s(air: Cooling, from_m_s: float) -> float | None:
-        def is_enough(m_s: float) -> bool:
-            return _is_enough(case, replace(air, airflow_m_s=m_s))
-
-        return _least(is_enough, from_m_s, _MOST_M_S)
-
     sink_k_per_w = None
     airflow_m_s = None
     if throttles > ENOUGH:
-        airflow_m_s = needed_m_s(here, here.airflow_m_s or 0.0)
-        # the weakest that is enough: conductances are searched, of which less is weaker
-        least = _least(
-            lambda w_per_k: _is_enough(case, replace(here, heatsink=1 / w_per_k)),
-            1 / _K_PER_W[1],
-            1 / _K_PER_W[0],
-        )
-        sink_k_per_w = None if least is None else round(1 / least, 2)
+        airflow_m_s = _least_airflow(case, here, here.airflow_m_s or 0.0)
+        sink_k_per_w = _weakest_sink(case, here)
     tell("the least airflow")
     tell("the weakest heatsink")
-    curve: list[Need] = []
-    for air_c in _AIRS_C:
-        # warmer air never needs less
-        from_m_s = curve[-1].airflow_m_s if curve else 0.0
-        air = replace(here, ambient_c=air_c, warming_k=0.0)
-        needed = None if from_m_s is None else needed_m_s(air, from_m_s)
-        curve.append(Need(ambient_c=air_c, airflow_m_s=needed))
-        tell(f"air of {air_c} C")
+    curve = _curve(case, here, tell)
     offers: list[Offer] = []
     for name, place in sinks.items():
         offers += _offer(case, name, place, here, mean_mb_s, prices or {})
         tell(f"heatsink {name}")
+    is_helped = sink_k_per_w is not None or airflow_m_s is not None
+    matters: Matters = "no" if throttles <= ENOUGH else "yes" if is_helped else "not-enough"
     advice = Advice(
         answer="",
         place=case.place,
         workload=case.workload.describe(),
         duration_s=float(case.seconds),
-        matters="no"
-        if throttles <= ENOUGH
-        else "not-enough"
-        if sink_k_per_w is None and airflow_m_s is None
-        else "yes",
+        matters=matters,
         throttles=round(throttles, 3),
         mean_mb_s=round(mean_mb_s, 1),
         heatsink_k_per_w=sink_k_per_w,
@@ -184,20 +161,64 @@ def advise(
         ),
     )
     if isinstance(workload, Demand):
-        of_demand = {
-            "held_s": round(_mean("held_s", as_is), 1),
-            "hottest_c": round(float(np.median([one.hottest_c for one in as_is])), 1),
-            "limit_c": round(float(np.median([one.limit_c for one in as_is])), 1),
-        }
-        advice = advice.model_copy(update=of_demand)
+        advice = advice.model_copy(update=_of_demand(as_is))
         said = _answer(advice, f"what {workload.name} does") + workload.doubt
     else:
         said = _answer(advice, None)
     return advice.model_copy(update={"answer": warned(subject, said)})
 
 
+def _sinks(prices: Mapping[str, float]) -> dict[str, str]:
+    """The catalog's heatsinks by name, as places; raises UsageError for a price of another."""
+    sinks = {
+        str(place.conditions["heatsink"]): place.id
+        for place in map(load_enclosure, enclosure_ids())
+        if place.conditions.get("heatsink", "none") != "none"
+    }
+    for name in prices:
+        if name not in sinks:
+            raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
+    return sinks
+
+
+def _least_airflow(case: WorkloadCase, air: Cooling, from_m_s: float) -> float | None:
+    return _least(lambda m_s: _is_enough(case, replace(air, airflow_m_s=m_s)), from_m_s, _MOST_M_S)
+
+
+def _weakest_sink(case: WorkloadCase, here: Cooling) -> float | None:
+    """The weakest that is enough, in K/W: conductances are searched, of which less is weaker."""
+    least = _least(
+        lambda w_per_k: _is_enough(case, replace(here, heatsink=1 / w_per_k)),
+        1 / _K_PER_W[1],
+        1 / _K_PER_W[0],
+    )
+    return None if least is None else round(1 / least, 2)
+
+
+def _curve(case: WorkloadCase, here: Cooling, tell: Callable[[str], None]) -> list[Need]:
+    """How much air has to move at other temperatures of it."""
+    curve: list[Need] = []
+    for air_c in _AIRS_C:
+        # warmer air never needs less
+        from_m_s = curve[-1].airflow_m_s if curve else 0.0
+        air = replace(here, ambient_c=air_c, warming_k=0.0)
+        needed = None if from_m_s is None else _least_airflow(case, air, from_m_s)
+        curve.append(Need(ambient_c=air_c, airflow_m_s=needed))
+        tell(f"air of {air_c} C")
+    return curve
+
+
+def _of_demand(outcomes: Sequence[DriveOutcome]) -> dict[str, float]:
+    """What is said of a recorded workload alone."""
+    return {
+        "held_s": round(_mean("held_s", outcomes), 1),
+        "hottest_c": round(float(np.median([one.hottest_c for one in outcomes])), 1),
+        "limit_c": round(float(np.median([one.limit_c for one in outcomes])), 1),
+    }
+
+
 def _offer(
-    case: Case,
+    case: WorkloadCase,
     name: str,
     place: str,
     here: Cooling,
@@ -224,7 +245,7 @@ def _offer(
     )
 
 
-def _is_enough(case: Case, cooling: Cooling) -> bool:
+def _is_enough(case: WorkloadCase, cooling: Cooling) -> bool:
     """Whether few enough throttle: neither drives nor a demand are followed further than needed."""
     most_late_s = BUFFERED_S if isinstance(case.workload, Demand) else np.inf
     slowed = 0
@@ -253,7 +274,7 @@ def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float
     return round(high, 3)
 
 
-def _mean(name: str, outcomes: Sequence[Outcome]) -> float:
+def _mean(name: str, outcomes: Sequence[DriveOutcome]) -> float:
     return float(np.mean([getattr(one, name) for one in outcomes]))
 
 

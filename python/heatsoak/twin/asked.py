@@ -58,7 +58,7 @@ def _direct_mb_s(drive: Drive) -> float:
 
 
 @dataclass(frozen=True)
-class Speeds:
+class RateBounds:
     """What bounds a drive's rates where flash does not: its own paths, and the host's link."""
 
     read_mb_s: float
@@ -87,7 +87,7 @@ def _moved(work: Work) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemandSeries:
     """A demand in parts, one after another: series of one length.
 
     Attributes:

@@ -16,12 +16,12 @@ from pydantic import BaseModel
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Series
+from heatsoak.analysis.series import RateSeries
 from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin.asked import Asked, Speeds, behind, held_back, work_of
+from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
@@ -102,7 +102,7 @@ class LikelyDrive:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DriveOutcome:
     """What a workload was to one likely drive.
 
     Attributes:
@@ -137,7 +137,7 @@ class Outcome:
 
     @classmethod
     def of(
-        cls, served: dict[str, Any], asked: Asked, *, is_load: bool, holds_mb_s: float = 0.0
+        cls, served: dict[str, Any], asked: DemandSeries, *, is_load: bool, holds_mb_s: float = 0.0
     ) -> Self:
         """Sum up what the engine gave."""
         moved_mb = served["mb_s"]
@@ -192,7 +192,7 @@ class Cliff(BaseModel):
 
 
 @dataclass(frozen=True)
-class Case:
+class WorkloadCase:
     """A workload on likely drives in a place.
 
     Attributes:
@@ -208,9 +208,9 @@ class Case:
     likely: Sequence[LikelyDrive]
     workload: WorkloadStep | Demand
     seconds: int
-    asked: Asked
+    asked: DemandSeries
     cliff: Cliff | None
-    _prepared: Sequence[Asked | float]
+    _prepared: Sequence[DemandSeries | float]
 
     @classmethod
     def of(
@@ -237,7 +237,7 @@ class Case:
         usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
         place = enclosure or usual
         likely = list(_likely(subject, place, seed, draws))
-        prepared: list[Asked | float] = []
+        prepared: list[DemandSeries | float] = []
         cliff = None
         if isinstance(workload, Demand):
             workload = workload.first(duration_s)
@@ -254,7 +254,7 @@ class Case:
 
     def outcomes(
         self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[DriveOutcome]:
         """Yield what becomes of it on each likely drive with other cooling, from rest.
 
         None is followed further than until `most_late_s` got late. Raises UsageError where most of
@@ -277,17 +277,17 @@ class Case:
                 else:
                     prepared.serve(lumped)
             served = self.asked.serve(lumped, self.seconds, most_late_s)
-            yield Outcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
+            yield DriveOutcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 
 
-def _cliff(drive: Drive, asked: Asked) -> Cliff | None:
+def _cliff(drive: Drive, asked: DemandSeries) -> Cliff | None:
     """Where a load's rate falls with everything permitted."""
     if not asked.work["programmed_pages"][0]:
         return None
     ends_s = np.cumsum(asked.dt_s)
     t_s = np.arange(1.0, max(ends_s[-1], 2.0))
     values = asked.mb_s[np.minimum(np.searchsorted(ends_s, t_s - 0.5), len(ends_s) - 1)]
-    drops = find_drops(Series(t_s, np.ones(len(t_s)), values, "mb_s"))
+    drops = find_drops(RateSeries(t_s, np.ones(len(t_s)), values, "mb_s"))
     if not drops:
         return None
     drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
@@ -301,26 +301,28 @@ def _cliff(drive: Drive, asked: Asked) -> Cliff | None:
     )
 
 
-def slowed_in(outcomes: Sequence[Outcome]) -> float:
+def slowed_in(outcomes: Sequence[DriveOutcome]) -> float:
     """Return the share of likely drives that heat slows."""
     return float(np.mean([one.onset_s is not None for one in outcomes]))
 
 
-def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> Speeds:
+def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> RateBounds:
     """What bounds a drive's rates in a place: of a twin, the speed that it was seen to have."""
     read_mb_s, write_mb_s = drive.controller.read_mb_s.value, drive.controller.write_mb_s.value
     if isinstance(subject, Twin):
         read_mb_s = subject.full_load.read_mb_s or read_mb_s
         write_mb_s = subject.full_load.write_mb_s or write_mb_s
-    return Speeds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
+    return RateBounds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
 
 
-def _of_demand(subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand) -> Asked:
+def _of_demand(
+    subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand
+) -> DemandSeries:
     speeds = _speeds(subject, drive, place)
     work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
     # what a drive was seen to do in a second took it no longer
     most = 1.0 if is_own(subject, demand) else np.inf
-    return Asked(
+    return DemandSeries(
         dt_s=np.ones(demand.seconds),
         mb_s=demand.read_mb_s + demand.write_mb_s,
         full_share=np.minimum(speeds.share_of(work), most),
@@ -467,7 +469,7 @@ class _Unheated:
             raise UsageError(f"{drive.id}: {error}") from error
         self._core.hold(1.0)
 
-    def before(self, step: Before) -> Asked | float:
+    def before(self, step: Before) -> DemandSeries | float:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
         if isinstance(step, WorkloadStep):
             return self.run(step)
@@ -479,7 +481,7 @@ class _Unheated:
             self._core.advance(max(step.duration_s, 1.0), 60.0)
         return max(self._core.t_s - began_s, 1.0)
 
-    def run(self, step: WorkloadStep, duration_s: float | None = None) -> Asked:
+    def run(self, step: WorkloadStep, duration_s: float | None = None) -> DemandSeries:
         """Run a step for so long, or to its end; return its parts."""
         loads = json.loads(workloads_json(step, self._user_bytes))
         if duration_s is not None:
@@ -510,7 +512,7 @@ class _Unheated:
         merged = list(_merged(parts))
         return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
-    def _asked(self, step: WorkloadStep, parts: dict[str, Any]) -> Asked:
+    def _asked(self, step: WorkloadStep, parts: dict[str, Any]) -> DemandSeries:
         dt_s, mb_s = parts.pop("dt_s"), parts.pop("mb_s")
         wanted_mb_s, seen_mb_s = _wanted_mb_s(step), self._seen_mb_s(step)
         # a twin of another class moves as much as it was seen to
@@ -521,7 +523,9 @@ class _Unheated:
         }
         keeps_up = mb_s * factor >= _KEEPS_UP * wanted_mb_s
         least_share = np.where(keeps_up, self._speeds.link_share_of(work), 1.0)
-        return Asked(dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work)
+        return DemandSeries(
+            dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work
+        )
 
     def _seen_mb_s(self, step: WorkloadStep) -> float | None:
         """What a twin was seen to move of such a load at full speed; None if nothing is known."""

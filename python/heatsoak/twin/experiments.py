@@ -14,7 +14,7 @@ from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem, Solution
-from heatsoak.twin.readings import GRID_S, ONSET_SD_S, Array, Measured, Onset, bins_of
+from heatsoak.twin.readings import GRID_S, ONSET_SD_S, Array, MeasuredRecording, Onset, bins_of
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
 from heatsoak.words import amount_text, duration_text, listed, number_text, share_text, temp_text
 
@@ -152,7 +152,7 @@ def _after(plan: _Plan, twin: Twin, solution: Solution) -> Array:
     return np.asarray(np.linalg.inv(information)[np.ix_(old, old)])
 
 
-def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> Measured:
+def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> MeasuredRecording:
     """What a plan's log would hold, if the twin is the drive."""
     values = dict(solution.values)
     if tmt1_c is not None:
@@ -182,7 +182,7 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
         now_s = end_s
     share = np.concatenate(shares)
     t_s = np.arange(1.0, len(share) + 1) * GRID_S
-    log = Measured(
+    log = MeasuredRecording(
         path=plan.name,
         place=place,
         model=None,

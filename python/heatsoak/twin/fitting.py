@@ -10,13 +10,13 @@ from heatsoak.analysis import analyze
 from heatsoak.catalog import Drive, like, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
-from heatsoak.twin.asked import Speeds
+from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import Model, Nodes, limit_c_of
-from heatsoak.twin.own_log import OwnStep, foretell, held_shares, misfit
+from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
+from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
-from heatsoak.twin.readings import Array, Measured, measure, unlike
+from heatsoak.twin.readings import Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
@@ -28,13 +28,13 @@ _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
 _STRONG = 3.0
 #: Of reads and writes at once, neither's full speed shows.
 _ALONE = 0.95
-#: The score of a solution that foretells nothing: less than any other's.
+#: The score of a solution that predicts nothing: less than any other's.
 _NONE = 1e6
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
 
-def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
+def choose_base(measured: Sequence[MeasuredRecording], model: str | None) -> Drive:
     """Return the catalog's drive that is most like a measured one.
 
     The one of its model if there is one, else the slowest class whose drives are as fast.
@@ -53,7 +53,7 @@ def choose_base(measured: Sequence[Measured], model: str | None) -> Drive:
     return next(able, classes[-1])
 
 
-def read_all(recordings: Iterable[Recording]) -> list[Measured]:
+def read_all(recordings: Iterable[Recording]) -> list[MeasuredRecording]:
     """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
     opened = list(recordings)
     if not opened:
@@ -82,7 +82,7 @@ def read_all(recordings: Iterable[Recording]) -> list[Measured]:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldSolution:
     """A solution held to the recordings: with the law that leaves most nearly what was left.
 
     Attributes:
@@ -96,43 +96,45 @@ class Held:
     score: float
 
     @classmethod
-    def of(cls, solution: Solution, full: Load) -> "Held":
+    def of(cls, solution: Solution, full: Load) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
-        most = Speeds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
+        most = RateBounds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
         found = []
         for law in laws(base, held_shares(base, problem.measured, most)):
-            model = Model(Shown(law=law).on(base), problem.model.nodes)
+            model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
             try:
                 own_log = [
                     step
                     for index, one in enumerate(problem.measured)
-                    for step in foretell(model, values, one, values[f"start_k@{index}"], most)
+                    for step in predict_own_log(
+                        model, values, one, values[f"start_k@{index}"], most
+                    )
                 ]
             except ValueError:  # its levels do not go with each other
                 continue
             found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
-        # one that is at its limit at rest foretells nothing
+        # one that is at its limit at rest predicts nothing
         return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
 
 
-def _usual_or_likelier(found: Sequence[Held]) -> Held:
+def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     """The first, unless another is strongly likelier."""
     likeliest = max(found, key=lambda one: one.score)
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
+def best(base: Drive, measured: Sequence[MeasuredRecording], full: Load) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
     """
-    found: list[Held] = []
+    found: list[HeldSolution] = []
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
         try:
-            found.append(Held.of(solve(problem, _start(problem, found)), full))
+            found.append(HeldSolution.of(solve(problem, _start(problem, found)), full))
         except (ValueError, np.linalg.LinAlgError):
             continue  # it would run away at rest, or be known of nothing
     if not found:
@@ -142,7 +144,7 @@ def best(base: Drive, measured: Sequence[Measured], full: Load) -> Held:
     return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[Held]) -> Array | None:
+def _start(problem: Problem, found: Sequence[HeldSolution]) -> Array | None:
     """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
@@ -173,7 +175,7 @@ def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
     return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 
-def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> Twin:
+def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
     solution, problem = held.solution, held.solution.problem
     measured = problem.measured
@@ -217,7 +219,7 @@ def twin_of(held: Held, shown: Shown, full: Load, model: str | None = None) -> T
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
-def _full_load(measured: Sequence[Measured]) -> Load:
+def _full_load(measured: Sequence[MeasuredRecording]) -> Load:
     """The fastest reads and the fastest writes before anything held them back; 0 of none."""
     found = dict.fromkeys(Load.model_fields, 0.0)
     for one in measured:

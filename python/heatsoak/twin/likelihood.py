@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.model import Course
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.model import TemperatureCourse
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: An onset pins the hidden temperature no better than this: firmware looks about once a second,
 #: and its own sensors have steps.
@@ -108,7 +108,7 @@ def first_noise(step_c: float) -> Noise:
 class Likelihood:
     """The residuals of one recording under one noise; `filter` removes their correlation."""
 
-    def __init__(self, measured: Measured, noise: Noise) -> None:
+    def __init__(self, measured: MeasuredRecording, noise: Noise) -> None:
         self.measured = measured
         self.noise = noise
         self.filter = Filter.of(noise, measured.bin_t_s)
@@ -116,13 +116,13 @@ class Likelihood:
         self._free = [measured.within(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
 
-    def off_k(self, course: Course) -> Array:
+    def off_k(self, course: TemperatureCourse) -> Array:
         """Return how far averaged readings are from a course."""
         measured = self.measured
         modelled = np.interp(measured.reading_t_s, course.t_s, course.sensor_c)
         return measured.binned_c - measured.averaged(modelled)
 
-    def residuals(self, course: Course, limit_c: float, meter_x: float) -> Array:
+    def residuals(self, course: TemperatureCourse, limit_c: float, meter_x: float) -> Array:
         """Return residuals of a course in standard deviations.
 
         Those of readings come first, then of events, and of power where it was measured.
@@ -149,7 +149,7 @@ class Likelihood:
         return np.concatenate([self.filter.whitened(self.off_k(course)), found])
 
 
-def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
+def _powers(measured: MeasuredRecording) -> list[tuple[NDArray[np.bool_], float, float]]:
     """Loads and the rest with their measured means, 0 of none, and what those agree within."""
     power_w = measured.power_w
     is_known = np.isfinite(power_w)
@@ -167,7 +167,10 @@ def _powers(measured: Measured) -> list[tuple[NDArray[np.bool_], float, float]]:
 
 
 def estimate_noise(
-    measured: Sequence[Measured], off_k: Sequence[Array], slopes: Sequence[Array], start: Noise
+    measured: Sequence[MeasuredRecording],
+    off_k: Sequence[Array],
+    slopes: Sequence[Array],
+    start: Noise,
 ) -> Noise:
     """Return the likeliest noise of residuals `off_k`, given what the parameters took of them.
 

@@ -24,7 +24,7 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive
 from heatsoak.twin.asked import work_of
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 Values = Mapping[str, float]
 
@@ -174,7 +174,7 @@ def room_name(place: str) -> str:
     return f"room_c@{place}"
 
 
-def limit_c_of(values: Values, measured: Measured) -> float:
+def limit_c_of(values: Values, measured: MeasuredRecording) -> float:
     """Return what the governor acted at in a recording: the drive's own limit, or a host's."""
     if measured.tmt1_c is None:
         return values["limit_c"]
@@ -253,7 +253,7 @@ def slopes_of(
     return found
 
 
-class Model:
+class ThermalModel:
     """Drives of `base`'s kind in places, by the values of parameters.
 
     A parameter of a place has ``@`` and the place's name behind its own.
@@ -332,11 +332,13 @@ class Model:
             spec["governor"] = {**spec["governor"], "on": False}
         return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
 
-    def follow(self, values: Values, measured: Measured, start_k: float = 0.0) -> "Course":
+    def follow(
+        self, values: Values, measured: MeasuredRecording, start_k: float = 0.0
+    ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
         lumped = self.lumped(values, measured.place)
         lumped.warm(start_k)
-        return Course.of(
+        return TemperatureCourse.of(
             lumped.follow(
                 np.full(len(measured.t_s), measured.grid_s),
                 work=work_of(
@@ -368,7 +370,7 @@ class Model:
         return {**known[-1], "power_w": rest_w}
 
 
-def air_above_k(values: Values, measured: Measured) -> Array:
+def air_above_k(values: Values, measured: MeasuredRecording) -> Array:
     """Return how much warmer than the place's air a recording's was, at its times."""
     place = measured.place
     found = np.zeros(len(measured.t_s))
@@ -385,7 +387,7 @@ def air_above_k(values: Values, measured: Measured) -> Array:
 
 
 @dataclass(frozen=True)
-class Course:
+class TemperatureCourse:
     """Temperatures that a model gives, at `t_s`.
 
     Attributes:
@@ -400,7 +402,7 @@ class Course:
     power_w: Array
 
     @classmethod
-    def of(cls, followed: dict[str, Array], t_s: Array) -> "Course":
+    def of(cls, followed: dict[str, Array], t_s: Array) -> "TemperatureCourse":
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
 

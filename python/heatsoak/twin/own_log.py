@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.asked import Asked, Speeds, means_over, work_of
-from heatsoak.twin.model import METER, Model, Values, air_above_k, limit_c_of
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.asked import DemandSeries, RateBounds, means_over, work_of
+from heatsoak.twin.model import METER, ThermalModel, Values, air_above_k, limit_c_of
+from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.shown import MEAN_S
 from heatsoak.words import duration_text, number_text, rate_text, temp_text
 
@@ -31,7 +31,7 @@ ONSET_X, ONSET_S, LEVEL_X, HOTTEST_K = 0.15, 3.0, 0.20, 5.0
 
 
 class OwnStep(Strict):
-    """A load of a fitted recording, as it was and as the twin foretells it.
+    """A load of a fitted recording, as it was and as the twin predicts it.
 
     Attributes:
         path, step: which; it took `duration_s`.
@@ -93,7 +93,7 @@ def _after(onset_s: float | None, duration_s: float) -> str:
     return f"after {duration_text(onset_s)}"
 
 
-def held_shares(base: Drive, measured: Iterable[Measured], full: Speeds) -> Array:
+def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBounds) -> Array:
     """Return what the governor left of full speed, in means of five seconds."""
     found = [np.zeros(0)]
     for one in measured:
@@ -104,8 +104,8 @@ def held_shares(base: Drive, measured: Iterable[Measured], full: Speeds) -> Arra
     return np.concatenate(found)
 
 
-def foretell(
-    model: Model, values: Values, one: Measured, start_k: float, full: Speeds
+def predict_own_log(
+    model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: RateBounds
 ) -> list[OwnStep]:
     """Return the loads of a recording that heat slowed, or that ran at full speed.
 
@@ -142,7 +142,7 @@ def foretell(
             now_s = part.start
         mb_s = _total(asked)[part]
         seconds = len(mb_s)
-        served = Asked(
+        served = DemandSeries(
             dt_s=np.ones(seconds),
             mb_s=mb_s,
             full_share=full_share[part],
@@ -192,18 +192,18 @@ def _levels(mb_s: Array) -> tuple[float, float] | None:
     return float(mb_s.mean()), float(means_over(MEAN_S, mb_s).min())
 
 
-def _moved(one: Measured) -> dict[str, Array]:
+def _moved(one: MeasuredRecording) -> dict[str, Array]:
     """What was moved, second by second."""
     return {name: getattr(one, name)[_seconds(one)] for name in RATES}
 
 
-def _seconds(one: Measured) -> NDArray[np.int64]:
+def _seconds(one: MeasuredRecording) -> NDArray[np.int64]:
     """Where each second of a recording is on its grid."""
     seconds = np.arange(round(float(one.t_s[-1])))
     return np.minimum(seconds // round(one.grid_s), len(one.t_s) - 1)
 
 
-def _asked(one: Measured) -> dict[str, Array]:
+def _asked(one: MeasuredRecording) -> dict[str, Array]:
     """What was asked for: while a governor held the drive back, what it moved before."""
     asked = _moved(one)
     total = _total(_moved(one))

@@ -15,9 +15,9 @@ from heatsoak.twin.case import (
     HALVED_AT_M_S,
     RESISTANCE,
     Before,
-    Case,
     Cliff,
     Cooling,
+    WorkloadCase,
     is_own,
     slowed_in,
     spreads_of,
@@ -138,12 +138,17 @@ def predict(
             f"{workload.name}: asks for rates of its own, so none can be held: leave out "
             "--holds (holds_mb_s)"
         )
-    case = Case.of(subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed)
+    case = WorkloadCase.of(
+        subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed
+    )
     return told(case, cooling or Cooling(), holds_mb_s)
 
 
-def told(case: Case, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
-    """Return what a case comes to with some cooling; raises UsageError as :meth:`Case.outcomes`."""
+def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:
+    """Return what a case comes to with some cooling.
+
+    Raises UsageError as :meth:`WorkloadCase.outcomes` does.
+    """
     subject, workload, cliff = case.subject, case.workload, case.cliff
     outcomes = list(case.outcomes(cooling, holds_mb_s or 0.0))
     throttles = slowed_in(outcomes)

@@ -15,10 +15,10 @@ from heatsoak.twin.model import (
     METER_PRIOR,
     TMT_OFFSET,
     TMT_PRIOR,
-    Course,
-    Model,
     Nodes,
     Prior,
+    TemperatureCourse,
+    ThermalModel,
     dense_prior,
     drive_priors,
     fixed_parameters,
@@ -29,7 +29,7 @@ from heatsoak.twin.model import (
     slopes_of,
     start_prior,
 )
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
 _STEP = 1e-4
@@ -52,7 +52,7 @@ class Parameter:
     place: str | None = None
     recording: int | None = None
 
-    def concerns(self, index: int, measured: Measured) -> bool:
+    def concerns(self, index: int, measured: MeasuredRecording) -> bool:
         """Return whether recording `index` depends on it."""
         if self.recording is not None:
             return self.recording == index
@@ -69,8 +69,8 @@ class Parameter:
 class Problem:
     """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
-    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[Measured]) -> None:
-        self.model = Model(base, nodes)
+    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[MeasuredRecording]) -> None:
+        self.model = ThermalModel(base, nodes)
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
         self.parameters = _parameters(base, nodes, self.measured, self.rooms_c)
@@ -79,7 +79,7 @@ class Problem:
             **{room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[tuple[float, ...], Course]] = {}
+        self._last: dict[int, tuple[tuple[float, ...], TemperatureCourse]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
@@ -90,7 +90,7 @@ class Problem:
         fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
         return {**self._fixed, **fitted}
 
-    def course(self, u: Array, index: int) -> Course:
+    def course(self, u: Array, index: int) -> TemperatureCourse:
         """Return what the model makes of recording `index`; ValueError where it cannot be."""
         values = self.values(u)
         # no limit changes what a recording does
@@ -141,7 +141,7 @@ class Problem:
         return slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
 
 
-def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:
+def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
     """Return the mean temperatures of the rooms of places that have a measured one."""
     found: dict[str, list[float]] = {}
     for one in measured:
@@ -151,7 +151,7 @@ def rooms_of(measured: Sequence[Measured]) -> dict[str, float]:
 
 
 def _parameters(
-    base: Drive, nodes: Nodes, measured: list[Measured], rooms_c: dict[str, float]
+    base: Drive, nodes: Nodes, measured: list[MeasuredRecording], rooms_c: dict[str, float]
 ) -> list[Parameter]:
     fixed = fixed_parameters(nodes)
     priors = drive_priors(base, fastest_mb_s(measured))
@@ -177,7 +177,7 @@ def _parameters(
     return found
 
 
-def fastest_mb_s(measured: Sequence[Measured]) -> tuple[float, float]:
+def fastest_mb_s(measured: Sequence[MeasuredRecording]) -> tuple[float, float]:
     """Return what a drive reached for more than a moment, reading and writing."""
     read, write = (
         max(float(np.quantile(rates, 0.98)) for rates in of)

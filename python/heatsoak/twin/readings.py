@@ -82,7 +82,7 @@ class Onset:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRecording:
     """One recording as a fit sees it; series on a grid of `grid_s`, t_s at its ends.
 
     Attributes:
@@ -229,7 +229,7 @@ def place_of(recording: Recording) -> str:
     return ",".join([*([str(place)] if place is not None else []), *cooling]) or "here"
 
 
-def measure(recording: Recording, findings: RecordingFindings) -> Measured:
+def measure(recording: Recording, findings: RecordingFindings) -> MeasuredRecording:
     """Return what a recording tells; `findings` are the judge's of it.
 
     Raises UsageError where it has no temperatures of the drive, none that can be used, or neither
@@ -259,7 +259,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> Measured:
     onsets = _onsets(steps, stretches, counted)
     changes += [onset.t_s for onset in onsets]
     drive = recording.meta.drive
-    return Measured(
+    return MeasuredRecording(
         path=name,
         place=place_of(recording),
         model=drive.get("model"),

@@ -13,7 +13,7 @@ from heatsoak.catalog import Drive
 from heatsoak.catalog.bases import drive_over
 from heatsoak.catalog.specs import Strict, plain
 from heatsoak.twin.model import figures
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.words import size_text
 
 #: A larger cache than the base's shows where so much more was written at full speed.
@@ -52,7 +52,7 @@ class Shown(Strict):
     law: Tables | None = None
 
     @classmethod
-    def of(cls, base: Drive, measured: Sequence[Measured]) -> "Shown":
+    def of(cls, base: Drive, measured: Sequence[MeasuredRecording]) -> "Shown":
         """Return what recordings show of its size and its write cache."""
         size_bytes = next((one.size_bytes for one in measured if one.size_bytes), base.user_bytes)
         sized = cls(user_bytes=None if size_bytes == base.user_bytes else size_bytes)

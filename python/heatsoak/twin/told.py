@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heatsoak.twin.readings import Array, Measured
+from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.twin import Estimate, FittedParameter, FittedRecording
 from heatsoak.words import kelvin_text, listed, number_text, span_text, temp_text
 
@@ -54,7 +54,7 @@ _WORDS = {
 }
 
 
-def answer(estimates: list[Estimate], measured: list[Measured]) -> str:
+def answer(estimates: list[Estimate], measured: list[MeasuredRecording]) -> str:
     """Return the fit's result in a sentence: the limit where it was met, and the cooling."""
     limit = next((e for e in estimates if e.name == "limit_reported_c"), None)
     resistance = next(e for e in estimates if e.name == "air_k_per_w")
@@ -79,7 +79,7 @@ def answer(estimates: list[Estimate], measured: list[Measured]) -> str:
 def told(
     parameters: list[FittedParameter],
     covariance: Array,
-    measured: list[Measured],
+    measured: list[MeasuredRecording],
     recordings: list[FittedRecording],
 ) -> list[str]:
     """Return what a reader of the result has to know."""

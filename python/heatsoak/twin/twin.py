@@ -18,13 +18,13 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.recording import Recording
 from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
-from heatsoak.twin.asked import Asked, work_of
+from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
-    Course,
-    Model,
     Nodes,
     Prior,
+    TemperatureCourse,
+    ThermalModel,
     figures,
     fixed_parameters,
     is_optional,
@@ -33,7 +33,7 @@ from heatsoak.twin.model import (
     slopes_of,
 )
 from heatsoak.twin.own_log import OwnStep
-from heatsoak.twin.readings import GRID_S, Array, Measured, measure, unlike
+from heatsoak.twin.readings import GRID_S, Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown
 from heatsoak.words import rate_text
 
@@ -126,13 +126,13 @@ class Load(Strict):
         way = "read" if self.read_mb_s > self.write_mb_s else "write"
         return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
-    def asked(self, drive: Drive, share: float, seconds: int) -> Asked:
+    def asked(self, drive: Drive, share: float, seconds: int) -> DemandSeries:
         """Return what a share of it asks of a drive like `drive`, for so long."""
         rates = (np.array([value * share]) for value in self.model_dump().values())
         one = np.array([share])
         mb_s = one * (self.read_mb_s + self.write_mb_s)
         work = work_of(drive, *rates)
-        return Asked(np.array([float(seconds)]), mb_s, one, one, work)
+        return DemandSeries(np.array([float(seconds)]), mb_s, one, one, work)
 
 
 class FittedRecording(Strict):
@@ -227,7 +227,7 @@ class Twin(Strict):
             which the reported temperature goes 63 % of its way after load begins.
         rooms_c: mean temperatures of the rooms of places that have a measured one.
         shown: what recordings show beside its heat, in place of what the base has.
-        own_log: the loads that were fitted, as they were and as the twin foretells them.
+        own_log: the loads that were fitted, as they were and as the twin predicts them.
         experiments: runs that would tell more, the one first that would tell most.
     """
 
@@ -285,8 +285,8 @@ class Twin(Strict):
         return list(dict.fromkeys(one.place for one in self.recordings))
 
     @cached_property
-    def _model(self) -> Model:
-        return Model(self.own_base, self.nodes)
+    def _model(self) -> ThermalModel:
+        return ThermalModel(self.own_base, self.nodes)
 
     @cached_property
     def own_base(self) -> Drive:
@@ -295,18 +295,18 @@ class Twin(Strict):
 
     @property
     def not_reproduced(self) -> str:
-        """What the twin foretells otherwise than it was in its own recordings; empty if nothing."""
+        """What the twin predicts otherwise than it was in its own recordings; empty if nothing."""
         wrong = [what for one in self.own_log for what in one.wrong()]
         if self.throttled and not any(one.onset_s is not None for one in self.own_log):
-            return "Nothing shows whether the twin foretells how its drive throttled."
+            return "Nothing shows whether the twin predicts how its drive throttled."
         if not wrong:
             return ""
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return f"The twin does not foretell its own log: {wrong[0]}{more}."
+        return f"The twin does not predict its own log: {wrong[0]}{more}."
 
     @property
     def denial(self) -> str:
-        """Why nothing is to be foretold from it: most of what throttled would not; empty if not."""
+        """Why it predicts nothing: most of what throttled would not; empty if it does."""
         slowed = [one for one in self.own_log if one.onset_s is not None]
         denied = [one for one in slowed if one.denies]
         if 2 * len(denied) <= len(slowed):
@@ -406,7 +406,9 @@ class Twin(Strict):
         lumped = self._model.lumped(self.values(u), place, governed=True)
         return full.serve(lumped, duration_s, most_late_s=0.0)
 
-    def follow_step(self, place: str, rise_k: float, *, u: Array | None = None) -> Course:
+    def follow_step(
+        self, place: str, rise_k: float, *, u: Array | None = None
+    ) -> TemperatureCourse:
         """Return temperatures under a load that warms the drive by some `rise_k`.
 
         A way to the air carries more, the warmer it is: less of a rise takes longer.
@@ -421,7 +423,7 @@ class Twin(Strict):
             power_w=ones * (step_w + values["rest_w"]),
             air_k=0 * ones,
         )
-        return Course.of(followed, np.cumsum(ones) * GRID_S)
+        return TemperatureCourse.of(followed, np.cumsum(ones) * GRID_S)
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
         """Return what the governor acted on while `recording` was made.
@@ -431,7 +433,7 @@ class Twin(Strict):
         """
         return self.follow(measure(recording, judge(recording)))
 
-    def follow(self, measured: Measured) -> pl.DataFrame:
+    def follow(self, measured: MeasuredRecording) -> pl.DataFrame:
         """Return what :meth:`hidden_temp` does, of what :func:`measure` took from a recording."""
         self._place(measured.place)
         start_k = self._start_k(measured)
@@ -451,7 +453,7 @@ class Twin(Strict):
             }
         )
 
-    def refuse_other(self, measured: Measured) -> None:
+    def refuse_other(self, measured: MeasuredRecording) -> None:
         """Raise UsageError where a recording is of another drive."""
         own = self.serial, self.model, self.size_bytes
         if (found := unlike(own, measured.identity)) is not None:
@@ -459,7 +461,7 @@ class Twin(Strict):
                 f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
             )
 
-    def _start_k(self, measured: Measured) -> float:
+    def _start_k(self, measured: MeasuredRecording) -> float:
         """How much warmer than at rest a recording began, by its readings."""
         known = next((one for one in self.recordings if one.path == measured.path), None)
         if known is not None:

@@ -1,7 +1,7 @@
 // How it was measured, so that others can repeat it.
 
 import type { App } from "../app";
-import type { Fact, PageRecording } from "../contract";
+import type { NamedValue, PageRecording } from "../contract";
 import { clock, duration, moment, shortened, span, value, words } from "../data/format";
 import { button, fold, h, table, unbroken } from "../dom";
 
@@ -78,7 +78,7 @@ function list(title: string, sentences: readonly string[]): HTMLElement {
   );
 }
 
-function facts(title: string, given: readonly Fact[]): HTMLElement {
+function facts(title: string, given: readonly NamedValue[]): HTMLElement {
   return h(
     "div",
     { hidden: given.length === 0 },

@@ -24,7 +24,7 @@ from heatsoak.analysis.comparison.model import (
     Tone,
 )
 from heatsoak.analysis.comparison.pairing import (
-    ComparisonSection,
+    PairedStep,
     Stratum,
     find_sections,
     pair,
@@ -81,15 +81,14 @@ def compare(
     chosen, said = choose_baseline(runs, by, baseline)
     notes += said
     pairing = pair(runs, by, chosen, anyway=anyway)
-    strata, models = pairing.strata, _models(pairing.strata, by)
-    if len(models) > 1 and not pool_models:
+    strata = pairing.strata
+    models = [] if pool_models else _models(strata, by)
+    if models:
         strata = [replace(one, model=_model(one)) for one in strata]
         notes.append(
             f"{len(models)} drive models are compared separately, which --pool-models changes: "
             f"{listed(models)}"
         )
-    else:
-        models = []
     sections, lines = find_sections(strata, by, chosen, anyway=anyway)
     unlike = [*pairing.unlike, *lines]
     scores, missing = score_sections(sections, strata, by, chosen, anyway=anyway)
@@ -104,20 +103,9 @@ def compare(
     notes += [*pairing.notes, *missing]
     if not anyway:
         notes += [f"not compared: {line}" for line in unlike]
-    ranking: list[Ranked] = []
-    for section in sections:
-        ranked, remarks = rank(section, groups, rank_by)
-        ranking += ranked
-        notes += remarks
-    rows = [
-        _with_rank(row, ranking)
-        for section in everything
-        for row in section_rows(section, strata, groups)
-    ]
-    throttling = _throttling(everything)
-    told = headlines(by, groups, rows, throttling)
-    summary = summarize(by, groups, rows, told, throttling)
-    texts = {one.group: " ".join([one.text, *one.details]) for one in told}
+    ranking, remarks = _ranked(sections, groups, rank_by)
+    notes += remarks
+    summary, told, rows = _answered(by, groups, everything, strata, ranking)
     return Comparison(
         by=by,
         baseline=chosen,
@@ -127,13 +115,47 @@ def compare(
         models=models,
         summary=summary,
         headlines=told,
-        rows=[
-            row.model_copy(update={"summary": summary.text, "headline": texts[row.group]})
-            for row in rows
-        ],
+        rows=rows,
         ranking=ranking,
         notes=list(dict.fromkeys(notes)),
         caveats=unlike if anyway else [],
+    )
+
+
+def _ranked(
+    sections: Sequence[PairedStep], groups: Sequence[Label], rank_by: str | None
+) -> tuple[list[Ranked], list[str]]:
+    """The groups of each step, the best first, and what is to be said of that."""
+    found = [rank(section, groups, rank_by) for section in sections]
+    return [one for ranked, _ in found for one in ranked], [
+        one for _, said in found for one in said
+    ]
+
+
+def _answered(
+    by: str,
+    groups: Sequence[Label],
+    sections: Sequence[PairedStep],
+    strata: Sequence[Stratum],
+    ranking: Sequence[Ranked],
+) -> tuple[ComparisonSummary, list[ComparisonHeadline], list[ComparisonRow]]:
+    """What all sections come to in a sentence, in one for each group, and in numbers."""
+    rows = [
+        _with_rank(row, ranking)
+        for section in sections
+        for row in section_rows(section, strata, groups)
+    ]
+    throttling = _throttling(sections)
+    told = headlines(by, groups, rows, throttling)
+    summary = summarize(by, groups, rows, told, throttling)
+    texts = {one.group: " ".join([one.text, *one.details]) for one in told}
+    return (
+        summary,
+        told,
+        [
+            row.model_copy(update={"summary": summary.text, "headline": texts[row.group]})
+            for row in rows
+        ],
     )
 
 
@@ -143,11 +165,12 @@ def _model(stratum: Stratum) -> str:
 
 
 def _models(strata: Sequence[Stratum], by: str) -> list[str]:
-    """The drive models, if drives are not what is compared."""
-    return [] if by in (DRIVE, MODEL) else list(dict.fromkeys(map(_model, strata)))
+    """The drive models, if there are several, and drives are not what is compared."""
+    models = list(dict.fromkeys(map(_model, strata)))
+    return [] if by in (DRIVE, MODEL) or len(models) == 1 else models
 
 
-def _throttling(sections: Sequence[ComparisonSection]) -> dict[Label, Throttles]:
+def _throttling(sections: Sequence[PairedStep]) -> dict[Label, Throttles]:
     """Whether a group's drives throttle: the worst answer of its compared recordings.
 
     A recording whose answer is no may have a compared step that was too short to be judged.
@@ -180,7 +203,7 @@ def _with_rank(row: ComparisonRow, ranking: Sequence[Ranked]) -> ComparisonRow:
     )
 
 
-def _taken(sections: Sequence[ComparisonSection]) -> list[GroupedRun]:
+def _taken(sections: Sequence[PairedStep]) -> list[GroupedRun]:
     return [
         run for s in sections for cell in s.cells.values() for rs in cell.values() for run in rs
     ]

@@ -19,7 +19,7 @@ from heatsoak.analysis.definitions import LAST_S, metric_of_score
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.findings import ScoreFindings, StepFindings
 from heatsoak.analysis.scores import totals
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
 
 #: Draws of each bootstrap.
@@ -42,7 +42,7 @@ class RateNoise:
     """
 
     def __init__(
-        self, series: Series, edges_s: Sequence[float] = (), cycle_s: float | None = None
+        self, series: RateSeries, edges_s: Sequence[float] = (), cycle_s: float | None = None
     ) -> None:
         self._series = series
         self._grid_s = max(1.0, series.sampling_s) if len(series.values) else 1.0
@@ -282,14 +282,14 @@ def _times(one: Measure, factor: float) -> Measure:
     return Measure(one.value * factor, draws=draws)
 
 
-def _rates(view: StepView) -> dict[str, Series]:
-    found: dict[str, Series] = {view.throughput.unit: view.throughput}
+def _rates(view: StepView) -> dict[str, RateSeries]:
+    found: dict[str, RateSeries] = {view.throughput.unit: view.throughput}
     if view.throughput.unit == "mb_s" and len(view.iops.values):
         found["iops"] = view.iops
     return found
 
 
-def _noise(view: StepView, series: Series) -> RateNoise:
+def _noise(view: StepView, series: RateSeries) -> RateNoise:
     edges = [t_s for drop in view.drops or [] for t_s in (drop.onset_s, drop.end_s)]
     inside = [t_s for t_s in edges if 0 < t_s < series.duration_s - 1]
     cycles = [drop.period_s for drop in view.drops or [] if drop.period_s is not None]
@@ -297,7 +297,7 @@ def _noise(view: StepView, series: Series) -> RateNoise:
 
 
 def _mean(
-    series: Series, noise: RateNoise, start_s: float, end_s: float, rng: np.random.Generator
+    series: RateSeries, noise: RateNoise, start_s: float, end_s: float, rng: np.random.Generator
 ) -> Measure:
     return Measure(series.mean(start_s, end_s), draws=noise.draws(start_s, end_s, rng))
 
@@ -322,14 +322,14 @@ def _weighted_mean(
     if len(t_s) == 0:
         return None
     interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
-    series = Series(t_s, interval_s, values, "iops")
+    series = RateSeries(t_s, interval_s, values, "iops")
     draws = _noise(view, series).draws(0.0, series.duration_s, next(seeds))
     by_weight = interval_s if weights is None else weights[known] * interval_s
     return Measure(float(np.average(values, weights=by_weight)), draws=draws)
 
 
 def _levels(
-    drops: list[Drop], series: Series, noise: RateNoise, rng: np.random.Generator
+    drops: list[Drop], series: RateSeries, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """The rate until throughput first falls, and the one that the deepest fall ends at."""
     if not drops:
@@ -382,7 +382,7 @@ def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
 
 
 def _steadiness(
-    series: Series, noise: RateNoise, rng: np.random.Generator
+    series: RateSeries, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     found = by_second(series, WINDOW_S)
     if len(found.values) < 2 or found.window_s < WINDOW_S:

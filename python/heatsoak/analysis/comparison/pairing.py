@@ -150,7 +150,7 @@ def _unpaired(
 
 
 @dataclass
-class ComparisonSection:
+class PairedStep:
     """One step of one protocol, or one of its scores.
 
     Attributes:
@@ -194,13 +194,13 @@ class Unlike:
 
 def find_sections(
     strata: Sequence[Stratum], by: str, baseline: Label, *, anyway: bool = False
-) -> tuple[list[ComparisonSection], list[str]]:
+) -> tuple[list[PairedStep], list[str]]:
     """Return the steps that can be compared, and a line for each pair of runs that differ.
 
     Each run of a stratum is compared with the first of the baseline; runs that differ are left out,
     or with `anyway` kept with a caveat.
     """
-    sections: dict[tuple[str, str, str], ComparisonSection] = {}
+    sections: dict[tuple[str, str, str], PairedStep] = {}
     unlike: dict[tuple[str, str], Unlike] = {}
     for number, stratum in enumerate(strata):
         reference_runs = stratum.runs[baseline]
@@ -211,9 +211,7 @@ def find_sections(
             reference = next((run for run in whole if _cut_short(run, name) is None), whole[0])
             section = sections.setdefault(
                 (protocol if by != PROTOCOL else "", stratum.model, name),
-                ComparisonSection(
-                    protocol, stratum.model, name, reference.views[name].step.describe()
-                ),
+                PairedStep(protocol, stratum.model, name, reference.views[name].step.describe()),
             )
             cell = section.cells.setdefault(number, {})
             for group, runs in stratum.runs.items():
@@ -233,7 +231,7 @@ def find_sections(
     return _with_others(sections.values(), baseline), lines
 
 
-def _with_others(sections: Iterable[ComparisonSection], baseline: Label) -> list[ComparisonSection]:
+def _with_others(sections: Iterable[PairedStep], baseline: Label) -> list[PairedStep]:
     """The sections in which something is compared with the baseline, and only that of each."""
     for section in sections:
         section.cells = {
@@ -347,19 +345,19 @@ def _quoted(names: list[str]) -> str:
 
 
 def score_sections(
-    sections: Sequence[ComparisonSection],
+    sections: Sequence[PairedStep],
     strata: Sequence[Stratum],
     by: str,
     baseline: Label,
     *,
     anyway: bool = False,
-) -> tuple[list[ComparisonSection], list[str]]:
+) -> tuple[list[PairedStep], list[str]]:
     """Return the scores that can be compared, and a note for each that a run lacks.
 
     `sections` are those of the steps. Rounds are alike if they and all steps before them are,
     however many rounds were run.
     """
-    found: dict[tuple[str, str, str], ComparisonSection] = {}
+    found: dict[tuple[str, str, str], PairedStep] = {}
     notes: list[str] = []
     for number, stratum in enumerate(strata):
         reference = stratum.runs[baseline][0]
@@ -370,7 +368,7 @@ def score_sections(
             name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
             key = (name if by != PROTOCOL else "", stratum.model, score.name)
             section = found.setdefault(
-                key, ComparisonSection(name, stratum.model, score.name, "", score=score)
+                key, PairedStep(name, stratum.model, score.name, "", score=score)
             )
             for group, runs in stratum.runs.items():
                 for run in runs:
@@ -412,7 +410,7 @@ def _is_alike(
     run: GroupedRun,
     score: ScoreRule,
     protocol: Protocol,
-    sections: Sequence[ComparisonSection],
+    sections: Sequence[PairedStep],
     number: int,
     of_protocol: str,
 ) -> bool:

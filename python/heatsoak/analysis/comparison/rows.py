@@ -9,7 +9,7 @@ import numpy as np
 
 from heatsoak.analysis.comparison.measures import Measure
 from heatsoak.analysis.comparison.model import Bounds, ComparisonRow, ComparisonVerdict, Ranked
-from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
+from heatsoak.analysis.comparison.pairing import PairedStep, Stratum
 from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
 from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
@@ -23,7 +23,7 @@ _NONE: Bounds = (None, None)
 Cells = dict[int, dict[Label, list[Measure]]]
 
 
-def measured_cells(section: ComparisonSection, metric: str) -> Cells:
+def measured_cells(section: PairedStep, metric: str) -> Cells:
     """Return a metric's measures in a section, for groups in which all runs have it."""
     cells: Cells = {}
     for number, groups in section.cells.items():
@@ -36,7 +36,7 @@ def measured_cells(section: ComparisonSection, metric: str) -> Cells:
 
 
 def section_rows(
-    section: ComparisonSection, strata: Sequence[Stratum], groups: Sequence[Label]
+    section: PairedStep, strata: Sequence[Stratum], groups: Sequence[Label]
 ) -> Iterator[ComparisonRow]:
     """Yield the rows of a step: those over all strata, then those of each."""
     baseline = groups[0]
@@ -52,7 +52,7 @@ def section_rows(
 
 
 def _rows(
-    section: ComparisonSection,
+    section: PairedStep,
     metric: Metric,
     cells: Cells,
     strata: Sequence[Stratum],
@@ -199,7 +199,7 @@ _BOUNDS = {
 
 
 def _why_neither(
-    section: ComparisonSection,
+    section: PairedStep,
     metric: Metric,
     groups: tuple[Label, Label],
     numbers: Sequence[int],
@@ -267,7 +267,7 @@ _SEED = 2016
 
 
 def rank(
-    section: ComparisonSection, groups: Sequence[Label], metric_name: str | None
+    section: PairedStep, groups: Sequence[Label], metric_name: str | None
 ) -> tuple[list[Ranked], list[str]]:
     """Return the groups of a step in order, the best first, and notes on what is left out.
 
@@ -297,9 +297,7 @@ def rank(
     return [], []
 
 
-def _rank(
-    section: ComparisonSection, metric: Metric, cells: Cells, groups: list[Label]
-) -> list[Ranked]:
+def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]) -> list[Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
     estimates = {group: spread.estimate(group, list(cells)) for group in groups}

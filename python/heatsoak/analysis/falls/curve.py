@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak._core import decafs, hampel, pieces
-from heatsoak.analysis.series import MAD_TO_SIGMA, Array, Series
+from heatsoak.analysis.series import MAD_TO_SIGMA, Array, RateSeries
 
 #: Samples are averaged to about this before the curve is looked for. What stands out for no longer
 #: is the heavy tail of the noise.
@@ -61,7 +61,7 @@ class Bins:
         return self.usual * max(float(np.exp(log)) - STANDSTILL, 0.0)
 
 
-def binned(series: Series) -> Bins:
+def binned(series: RateSeries) -> Bins:
     """Return the bins of a tidied series: of about `BIN_S`, and at least a usual interval."""
     sampling_s = series.sampling_s
     size = max(1, round(BIN_S / sampling_s))
@@ -93,7 +93,7 @@ def _without_tail(values: Array, half_width: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Noise:
+class CurveNoise:
     """AR(1): the correlation of neighbouring bins, and the deviation of a bin from the curve."""
 
     correlation: float
@@ -104,9 +104,9 @@ class Noise:
         """The part of the deviation that the bin before does not tell."""
         return float(self.sigma * np.sqrt(1 - self.correlation**2))
 
-    def stronger(self, variance: float) -> "Noise":
+    def stronger(self, variance: float) -> "CurveNoise":
         """Return noise of so many times the variance."""
-        return Noise(self.correlation, self.sigma * float(np.sqrt(variance)))
+        return CurveNoise(self.correlation, self.sigma * float(np.sqrt(variance)))
 
     @property
     def independent(self) -> float:
@@ -118,7 +118,7 @@ class Noise:
         return float(self.sigma / np.sqrt(count * self.independent))
 
 
-def noises_of(logs: Array) -> list[Noise]:
+def noises_of(logs: Array) -> list[CurveNoise]:
     """Return the noise of bins beside a curve for each of `CORRELATIONS`.
 
     It is told by medians of differences at several lags. One at lag k has the variance
@@ -131,7 +131,7 @@ def noises_of(logs: Array) -> list[Noise]:
     shares = [np.log1p(-(correlation**lags)) for correlation in CORRELATIONS]
     means = [np.average(seen - share, weights=1 / lags) for share in shares]
     sigmas = np.exp(np.array(means) / 2).tolist()
-    return [Noise(*both) for both in zip(CORRELATIONS, sigmas, strict=True)]
+    return [CurveNoise(*both) for both in zip(CORRELATIONS, sigmas, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Piece:
     level: float
     change: float
     constant: float
-    noise: Noise
+    noise: CurveNoise
 
     def at(self, index: float) -> float:
         """Return the curve at a bin, which may lie behind the end."""
@@ -186,13 +186,13 @@ def drawn(chain: list[Piece]) -> Array:
     return np.concatenate(parts)
 
 
-def unit_of(count: int, noise: Noise) -> float:
+def unit_of(count: int, noise: CurveNoise) -> float:
     """Return what a parameter costs: ln n, and more where few values tell the noise (Student)."""
     known = max(2.0, count * noise.independent)
     return float(known * np.expm1(np.log(count) / known))
 
 
-def proposed(logs: Array, noise: Noise) -> NDArray[np.int64]:
+def proposed(logs: Array, noise: CurveNoise) -> NDArray[np.int64]:
     """Return where pieces may end: at changes of level, and in the middle between them.
 
     Of a line these are stairs, which begin before and after its own begin.
@@ -202,7 +202,9 @@ def proposed(logs: Array, noise: Noise) -> NDArray[np.int64]:
     return np.unique(np.append(ends, (np.append(0, ends[:-1]) + ends + 1) // 2))
 
 
-def described(logs: Array, edges: NDArray[np.int64], noise: Noise) -> tuple[float, list[Piece]]:
+def described(
+    logs: Array, edges: NDArray[np.int64], noise: CurveNoise
+) -> tuple[float, list[Piece]]:
     """Return the shortest description of bins as a chain of pieces, and its length.
 
     That is twice its negative log-likelihood, and a unit for each parameter.

@@ -17,7 +17,7 @@ from heatsoak.analysis.definitions import (
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
-from heatsoak.analysis.series import Array, Series, spans_of, tidied
+from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, _MIN_S = 12, 4.0
@@ -35,7 +35,7 @@ _SHALLOW = float(np.log1p(-0.25))
 
 @dataclass(frozen=True)
 class Stall:
-    """A dip or standstill from which throughput soon came back, in seconds from the begin.
+    """A dip or standstill from which throughput soon came back, in seconds from the start.
 
     `lost` is the share of the rate that was missing.
     """
@@ -56,7 +56,7 @@ class Found:
 
     Attributes:
         drops: in the order of their onsets.
-        swing: where there is no drop, a regular swing that was there from the begin, as a drop from
+        swing: where there is no drop, a regular swing that was there from the start, as a drop from
             its first fall on. By itself it shows no level that anything fell from.
         dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
     """
@@ -71,13 +71,13 @@ class Found:
         return [dip for dip in self.dips if dip.lost > 1 - 2 * STANDSTILL]
 
 
-def find_drops(series: Series) -> list[Drop] | None:
+def find_drops(series: RateSeries) -> list[Drop] | None:
     """Return the drops that :func:`find` finds; None if the series is too short."""
     found = find(series)
     return None if found is None else found.drops
 
 
-def find(series: Series) -> Found | None:
+def find(series: RateSeries) -> Found | None:
     """Return the drops of a series; None if it is too short.
 
     A curve that falls by `MIN_DROP` below its level since the begin or the last recovery begins a
@@ -101,7 +101,7 @@ class _Walk:
     `_curve` has no stalls, and swings at their lows; `_pieces` are those of its pieces that last.
     """
 
-    def __init__(self, series: Series, bins: Bins) -> None:
+    def __init__(self, series: RateSeries, bins: Bins) -> None:
         self._series, self._bins = series, bins
         # what is held for less time at first is a slow start or a burst
         self._begin, self._start = 0, max(bins.count(STALL_S), 2)
@@ -140,7 +140,7 @@ class _Walk:
         )
 
     def _usual_swing(self) -> Swing | None:
-        """The swing that was there from the begin; a slow one has fallen all the same."""
+        """The swing that was there from the start; a slow one has fallen all the same."""
         first = self._swings[0] if self._swings else None
         if first is None or not first.is_usual:
             return None

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from heatsoak._core import hampel
 from heatsoak.analysis.definitions import HELD_S, LAST_S, MIN_CYCLES, MIN_DROP, ONSET_LOSS
-from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, Noise, Piece
+from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, CurveNoise, Piece
 from heatsoak.analysis.falls.swings import Swing
-from heatsoak.analysis.series import Array, Series, resampled
+from heatsoak.analysis.series import Array, RateSeries, resampled
 
 Shape = Literal["step", "slide", "cycle"]
 #: What is back within so long was a stall, and no fall.
@@ -155,7 +155,7 @@ class Fall:
 class Traced:
     """A series with its bins, the pieces of its curve that last, and the curve without stalls."""
 
-    series: Series
+    series: RateSeries
     bins: Bins
     pieces: list[Piece]
     curve: Array
@@ -289,7 +289,7 @@ _AGES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 50)])
 
 
 def onset_of(
-    series: Series, bins: Bins, noise: Noise, around_s: tuple[float, float, float, float]
+    series: RateSeries, bins: Bins, noise: CurveNoise, around_s: tuple[float, float, float, float]
 ) -> tuple[float, float]:
     """Return when a level is left, and when the fall begins that leaves it.
 
@@ -315,9 +315,9 @@ def onset_of(
 
 
 def _onsets(
-    series: Series,
+    series: RateSeries,
     bins: Bins,
-    noise: Noise,
+    noise: CurveNoise,
     window_s: tuple[float, float],
     step_s: float,
     between_s: tuple[float, float],

@@ -1,4 +1,4 @@
-"""Oscillation: falls and recoveries that are told more briefly together than one by one.
+"""Oscillation: falls and recoveries whose description is shorter together than one by one.
 
 Where single falls stand out of the noise, their lengths tell: each is predicted from those before
 it, as log-normal where they are regular, and as exponential where a fall may come at any time.
@@ -17,7 +17,7 @@ from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP, ONSET_LOSS
 from heatsoak.analysis.falls.curve import (
     CORRELATIONS,
     Bins,
-    Noise,
+    CurveNoise,
     Piece,
     described,
     drawn,
@@ -55,7 +55,7 @@ class Swing:
         low: the usual logarithm of its low parts.
         period, duty: in bins, and the part of it that is low.
         course: how its means over whole periods move, relative to the first of them.
-        is_usual: whether it was there from the begin.
+        is_usual: whether it was there from the start.
     """
 
     start: int
@@ -279,7 +279,7 @@ class _Falls:
 def _runs(
     lows: Array, periods: Array, depths: Array, parted: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """The runs that are told more briefly as regular, apart from each other: first and last.
+    """The runs whose description is shorter as regular, apart from each other: first and last.
 
     `periods` are those since the fall before. None goes past what is `parted`.
     """
@@ -357,7 +357,7 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
         curve[piece.start + back : piece.start + after] = level[back:after] + high
 
 
-def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
+def _line(windows: Array, noise: CurveNoise) -> tuple[int, float, float]:
     """The window whose spectrum has the clearest line, twice its log-likelihood, and its period."""
     count = windows.shape[1]
     taper = np.hanning(count + 2)[1:-1]
@@ -375,7 +375,7 @@ def _line(windows: Array, noise: Noise) -> tuple[int, float, float]:
     return at, 2 * float(ratio[at, line]), count / max(line, 1)
 
 
-def _course(bins: Bins, noise: Noise, start: int, end: int, period: float) -> list[Piece]:
+def _course(bins: Bins, noise: CurveNoise, start: int, end: int, period: float) -> list[Piece]:
     """How the means of whole periods move: another cause may act on what swings."""
     size = max(1, round(period))
     count = (end - start) // size

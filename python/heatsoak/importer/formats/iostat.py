@@ -18,7 +18,7 @@ from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.sar import json_parts
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, is_number, number_of, scaled
-from heatsoak.importer.reports import ReportReader, Table, logs_of
+from heatsoak.importer.reports import ReportReader, ReportTable, logs_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import SYSSTAT, columns_of, json_values, values_of
 from heatsoak.importer.timestamps import date_in_heading, plain_stamp
@@ -163,7 +163,7 @@ def _disks_of(names: str, header: str) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class _Table(Table):
+class _Table(ReportTable):
     """A table of devices, by its header without the word for them, which is at 0 or -1.
 
     Attributes:

@@ -15,7 +15,7 @@ from heatsoak.importer.numbers import at
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.importer.tables.layout import Reading, labelled, widened
+from heatsoak.importer.tables.layout import SeriesValue, labelled, widened
 
 #: Objects that decide whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5
@@ -91,7 +91,7 @@ def _flat(value: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[tu
 _HEAD = 1000
 
 
-def _of_prometheus(source: Source) -> Iterator[Reading]:
+def _of_prometheus(source: Source) -> Iterator[SeriesValue]:
     for document in source.documents():
         if at(document.value, "data/resultType") != "matrix":
             raise source.error(
@@ -114,7 +114,7 @@ def _of_prometheus(source: Source) -> Iterator[Reading]:
                 continue
             for pair in at(series, "values") or ():
                 if isinstance(pair, list) and len(pair) == 2:
-                    yield Reading(*told, str(pair[0]), str(pair[1]))
+                    yield SeriesValue(*told, str(pair[0]), str(pair[1]))
 
 
 FORMAT = Format("json-rows", "a table of JSON objects", _recognises, _read, priority=190)

@@ -14,7 +14,7 @@ from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
-from heatsoak.importer.reports import CPU, ReportReader, Table, logs_of, table_of
+from heatsoak.importer.reports import CPU, ReportReader, ReportTable, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import KIB, SECTOR, ReportColumn, values_of
 from heatsoak.importer.tables.layout import split
@@ -69,7 +69,7 @@ _IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
 
 
 def _take_vmstat(source: Source, reader: ReportReader) -> None:
-    table: Table | None = None
+    table: ReportTable | None = None
     if source.first_character in ("[", "{"):
         table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
@@ -167,7 +167,7 @@ _TOTAL = "total"
 def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
     groups: list[str] = []
     names: list[str] = []
-    tables: dict[str, Table] = {}
+    tables: dict[str, ReportTable] = {}
     time_at: int | None = None
     year, is_pcp = "", False
     for number, line in source.lines():
@@ -212,7 +212,7 @@ def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
 
 def _dstat_tables(
     groups: Sequence[str], names: Sequence[str]
-) -> tuple[dict[str, Table], int | None]:
+) -> tuple[dict[str, ReportTable], int | None]:
     """Return a table for each device, that of the processors under "", and the time's place."""
     columns: dict[str, list[ReportColumn]] = {}
     idle: list[tuple[int, float]] = []
@@ -228,8 +228,8 @@ def _dstat_tables(
             idle.append((place, -1.0))
         elif word in ("time", "date/time", "epoch") and (time_at is None or word == "epoch"):
             time_at = place
-    tables = {device: Table(names, own) for device, own in columns.items()}
-    return tables | ({"": Table(names, cpu=tuple(idle))} if idle else {}), time_at
+    tables = {device: ReportTable(names, own) for device, own in columns.items()}
+    return tables | ({"": ReportTable(names, cpu=tuple(idle))} if idle else {}), time_at
 
 
 def _dated(word: str, year: str) -> str:
@@ -261,7 +261,7 @@ _ROUNDED = re.compile(r"(\d{1,9})([KMG])")
 def _take_collectl(source: Source, reader: ReportReader) -> None:
     reader.begin_call("")
     reader.call.skipped_boot = True
-    table: Table | None = None
+    table: ReportTable | None = None
     before = ""
     has_records = False  # a line above each report tells its time
     for number, line in source.lines():
@@ -284,7 +284,7 @@ def _take_collectl(source: Source, reader: ReportReader) -> None:
                 source.skip(number)
 
 
-def _collectl_table(words: list[str]) -> Table:
+def _collectl_table(words: list[str]) -> ReportTable:
     headers = numbered_names(words)
     waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
     is_cpu = "KBytes" not in headers and "Idle" in headers

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, is_number, number_of, scaled
-from heatsoak.importer.reports import ReportReader, Table, logs_of, table_of
+from heatsoak.importer.reports import ReportReader, ReportTable, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import SYSSTAT, ReportColumn, columns_of, json_values, values_of
 from heatsoak.importer.timestamps import Times, date_in_heading, plain_stamp, read_stamps
@@ -89,7 +89,7 @@ _IDLE = ("%idle", "%iowait")
 _WARMTH = ("degC", "DEVICE")
 
 
-def _table_of(words: Sequence[str]) -> Table | None:
+def _table_of(words: Sequence[str]) -> ReportTable | None:
     """Return the table whose header these words are; None for what is not a header."""
     are_words = [word[:1].isalpha() or word[:1] == "%" for word in words]
     if not any(are_words):
@@ -100,13 +100,13 @@ def _table_of(words: Sequence[str]) -> Table | None:
     if item == "TEMP" and set(words) >= set(_WARMTH):
         return table_of(words, {}, (), item)
     if item == "DEV" and (columns := columns_of(words)):
-        return Table(words, columns, words.index(item))
+        return ReportTable(words, columns, words.index(item))
     if item is None and "rtps" in words:
-        return Table(words, _io_columns(words))
-    return Table(words) if item is not None or all(are_words) else None
+        return ReportTable(words, _io_columns(words))
+    return ReportTable(words) if item is not None or all(are_words) else None
 
 
-def _is_read(table: Table) -> bool:
+def _is_read(table: ReportTable) -> bool:
     return bool(table.columns) or table.device_at is not None
 
 
@@ -116,7 +116,11 @@ def _io_columns(headers: Sequence[str]) -> list[ReportColumn]:
 
 
 def _take(
-    reader: ReportReader, table: Table, words: Sequence[str], stamp: str, length_s: float = np.nan
+    reader: ReportReader,
+    table: ReportTable,
+    words: Sequence[str],
+    stamp: str,
+    length_s: float = np.nan,
 ) -> bool:
     """Take a row of the report of this time; False where it is not such a row."""
     item = _ALL if table.device_at is None else words[table.device_at]
@@ -144,7 +148,7 @@ def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) 
 
 
 def _take_text(source: Source, reader: ReportReader) -> bool:
-    table: Table | None = None
+    table: ReportTable | None = None
     date: str | None = None
     days = 0.0  # from the first heading's day
     sections: dict[tuple[str, ...], float] = {}
@@ -213,7 +217,7 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
 
 
 def _take_csv(source: Source, reader: ReportReader) -> bool:
-    tables: list[tuple[Table, bool]] = []
+    tables: list[tuple[ReportTable, bool]] = []
     for number, line in source.lines():
         if line.startswith("#"):
             names = line.lstrip("# ").strip().split(";")
@@ -236,14 +240,14 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
     return False
 
 
-def _csv_tables(names: Sequence[str]) -> list[tuple[Table, bool]]:
+def _csv_tables(names: Sequence[str]) -> list[tuple[ReportTable, bool]]:
     """Return the tables side by side in a header, and whether each is repeated (``[...]``)."""
-    tables: list[tuple[Table, bool]] = []
+    tables: list[tuple[ReportTable, bool]] = []
     group: list[str] = []
 
     def end(repeats: bool) -> None:
         if group:
-            tables.append((_table_of(group) or Table(group), repeats))
+            tables.append((_table_of(group) or ReportTable(group), repeats))
 
     for name in names:
         if name.isupper() and name != "DEVICE":
@@ -259,7 +263,7 @@ def _csv_tables(names: Sequence[str]) -> list[tuple[Table, bool]]:
 
 def _take_groups(
     reader: ReportReader,
-    tables: Sequence[tuple[Table, bool]],
+    tables: Sequence[tuple[ReportTable, bool]],
     words: Sequence[str],
     stamp: str,
     length_s: float,
@@ -280,7 +284,7 @@ def _take_groups(
     return at == len(words)
 
 
-def _fits(table: Table, words: Sequence[str]) -> bool:
+def _fits(table: ReportTable, words: Sequence[str]) -> bool:
     """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
     item = "" if table.device_at is None else words[table.device_at]
     if table.cpu and not item.lstrip("-").isdecimal():

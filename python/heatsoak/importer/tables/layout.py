@@ -271,7 +271,7 @@ _EXPORTER = re.compile(r"^(?:node|smartctl|windows|telegraf)_(?:(?:hwmon|nvme|di
 _NAMESPACE = re.compile(r"(nvme\d+)n\d+")
 
 
-class Reading(NamedTuple):
+class SeriesValue(NamedTuple):
     """A value of a series: what it is, of which drive and host (empty: of all), and when."""
 
     quantity: str
@@ -311,7 +311,7 @@ def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
     return f"{name} [{unit}]" if (unit := labels.get("unit")) else name, drive, host
 
 
-def widened(source: Source, readings: Iterable[Reading]) -> Iterator[dict[str, str]]:
+def widened(source: Source, readings: Iterable[SeriesValue]) -> Iterator[dict[str, str]]:
     """Yield a row for each time and drive, in the order of time, with the series as columns."""
     rows: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for one in readings:
@@ -350,7 +350,7 @@ def _lay(own: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> No
         own[time] = {**values, **own.get(time, {})}
 
 
-def long_rows(source: Source, layout: Layout) -> Iterator[Reading] | None:
+def long_rows(source: Source, layout: Layout) -> Iterator[SeriesValue] | None:
     """Return the values of a long table; None for a table of another layout."""
     names = [name.strip().lower() for name in layout.header]
     wanted = [_LONG[kind] for kind in ("series", "value", "time")]
@@ -362,7 +362,7 @@ def long_rows(source: Source, layout: Layout) -> Iterator[Reading] | None:
 
 def _readings(
     source: Source, layout: Layout, names: list[str], series: int, value: int, time: int
-) -> Iterator[Reading]:
+) -> Iterator[SeriesValue]:
     others = [index for index in range(len(names)) if index not in (series, value, time)]
     known: dict[tuple[str, ...], tuple[str, str, str] | None] = {}
     for number, line in source.lines():
@@ -375,4 +375,4 @@ def _readings(
                 cells[series], {names[index]: cells[index].strip() for index in others}
             )
         if (told := known[key]) is not None:
-            yield Reading(*told, cells[time], cells[value])
+            yield SeriesValue(*told, cells[time], cells[value])

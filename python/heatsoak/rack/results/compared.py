@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from heatsoak.analysis.comparison.linear import Effect
-from heatsoak.rack.results.effects import Fit, Observations
+from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import (
     MEASURES,
     OF_THROTTLING,
-    Measure,
-    Row,
+    DriveMeasure,
+    StepRow,
     Tested,
     columns_of,
 )
@@ -55,10 +55,10 @@ class Compared:
         fit: to all other drives.
     """
 
-    row: Row
-    measure: Measure
+    row: StepRow
+    measure: DriveMeasure
     seen: Observations
-    fit: Fit
+    fit: EffectsFit
     unlike: Mapping[str, float] = field(default_factory=dict)
     varies: Mapping[str, RunSpread] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Compared:
 
 def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
     """Fit each measure of each step that at least two runs share."""
-    groups: dict[tuple[str | None, str, str], list[tuple[Tested, Row]]] = {}
+    groups: dict[tuple[str | None, str, str], list[tuple[Tested, StepRow]]] = {}
     for test in tests:
         if test.is_finished:
             for row in test.rows:
@@ -83,7 +83,7 @@ def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
     return [one for group in groups.values() for one in _measures(group, labels)]
 
 
-def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Iterator[Compared]:
+def _measures(group: Sequence[tuple[Tested, StepRow]], labels: Sequence[str]) -> Iterator[Compared]:
     for measure in MEASURES:
         having = [(test, row) for test, row in group if measure.id in row.values]
         if len(having) < 2 or (measure.id in OF_THROTTLING and len(having) < len(group)):
@@ -102,11 +102,11 @@ def _measures(group: Sequence[tuple[Tested, Row]], labels: Sequence[str]) -> Ite
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: Row, measure: Measure, seen: Observations) -> Compared:
+def compared(row: StepRow, measure: DriveMeasure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
-    return Compared(row, measure, seen, Fit(seen))
+    return Compared(row, measure, seen, EffectsFit(seen))
 
 
 def told(one: Compared) -> RackMeasure:
@@ -136,7 +136,7 @@ def told(one: Compared) -> RackMeasure:
     return found.model_copy(update={"sentence": _sentence(one, found)})
 
 
-def shown(measure: Measure, effect: Effect) -> RackEffect:
+def shown(measure: DriveMeasure, effect: Effect) -> RackEffect:
     """Return an effect in the unit of the measure."""
     return RackEffect(
         value=measure.shown(effect.value),
@@ -145,11 +145,11 @@ def shown(measure: Measure, effect: Effect) -> RackEffect:
     )
 
 
-def _shown(measure: Measure, effect: Effect | None) -> RackEffect | None:
+def _shown(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
     return None if effect is None else shown(measure, effect)
 
 
-def _widest(measure: Measure, effect: Effect | None) -> RackEffect | None:
+def _widest(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
     """How much the worst is worse than the best: of a factor, the share that it lacks."""
     if effect is None or not measure.is_ratio:
         return _shown(measure, effect)
@@ -190,12 +190,12 @@ def _why_unknown(one: Compared, label: str) -> str:
         )
     for name in seen.places:
         kept = {other: column for other, column in seen.places.items() if other != name}
-        if name != label and Fit(replace(seen, places=kept)).is_apart(label):
+        if name != label and EffectsFit(replace(seen, places=kept)).is_apart(label):
             return f"{label} and {name} cannot be told apart: they change together"
     return f"{label} and model cannot be told apart: each {label} had drives of its own model"
 
 
-def _parts(fit: Fit) -> dict[str, float]:
+def _parts(fit: EffectsFit) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
     if fit.drive_sd is None:
         return {}
@@ -240,7 +240,7 @@ def _drives(one: Compared) -> list[DriveEffect]:
 
 
 def deviation(one: Compared, drive: str) -> Effect | None:
-    """Return how far a drive that was set aside is from what the others let expect, if they do."""
+    """Return how far a drive that was set aside is from what the others suggest, if they do."""
     shift = one.fit.shift(one.seen.only(drive))
     return None if shift is None else shift.effects()[0]
 

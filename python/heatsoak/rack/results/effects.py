@@ -158,7 +158,7 @@ _UNLIKELY = 1e-5
 _ZERO = 1e-9
 
 
-class Fit:
+class EffectsFit:
     """The model fitted to observations.
 
     Attributes:
@@ -368,7 +368,7 @@ class Fit:
         return next((one for one in ranked if one in among), None)
 
     def shift(self, own: Observations) -> Mixture | None:
-        """Return how far another drive of these models is from what these drives let expect.
+        """Return how far another drive of these models is from what these drives suggest.
 
         `own` are its runs, in places that these drives know. The law is that of a deviation over
         the spread of the others: the externally studentised one. None if they cannot tell.

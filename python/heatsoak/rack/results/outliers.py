@@ -30,7 +30,7 @@ from heatsoak.rack.results.compared import (
     number,
     shown,
 )
-from heatsoak.rack.results.effects import Fit
+from heatsoak.rack.results.effects import EffectsFit
 from heatsoak.report.rack import RackOutlier
 from heatsoak.words import listed, plain
 
@@ -101,7 +101,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
             for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
         )
         varies[most] = RunSpread(Effect(sd, low, high), others, probability)
-    return replace(one, fit=Fit(seen.without(varies)), varies=varies) if varies else one
+    return replace(one, fit=EffectsFit(seen.without(varies)), varies=varies) if varies else one
 
 
 def _without_unlike(one: Compared, looked_at: int) -> Compared:
@@ -110,7 +110,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     enough = seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE
     if has_models:
         seen = seen.by_model(apart=enough)
-        fit = Fit(seen)
+        fit = EffectsFit(seen)
     is_by_model = seen.is_by_model
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     count = Counter(model_of.values())
@@ -123,7 +123,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         drive = fit.most_unlike(left)
         if drive is None:
             break
-        others = Fit(seen.without([*gone, drive]))
+        others = EffectsFit(seen.without([*gone, drive]))
         shifts = [others.shift(seen.only(one)) for one in (*gone, drive)]
         may_go[model_of[drive]] -= 1
         shift = shifts[-1]
@@ -137,7 +137,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     named = dict(tried[:unlike])
     if not named:
         return one
-    aside = replace(one, fit=Fit(one.seen.without([*named, *one.varies])), unlike=named)
+    aside = replace(one, fit=EffectsFit(one.seen.without([*named, *one.varies])), unlike=named)
     # a spread of next to nothing makes much of next to nothing
     far = {
         drive: probability
@@ -148,7 +148,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     }
     if not far:
         return one
-    return replace(one, fit=Fit(one.seen.without([*far, *one.varies])), unlike=far)
+    return replace(one, fit=EffectsFit(one.seen.without([*far, *one.varies])), unlike=far)
 
 
 def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
@@ -158,7 +158,7 @@ def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
     there, it cannot be told.
     """
     seen = one.seen.without(one.varies).by_model()
-    shift = Fit(seen.without([drive])).shift(seen.only(drive))
+    shift = EffectsFit(seen.without([drive])).shift(seen.only(drive))
     return shift is not None and float(shift.middle[0]) / off >= _MIN_SHARE_IN_PLACE
 
 

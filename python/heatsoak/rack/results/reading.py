@@ -35,7 +35,7 @@ Unit = Literal["%", "pp", "K"]
 
 
 @dataclass(frozen=True)
-class Measure:
+class DriveMeasure:
     """A quantity by which drives are compared.
 
     Attributes:
@@ -67,19 +67,19 @@ class Measure:
 #: A rate differs if it differs by 2 %, as where an episode begins (`analysis.definitions`);
 #: drives report whole degrees.
 MEASURES = (
-    Measure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
-    Measure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
-    Measure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
-    Measure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
-    Measure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
-    Measure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
+    DriveMeasure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
+    DriveMeasure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
+    DriveMeasure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
+    DriveMeasure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
+    DriveMeasure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
+    DriveMeasure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
 )
 #: What only a run that throttles has: it is compared where all do.
 OF_THROTTLING = ("throttled_mb_s", "onset_s")
 
 
 @dataclass(frozen=True)
-class Row:
+class StepRow:
     """A judged step of a recording.
 
     Attributes:
@@ -94,7 +94,7 @@ class Row:
     values: Mapping[str, float]
 
 
-def rows_of(summaries: Sequence[dict[str, Any]]) -> list[Row]:
+def rows_of(summaries: Sequence[dict[str, Any]]) -> list[StepRow]:
     """Return the steps that can be compared; of rounds, taken until they are steady, the last."""
     last: dict[tuple[str, str], dict[str, Any]] = {}
     for summary in summaries:
@@ -103,7 +103,7 @@ def rows_of(summaries: Sequence[dict[str, Any]]) -> list[Row]:
     return [_row(one) for one in last.values()]
 
 
-def _row(summary: Mapping[str, Any]) -> Row:
+def _row(summary: Mapping[str, Any]) -> StepRow:
     mean, level, depth = (summary[name] for name in ("mean_mb_s", "level", "depth_pct"))
     found = {
         "mean_mb_s": mean,
@@ -113,7 +113,7 @@ def _row(summary: Mapping[str, Any]) -> Row:
     }
     if summary["cause"] == "thermal" and None not in (mean, level, depth):
         found |= {"throttled_mb_s": level * (1 - depth / 100), "onset_s": summary["onset_s"]}
-    return Row(
+    return StepRow(
         step=summary["step"],
         workload=summary["workload"],
         alike=summary["alike"],
@@ -150,7 +150,7 @@ class Tested:
     recording: str | None = None
     protocol: str | None = None
     findings: RecordingFindings | None = None
-    rows: Sequence[Row] = ()
+    rows: Sequence[StepRow] = ()
     line: Sequence[float] = ()
 
     @property

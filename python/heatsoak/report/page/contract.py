@@ -268,7 +268,7 @@ class CurveChart(_Strict):
     curves: list[Curve]
 
 
-class Fact(_Strict):
+class NamedValue(_Strict):
     """An entry of a list: a name and its value."""
 
     name: str
@@ -308,10 +308,10 @@ class PageRecording(_Strict):
     duration_s: float | None
     findings: RecordingFindings
     sentences: list[str]
-    drive: list[Fact]
-    host: list[Fact]
-    tools: list[Fact]
-    sensors: list[Fact]
+    drive: list[NamedValue]
+    host: list[NamedValue]
+    tools: list[NamedValue]
+    sensors: list[NamedValue]
     events: list[EventLine]
     command: str | None
     protocol: str
@@ -408,7 +408,7 @@ class TwinSection(_Strict):
     told: list[str]
     limit_c: Range | None
     lines: list[TwinLine]
-    left_out: list[Fact]
+    left_out: list[NamedValue]
     maps: list[CoolingMap]
     no_map: str | None
 

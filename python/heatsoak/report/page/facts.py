@@ -14,7 +14,7 @@ from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text
-from heatsoak.report.page.contract import EventLine, Fact, LineStyle, PageRecording
+from heatsoak.report.page.contract import EventLine, LineStyle, NamedValue, PageRecording
 from heatsoak.report.steps import sentence
 from heatsoak.words import duration_text, number_text, plain, size_text, title_of
 
@@ -136,18 +136,18 @@ def page_recording(named: Named, findings: RecordingFindings, style: LineStyle) 
     )
 
 
-def _drive(drive: Mapping[str, Any]) -> Iterator[Fact]:
+def _drive(drive: Mapping[str, Any]) -> Iterator[NamedValue]:
     for key, value in drive.items():
         if key == "size_bytes":
             if value:
-                yield Fact(name="size", text=size_text(value))
+                yield NamedValue(name="size", text=size_text(value))
         elif key == "details":
             yield from _flat(value, drive)
         else:
             yield from _flat({key: value})
 
 
-def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> Iterator[Fact]:
+def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> Iterator[NamedValue]:
     """Each value with the name of its key; unknown values and those already in `said` are left
     out."""
     for key, value in facts.items():
@@ -155,31 +155,31 @@ def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> It
             continue
         if isinstance(value, dict):
             for fact in _flat(value):
-                yield Fact(name=f"{plain(key)} {fact.name}", text=fact.text)
+                yield NamedValue(name=f"{plain(key)} {fact.name}", text=fact.text)
         elif key.endswith("_bytes") and isinstance(value, int | float):
-            yield Fact(name=plain(key.removesuffix("_bytes")), text=size_text(value))
+            yield NamedValue(name=plain(key.removesuffix("_bytes")), text=size_text(value))
         else:
-            yield Fact(name=plain(key), text=_text(value))
+            yield NamedValue(name=plain(key), text=_text(value))
 
 
-def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[Fact]:
+def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[NamedValue]:
     yield from _flat(tools)
     tool = {"load": f"{load['tool']} {load.get('version', '')}".strip()} if "tool" in load else {}
     rest = {key: value for key, value in load.items() if not isinstance(value, dict)}
     yield from _flat(tool | {k: v for k, v in rest.items() if k not in ("tool", "version")})
 
 
-def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[Fact]:
+def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[NamedValue]:
     trust = {sensor.name: sensor for sensor in findings.sensors}
     for sensor in recording.meta.sensors:
-        yield Fact(name=sensor.name, text=_sensor(sensor))
+        yield NamedValue(name=sensor.name, text=_sensor(sensor))
     for column in recording.meta.columns:
         if column.startswith("temp_c."):
             name = column.removeprefix("temp_c.")
-            yield Fact(name=name, text=_trust(trust.get(name)))
+            yield NamedValue(name=name, text=_trust(trust.get(name)))
     power_words = power_text(findings)
     if power_words is not None:
-        yield Fact(name="power", text=power_words.removeprefix("power: "))
+        yield NamedValue(name="power", text=power_words.removeprefix("power: "))
 
 
 def _sensor(sensor: SensorMeta) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 
 from heatsoak.analysis import Unloaded
 from heatsoak.analysis.consistency import by_second
-from heatsoak.analysis.series import Array, Series, directions
+from heatsoak.analysis.series import Array, RateSeries, directions
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import (
@@ -90,7 +90,7 @@ def seconds(view: StepView) -> QuantitySeries | None:
     series, bs = view.iops, view.step.bs
     if not len(series.values) and view.throughput.unit == "mb_s" and bs:
         whole = view.throughput
-        series = Series(whole.t_s, whole.interval_s, whole.values * 1e6 / bs, "iops")
+        series = RateSeries(whole.t_s, whole.interval_s, whole.values * 1e6 / bs, "iops")
     found = by_second(series)
     if not len(found.values):
         return None
@@ -116,7 +116,7 @@ def _rates(view: StepView) -> Iterator[QuantitySeries]:
             yield _rate(f"{name}_{suffix}", f"{name}s", series)
 
 
-def _rate(name: str, label: str, series: Series) -> QuantitySeries:
+def _rate(name: str, label: str, series: RateSeries) -> QuantitySeries:
     unit, quantity = _UNITS[series.unit]
     values = 1e6 / series.values if series.unit == "lat_us" else series.values
     return QuantitySeries(name, label, quantity, unit, series.t_s, values, RATE)  # type: ignore[arg-type]

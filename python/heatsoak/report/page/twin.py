@@ -17,17 +17,17 @@ from heatsoak.recording import Recording
 from heatsoak.report.page.contract import (
     ChartSeries,
     CoolingMap,
-    Fact,
+    NamedValue,
     Range,
     TwinLine,
     TwinSection,
 )
 from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
 from heatsoak.twin import Cooling, Prediction, Twin
-from heatsoak.twin.case import Case
+from heatsoak.twin.case import WorkloadCase
 from heatsoak.twin.named import USUAL_S, step_of
 from heatsoak.twin.predict import told
-from heatsoak.twin.readings import Measured, measure
+from heatsoak.twin.readings import MeasuredRecording, measure
 from heatsoak.words import amount_text, counted, kelvin_text, listed
 
 #: What a model says is drawn to a tenth of a kelvin: it is off by more.
@@ -42,7 +42,7 @@ _RESISTANCES = 8
 
 
 def _section(
-    twin: Twin, lines: list[TwinLine], left_out: list[Fact], maps: list[CoolingMap]
+    twin: Twin, lines: list[TwinLine], left_out: list[NamedValue], maps: list[CoolingMap]
 ) -> TwinSection:
     limit = next(one for one in twin.parameters if one.name == "limit_c")
     fitted = counted(len(twin.recordings), "recording")
@@ -84,7 +84,7 @@ def twin_section(
             measured = measure(named.recording, judged)
         except UsageError as error:
             reason = str(error).removeprefix(f"{named.recording.path_text}: ")
-            left_out.append(Fact(name=named.label, text=reason))
+            left_out.append(NamedValue(name=named.label, text=reason))
             continue
         twin.refuse_other(measured)
         if measured.place in twin.places:
@@ -93,7 +93,7 @@ def twin_section(
         else:
             place = _place(named.recording)
             reason = f"made in a place that the twin was not fitted to: {place}"
-            left_out.append(Fact(name=named.label, text=reason))
+            left_out.append(NamedValue(name=named.label, text=reason))
     if not lines:
         first = left_out[0]
         raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
@@ -117,7 +117,7 @@ def _followed(
     twin: Twin,
     number: int,
     named: Named,
-    measured: Measured,
+    measured: MeasuredRecording,
     add: Callable[[QuantitySeries], ChartSeries],
 ) -> TwinLine:
     found = twin.follow(measured)
@@ -152,7 +152,7 @@ def _place(recording: Recording) -> str:
     return label_of(told, keys).removeprefix("place ") or "where it was recorded"
 
 
-def _summary(measured: Measured, rms_k: float) -> str:
+def _summary(measured: MeasuredRecording, rms_k: float) -> str:
     close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
@@ -169,7 +169,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
     """
     full = twin.full_load
     step, _ = step_of("read" if full.read_mb_s > full.write_mb_s else "write")
-    case = Case.of(twin, step, USUAL_S, enclosure=place)
+    case = WorkloadCase.of(twin, step, USUAL_S, enclosure=place)
     resistance = twin.estimate("air_k_per_w", place)
     assert resistance is not None
     air = next(one for one in twin.parameters if one.name == f"air_c@{place}")
@@ -206,7 +206,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
     )
 
 
-def _point(case: Case, cooling: Cooling) -> Prediction | None:
+def _point(case: WorkloadCase, cooling: Cooling) -> Prediction | None:
     try:
         return told(case, cooling)
     except UsageError:  # too hot even at rest

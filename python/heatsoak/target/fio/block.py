@@ -19,7 +19,7 @@ from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions
 from heatsoak.target.guard import Claim, claim
-from heatsoak.target.guard.look import View
+from heatsoak.target.guard.look import TargetView
 
 
 class BlockTarget(FioTarget):
@@ -124,16 +124,16 @@ class BlockTarget(FioTarget):
     def _left_as(self) -> str | None:
         return self._info.erase_id
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         if self._claimed is None:
             return None
         # an error where sectors are hidden would make the kernel show them again
         shown = self._info.size_bytes if self._hidden is None else self._hidden.shown_bytes
         disk = sysfs.directory_of_number(self._number, self._roots)
         changed = None if disk is None else sectors_changed(disk)
-        return View.through(self._claimed.fd, shown, changed)
+        return TargetView.through(self._claimed.fd, shown, changed)
 
-    def _again(self, held: View) -> AbstractContextManager[View]:
+    def _again(self, held: TargetView) -> AbstractContextManager[TargetView]:
         assert self._claimed is not None
         self._claimed.examine_again()
         return super()._again(held)

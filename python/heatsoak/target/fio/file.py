@@ -17,11 +17,11 @@ from heatsoak.sensor import sysfs
 from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
-from heatsoak.target.fio.lane import Load
+from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.look import View
+from heatsoak.target.guard.look import TargetView
 from heatsoak.target.guard.users import writers_of_own
 from heatsoak.tools import ran, which
 from heatsoak.units import Size
@@ -202,12 +202,12 @@ class DirectoryTarget(FioTarget):
     def _what(self) -> str:
         return f"the test file in {self._directory}"
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         if self._fd is None:
             return None
-        return View(os.fstat(self._fd).st_size, partial(_written, self._fd))
+        return TargetView(os.fstat(self._fd).st_size, partial(_written, self._fd))
 
-    def _again(self, held: View) -> AbstractContextManager[View]:
+    def _again(self, held: TargetView) -> AbstractContextManager[TargetView]:
         assert self._fd is not None
         file = os.fstat(self._fd)
         reasons = writers_of_own(self._fd)
@@ -260,7 +260,7 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(Load.of(load, self.place()))
+        watch = self._watch(FioLoad.of(load, self.place()))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
         for batch in watch.batches(line, self.kept_fds()):
@@ -343,7 +343,7 @@ class FileTarget(DirectoryTarget):
         if hole < self.identity.size_bytes:
             yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         return None
 
     def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002

@@ -15,7 +15,7 @@ from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import BEAT_S, REPORT_S, Note, Outcome, RecordingClock, latency_bins
+from heatsoak.target.base import BEAT_S, REPORT_S, LoadResult, Note, RecordingClock, latency_bins
 from heatsoak.target.fio.command import FioPlace, job_name, region_of
 from heatsoak.words import amount_text, duration_text, percent_text, size_text
 
@@ -140,7 +140,7 @@ _APART_S = 1.0
 
 
 @dataclass(frozen=True)
-class Load:
+class FioLoad:
     """What fio is told to do, as far as watching it needs to know.
 
     Attributes:
@@ -162,7 +162,7 @@ class Load:
     rest_s: float | None = None
 
     @classmethod
-    def of(cls, step: WorkloadStep, place: FioPlace) -> "Load":
+    def of(cls, step: WorkloadStep, place: FioPlace) -> "FioLoad":
         """Return the load of `step` on `place`."""
         runtimes = [load.runtime_s for load in step.workloads]
         amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
@@ -195,7 +195,7 @@ class Lane:
 
     def __init__(
         self,
-        load: Load,
+        load: FioLoad,
         clock: RecordingClock,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
@@ -316,13 +316,13 @@ class Lane:
             },
         )
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> LoadResult:
         """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
         cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
         bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
-        return Outcome({**cpu, **latency_bins(bins)})
+        return LoadResult({**cpu, **latency_bins(bins)})
 
 
 def _spread(row: dict[str, float | None], seconds: float) -> None:
@@ -354,7 +354,7 @@ class _End:
 
     _near_ms = 500 * REPORT_S
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: FioLoad) -> None:
         self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
         self._bytes = load.total_bytes
 

@@ -16,7 +16,7 @@ from heatsoak.target.guard import refusal
 from heatsoak.target.guard.hold import Naming
 from heatsoak.target.guard.look import (
     SAMPLE_BYTES,
-    View,
+    TargetView,
     contents,
     is_filled,
     look_for_data,
@@ -137,11 +137,11 @@ class NbdTarget(FioTarget):
     def _left_as(self) -> str | None:
         return self._name()
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         return None if self._connection is None else _view(self._connection)
 
     @contextmanager
-    def _again(self, held: View) -> Iterator[View]:
+    def _again(self, held: TargetView) -> Iterator[TargetView]:
         """Give the export as a new connection finds it, which must lead to the claimed one."""
         assert self._server is not None
         try:
@@ -216,14 +216,14 @@ def _why_not_empty(export: NbdConnection) -> str | None:
     return None
 
 
-def _view(export: NbdConnection) -> View:
+def _view(export: NbdConnection) -> TargetView:
     """Return what a connection shows; of an export that is one hole, nothing."""
 
     @cache
     def is_hole() -> bool:
         return export.tells_holes and export.first_filled() is None
 
-    return View(
+    return TargetView(
         export.size_bytes,
         lambda offset, length: b"" if is_hole() else export.read(offset, length),
     )

@@ -38,7 +38,7 @@ _HOLE_OF_ZEROS = 1 | 2
 
 
 @dataclass(frozen=True)
-class Address:
+class ExportAddress:
     """The address of an export: a Unix socket or a host and port, and its name there."""
 
     socket: str | None
@@ -72,7 +72,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def parse_uri(uri: str) -> Address:
+def parse_uri(uri: str) -> ExportAddress:
     """Return the address in an NBD URI; raises UsageError if it is invalid or not supported."""
     want = "such as nbd+unix:///?socket=/run/drive.sock or nbd://host:10809/export"
     try:
@@ -87,9 +87,9 @@ def parse_uri(uri: str) -> Address:
         sockets = parse_qs(parts.query).get("socket", [])
         if len(sockets) != 1:
             raise UsageError(f"'{uri}' names no socket: an NBD URI is {want}")
-        return Address(sockets[0], "", 0, export)
+        return ExportAddress(sockets[0], "", 0, export)
     if parts.scheme == "nbd" and parts.hostname:
-        return Address(None, parts.hostname, port, export)
+        return ExportAddress(None, parts.hostname, port, export)
     raise UsageError(f"'{uri}' is not an NBD URI that can be loaded, {want}")
 
 

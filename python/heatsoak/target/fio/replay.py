@@ -17,7 +17,7 @@ from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
 from heatsoak.target.base import Batch, Note, waiting_for
 from heatsoak.target.fio.command import SEED, FioPlace, job_name, loading, measured
-from heatsoak.target.fio.lane import Load
+from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import Fio, takes_direct
 from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.words import size_text
@@ -59,9 +59,9 @@ class Iolog:
         begin, end = self.asked["read_begin"], self.asked["read_end"]
         return [(begin, end)] if end > begin else []
 
-    def load(self, step: Replay) -> Load:
+    def load(self, step: Replay) -> FioLoad:
         """Return the load to watch."""
-        return Load(
+        return FioLoad(
             step.name,
             step.iodepth,
             reads=self.asked["reads"] > 0,

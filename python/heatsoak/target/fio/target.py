@@ -36,12 +36,19 @@ from heatsoak.target.base import (
     waiting_for,
 )
 from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
-from heatsoak.target.fio.lane import COLUMNS, Lane, Load
+from heatsoak.target.fio.lane import COLUMNS, FioLoad, Lane
 from heatsoak.target.fio.process import Fio, find_fio, setpriv
 from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
-from heatsoak.target.guard.look import Seen, View, changes, look, look_for_data, remember
+from heatsoak.target.guard.look import (
+    ContentsDigest,
+    TargetView,
+    changes,
+    look,
+    look_for_data,
+    remember,
+)
 from heatsoak.units import Size
 from heatsoak.words import size_text
 
@@ -66,7 +73,7 @@ class FioTarget(ABC):
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
-        self._seen: Seen | None = None
+        self._seen: ContentsDigest | None = None
         self._is_written = False
 
     @abstractmethod
@@ -81,11 +88,11 @@ class FioTarget(ABC):
     def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
         """Forget all data, or yield a warning note that this was not possible."""
 
-    def _held(self) -> View | None:
+    def _held(self) -> TargetView | None:
         """Return the target as it is held open; None if it is only read."""
         return None
 
-    def _again(self, held: View) -> AbstractContextManager[View]:
+    def _again(self, held: TargetView) -> AbstractContextManager[TargetView]:
         """Give the target as it is found now.
 
         Raises RefusedError if it is another than the one that is `held`, or others use it.
@@ -273,7 +280,7 @@ class FioTarget(ABC):
         line = self.command_line(step)
         read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
         regions = [(region.offset, region.end) for region in read]
-        yield from self._load(step, regions, line, self._watch(Load.of(step, place)))
+        yield from self._load(step, regions, line, self._watch(FioLoad.of(step, place)))
 
     def _replay(self, step: Replay) -> Iterator[Batch]:
         place = self.place()
@@ -318,10 +325,10 @@ class FioTarget(ABC):
         yield from waiting_for(self._examine_again)
         yield from self._before(name, [])
 
-    def _watch(self, load: Load) -> FioWatch:
+    def _watch(self, load: FioLoad) -> FioWatch:
         return FioWatch(self.lane(load))
 
-    def lane(self, load: Load, job: str | None = None) -> Lane:
+    def lane(self, load: FioLoad, job: str | None = None) -> Lane:
         """Return what follows a load on this target; with `job`, only that job."""
         disk = self._disk()
         return Lane(
@@ -386,7 +393,7 @@ class FioPair(Drives):
             data = {"step": step.name, "command": line}
             yield number, Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
-            target.lane(Load.of(half, target.place()), job=role)
+            target.lane(FioLoad.of(half, target.place()), job=role)
             for target, half, role in zip(self._both, step.halves(), ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]

@@ -20,7 +20,7 @@ from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.look import Data, View, look_for_data, of_others
+from heatsoak.target.guard.look import Data, TargetView, look_for_data, of_others
 from heatsoak.target.guard.users import exports, loops, mounts, structure, swaps, writers
 from heatsoak.words import size_text
 
@@ -349,7 +349,7 @@ def _data(fd: int, info: DeviceInfo) -> Data | None:
     """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
     try:
-        return of_others(info.erase_id, look_for_data(View.through(fd, info.size_bytes)))
+        return of_others(info.erase_id, look_for_data(TargetView.through(fd, info.size_bytes)))
     except OSError as error:
         raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 

@@ -59,7 +59,7 @@ def spread(size_bytes: int, piece_bytes: int, parts: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class View:
+class TargetView:
     """A target as whoever has it open finds it.
 
     Attributes:
@@ -73,7 +73,7 @@ class View:
     sectors_changed: int | None = None
 
     @classmethod
-    def through(cls, fd: int, size_bytes: int, sectors_changed: int | None = None) -> "View":
+    def through(cls, fd: int, size_bytes: int, sectors_changed: int | None = None) -> "TargetView":
         """Return what is seen through a descriptor."""
         # what is below a loop device may have changed behind what was read through it
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -81,7 +81,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ContentsDigest:
     """What was on a target: the view's size and count, and a digest of what was looked at."""
 
     size_bytes: int
@@ -89,7 +89,7 @@ class Seen:
     sectors_changed: int | None
 
 
-def look(view: View) -> Seen:
+def look(view: TargetView) -> ContentsDigest:
     """Return what is on a target; a place that cannot be read counts as what it answers."""
     digest = hashlib.sha256()
     for start, length in places(view.size_bytes):
@@ -97,10 +97,10 @@ def look(view: View) -> Seen:
             digest.update(view.read(start, length))
         except (OSError, ToolError) as error:
             digest.update(str(error).encode())
-    return Seen(view.size_bytes, digest.digest(), view.sectors_changed)
+    return ContentsDigest(view.size_bytes, digest.digest(), view.sectors_changed)
 
 
-def changes(seen: Seen, view: View) -> list[str]:
+def changes(seen: ContentsDigest, view: TargetView) -> list[str]:
     """Return the reasons not to write to a target in what changed since it was `seen`."""
     if view.size_bytes != seen.size_bytes:
         return [f"its size was {seen.size_bytes} and is {view.size_bytes} now"]
@@ -109,7 +109,7 @@ def changes(seen: Seen, view: View) -> list[str]:
     return contents(view) or ["its contents were changed by somebody else"]
 
 
-def contents(view: View) -> list[str]:
+def contents(view: TargetView) -> list[str]:
     """Return the reasons not to write to a target in what is on it, by a sparse copy in memory."""
     with os.fdopen(os.memfd_create("heatsoak-look"), "r+b", buffering=0) as copy:
         copy.truncate(view.size_bytes)
@@ -151,7 +151,7 @@ class Data:
         return f"it is not empty: {percent} of it holds data, first at byte {self.first}"
 
 
-def look_for_data(view: View) -> Data:
+def look_for_data(view: TargetView) -> Data:
     """Read a target, and say whether it is empty.
 
     It is empty if every block that is read consists of zeros, or of one byte that is the same for

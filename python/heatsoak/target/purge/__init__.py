@@ -31,7 +31,7 @@ _PIECES = 64
 
 
 @dataclass(frozen=True)
-class Piece:
+class BlockDigest:
     """What was read at one offset: a digest, and the byte that fills it, if it is only one."""
 
     digest: bytes
@@ -70,7 +70,7 @@ class PurgeEvidence:
         return f"{self.pieces} samples read {now}{held}"
 
 
-def take_samples(claim: Claim) -> dict[int, Piece]:
+def take_samples(claim: Claim) -> dict[int, BlockDigest]:
     """Read samples from the whole drive with direct I/O; keys are offsets in bytes.
 
     Raises ToolError if it cannot be read.
@@ -89,7 +89,7 @@ def take_samples(claim: Claim) -> dict[int, Piece]:
         os.close(fd)
 
 
-def compare_samples(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeEvidence:
+def compare_samples(before: dict[int, BlockDigest], after: dict[int, BlockDigest]) -> PurgeEvidence:
     """Compare the samples of one drive from before and after."""
     held = [offset for offset, piece in before.items() if piece.filled_with is None]
     return PurgeEvidence(
@@ -101,7 +101,7 @@ def compare_samples(before: dict[int, Piece], after: dict[int, Piece]) -> PurgeE
     )
 
 
-def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> Piece:
+def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> BlockDigest:
     try:
         got = os.preadv(fd, [memory], offset)
     except OSError as error:
@@ -110,7 +110,7 @@ def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> Piece:
         ) from error
     content = memory[:got]
     filled_with = content[0] if content and content.count(content[0]) == got else None
-    return Piece(hashlib.blake2b(content).digest(), filled_with)
+    return BlockDigest(hashlib.blake2b(content).digest(), filled_with)
 
 
 # --- purging -------------------------------------------------------------------------------------

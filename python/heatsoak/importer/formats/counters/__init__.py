@@ -32,8 +32,8 @@ from heatsoak.importer.reading_logs import history_log, logs_of_readings
 from heatsoak.importer.readings import (
     DATA_UNIT_MB,
     FIELDS,
-    History,
     Readings,
+    TemperatureHistory,
     degrees_c,
     plain,
     stamp_in,
@@ -120,7 +120,7 @@ def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: i
     if key == "local time is":
         readings.current.stamp = stamp_in(text) or readings.current.stamp
     elif key == "temperature logging interval":
-        tables.history = History.every(count_of(text))
+        tables.history = TemperatureHistory.every(count_of(text))
     elif key == "min/max temperature limit":
         readings.threshold("critical_c", degrees_c(text.rpartition("/")[2]))
     elif key in ("sector size", "sector sizes", "logical block size"):

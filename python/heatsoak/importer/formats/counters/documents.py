@@ -14,8 +14,8 @@ from heatsoak.importer.readings import (
     COUNTED,
     FIELDS,
     PLACES,
-    History,
     Readings,
+    TemperatureHistory,
     degrees_c,
     plain,
     stamp_in,
@@ -51,7 +51,7 @@ class Tables:
         self._numbers: set[int] = set()
         #: Whether the reading has counters of device statistics, which are better than attributes.
         self._is_precise = False
-        self.history = History()
+        self.history = TemperatureHistory()
 
     def begin(self, device: str = "") -> None:
         """Start a reading with the tool's own first words."""
@@ -90,7 +90,9 @@ class Tables:
                 self._attribute(number, name[:80], raw[:80])
         history = at(value, "ata_sct_temperature_history")
         if isinstance(table := at(history, "table"), list):
-            self.history = History.every(count_of(at(history, "logging_interval_minutes")))
+            self.history = TemperatureHistory.every(
+                count_of(at(history, "logging_interval_minutes"))
+            )
             for item in table:
                 self.history.add(math.nan if (known := count_of(item)) is None else known)
             self.history.end_unix_s = unix_s

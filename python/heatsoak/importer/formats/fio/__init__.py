@@ -1,7 +1,7 @@
 """fio: the logs of its jobs, its JSON, and one run put together of both.
 
 `json` reads documents and the terse output, of which `counters` makes rows. `log` reads logs, each
-of whose runs is a :class:`Part`: fio averages over windows (``log_avg_msec``), or it logs every
+of whose runs is a :class:`LogRun`: fio averages over windows (``log_avg_msec``), or it logs every
 I/O, or it counts latencies in buckets. :func:`samples_of` makes of the parts of one run, of one job
 or of several beside each other, one table on common times; `run` joins the files of one run.
 """
@@ -41,7 +41,7 @@ _BIN_MS = float(FioLog.BIN_MS)
 
 
 @dataclass(frozen=True)
-class Part:
+class LogRun:
     """One run in one log.
 
     Attributes:
@@ -93,7 +93,7 @@ class Part:
         return self.lat_us if self.lat_us is not None else self.guessed_lat_us
 
 
-def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
+def samples_of(parts: Sequence[LogRun], begin_ms: float) -> pl.DataFrame:
     """Return samples of one run; `begin_ms` of its logs is `t_s` = 0.
 
     Rates of jobs are added up; latencies are means weighted by I/Os where those are known. Where
@@ -122,7 +122,7 @@ def samples_of(parts: Sequence[Part], begin_ms: float) -> pl.DataFrame:
     return build({name: values[has_values] for name, values in (times | columns).items()})
 
 
-def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:
+def _rates(parts: Sequence[LogRun], ddir: int, edges: Array) -> dict[str, Array]:
     """Return `bw_mb_s` and `iops` of one direction, as far as its logs tell."""
     found: dict[str, Array] = {}
     for quantity, what, scale in (("bw", "bw_mb_s", KIB), ("iops", "iops", 1.0)):
@@ -146,7 +146,7 @@ def _rates(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:
     return found
 
 
-def _counted(parts: Sequence[Part], quantity: str) -> list[Part]:
+def _counted(parts: Sequence[LogRun], quantity: str) -> list[LogRun]:
     """Return the logs that count I/Os, of a single quantity: of the one wanted if there is one."""
     counted = [part for part in parts if part.kind != "window"]
     jobs = {q: sum(part.quantity == q for part in counted) for q in {p.quantity for p in counted}}
@@ -156,7 +156,7 @@ def _counted(parts: Sequence[Part], quantity: str) -> list[Part]:
     return [part for part in counted if part.quantity == best]
 
 
-def _amount(part: Part, ddir: int, column: str, edges: Array) -> Array:
+def _amount(part: LogRun, ddir: int, column: str, edges: Array) -> Array:
     """Return how much of `column` falls between each two edges."""
     table = part.tables[ddir]
     if part.kind == "io":
@@ -167,7 +167,7 @@ def _amount(part: Part, ddir: int, column: str, edges: Array) -> Array:
     return np.diff(np.interp(edges, ends, total))
 
 
-def _iops_of_jobs(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, Array]:
+def _iops_of_jobs(parts: Sequence[LogRun], ddir: int, edges: Array) -> dict[str, Array]:
     """Return what the latencies of each job are to be weighted with: its I/Os, or its bytes."""
     weights: dict[str, Array] = {}
     for quantity in ("bw", "iops"):
@@ -178,7 +178,7 @@ def _iops_of_jobs(parts: Sequence[Part], ddir: int, edges: Array) -> dict[str, A
 
 
 def _latencies(
-    parts: Sequence[Part], ddir: int, edges: Array, weights: Mapping[str, Array]
+    parts: Sequence[LogRun], ddir: int, edges: Array, weights: Mapping[str, Array]
 ) -> list[tuple[str, Array]]:
     timed = latency_parts(parts)
     if not timed:
@@ -213,7 +213,7 @@ def _latencies(
     return found
 
 
-def latency_parts(parts: Sequence[Part]) -> list[Part]:
+def latency_parts(parts: Sequence[LogRun]) -> list[LogRun]:
     """Return the parts whose latencies count: whole ones, else those of completion."""
     for quantity in ("lat", "clat", "hist"):
         found = [part for part in parts if part.quantity == quantity]
@@ -233,7 +233,7 @@ def _summed(which: NDArray[np.int64], amounts: Array, count: int) -> Array:
     return np.bincount(which, weights=amounts, minlength=count).astype(np.float64)
 
 
-def _binned(part: Part, ddir: int, edges: Array) -> tuple[dict[str, Array], Array]:
+def _binned(part: LogRun, ddir: int, edges: Array) -> tuple[dict[str, Array], Array]:
     """Return latencies of a log of every I/O between each two edges, and how many I/Os it were."""
     count = len(edges) - 1
     which, within = _between(part.tables[ddir], edges)
@@ -249,7 +249,7 @@ def _binned(part: Part, ddir: int, edges: Array) -> tuple[dict[str, Array], Arra
     return values, weight
 
 
-def _held(part: Part, ddir: int, column: str, edges: Array, *, is_rate: bool = False) -> Array:
+def _held(part: LogRun, ddir: int, column: str, edges: Array, *, is_rate: bool = False) -> Array:
     """Return what a window's column is in each interval between `edges`; NaN where it is none."""
     begin_ms, end_ms, value = _steps(part, ddir, column, is_rate=is_rate)
     middle = (edges[1:] + edges[:-1]) / 2
@@ -259,11 +259,11 @@ def _held(part: Part, ddir: int, column: str, edges: Array, *, is_rate: bool = F
     return np.where(held, value[inside], np.nan)
 
 
-def _rate(part: Part, ddir: int, edges: Array) -> Array:
+def _rate(part: LogRun, ddir: int, edges: Array) -> Array:
     return np.nan_to_num(_held(part, ddir, "mean", edges, is_rate=True))
 
 
-def _steps(part: Part, ddir: int, column: str, *, is_rate: bool) -> tuple[Array, Array, Array]:
+def _steps(part: LogRun, ddir: int, column: str, *, is_rate: bool) -> tuple[Array, Array, Array]:
     """Return where windows begin and end, and their values; a rate is 0 in those without a row."""
     table = part.tables[ddir]
     end_ms, value = table["end_ms"], table[column]
@@ -283,7 +283,7 @@ def _steps(part: Part, ddir: int, column: str, *, is_rate: bool) -> tuple[Array,
     )
 
 
-def _edges(parts: Sequence[Part], begin_ms: float) -> Array:
+def _edges(parts: Sequence[LogRun], begin_ms: float) -> Array:
     """Return where the windows of `parts` end, those that are meant to be the same once."""
     ends: list[Array] = []
     lasts: list[float] = []
@@ -311,7 +311,7 @@ def _edges(parts: Sequence[Part], begin_ms: float) -> Array:
     return np.array(kept if len(kept) > 1 else [begin_ms, max(last, begin_ms + 1.0)])
 
 
-def _bin_edges(parts: Sequence[Part], begin_ms: float) -> Array:
+def _bin_edges(parts: Sequence[LogRun], begin_ms: float) -> Array:
     """Return the edges of the bins that logs of every I/O fell into, gaps as one."""
     ends = np.unique(
         np.concatenate([table["end_ms"] for part in parts for table in part.tables.values()])

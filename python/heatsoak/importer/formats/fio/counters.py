@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heatsoak.errors import HeatsoakError
-from heatsoak.fio import DIRECTIONS, Differencer, DirectionTotals, FioStatus, Part
+from heatsoak.fio import DIRECTIONS, Differencer, DirectionTotals, FioObject, FioStatus
 from heatsoak.importer.numbers import text_of
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
@@ -36,14 +36,14 @@ class Job:
     """
 
     identity: tuple[str, int, str]
-    part: Part
+    part: FioObject
     totals: dict[str, DirectionTotals]
     is_mixed: bool = False
 
     @classmethod
     def of(cls, value: dict[str, Any], version: str) -> "Job":
         """Read a job that this version of fio wrote."""
-        part = Part(value)
+        part = FioObject(value)
         name, host = text_of(value.get("jobname")), text_of(value.get("hostname"))
         is_mixed = "mixed" in value and "read" not in value
         keys = {"read": "mixed" if is_mixed else "read", "write": "write"}

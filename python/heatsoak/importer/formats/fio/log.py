@@ -18,7 +18,7 @@ import numpy as np
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.fio import DirectionRows, LogKind, Part, Quantity, samples_of
+from heatsoak.importer.formats.fio import DirectionRows, LogKind, LogRun, Quantity, samples_of
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
@@ -114,7 +114,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     name = _name_of(source.name)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
         parts = [
-            Part("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
+            LogRun("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
             for tables in histogram(source)
         ]
         source.note("latencies are those of fio's buckets, within 1 %")
@@ -199,7 +199,7 @@ def _usual(tables: dict[int, DirectionRows]) -> float:
     return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
 
 
-def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name) -> Part:
+def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name) -> LogRun:
     facts = _Facts(tables, log)
     quantity = _quantity(source, facts, name)
     kind = facts.kind_of(quantity)
@@ -210,7 +210,7 @@ def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _
         cast(dict[str, Array], table)["end_ms"] = ends
     lat_us, guess = facts.lat_unit() if quantity in ("lat", "clat") else (1e-3, 1e-3)
     window_ms = _usual(tables) if kind == "window" else float(FioLog.BIN_MS)
-    return Part(quantity, kind, name.job, tables, window_ms, lat_us=lat_us,
+    return LogRun(quantity, kind, name.job, tables, window_ms, lat_us=lat_us,
                 guessed_lat_us=guess, has_max=log.both)  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def _could_be_bw(facts: _Facts) -> bool:
     return MIN_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= MAX_IN_FLIGHT
 
 
-def observed_of(prefix: str | None, parts: list[Part]) -> Observed:
+def observed_of(prefix: str | None, parts: list[LogRun]) -> Observed:
     """Return what logs tell of their load."""
     sizes = {
         float(size)
@@ -321,7 +321,7 @@ def observed_of(prefix: str | None, parts: list[Part]) -> Observed:
     )
 
 
-def remarks_on(name: str, part: Part) -> Iterator[Remark]:
+def remarks_on(name: str, part: LogRun) -> Iterator[Remark]:
     """Yield how the values of a part were read."""
     if part.kind == "io":
         yield Remark(

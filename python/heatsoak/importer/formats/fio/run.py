@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.formats.fio import Part, latency_parts, samples_of
+from heatsoak.importer.formats.fio import LogRun, latency_parts, samples_of
 from heatsoak.importer.formats.fio.json import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio.log import (
     MAX_IN_FLIGHT,
@@ -46,17 +46,17 @@ _TOGETHER_WINDOWS, _TOGETHER_SHARE = 2.5, 0.01
 _MIN_SHARE = 0.5
 
 
-#: The logs of one family, which one run of fio left behind; each holds a :class:`Part`.
+#: The logs of one family, which one run of fio left behind; each holds a :class:`LogRun`.
 _Group = list[Log]
 _T = TypeVar("_T")
 
 
-def _part(log: Log) -> Part:
-    part: Part = log.details["fio_part"]
+def _part(log: Log) -> LogRun:
+    part: LogRun = log.details["fio_part"]
     return part
 
 
-def _parts(logs: Iterable[Log]) -> list[Part]:
+def _parts(logs: Iterable[Log]) -> list[LogRun]:
     return [_part(log) for log in logs]
 
 
@@ -352,7 +352,7 @@ def _without_report(group: _Group) -> Log:
 
 
 def _while_all_ran(
-    samples: pl.DataFrame, parts: Sequence[Part], begin_ms: float, name: str
+    samples: pl.DataFrame, parts: Sequence[LogRun], begin_ms: float, name: str
 ) -> tuple[pl.DataFrame, tuple[Remark, ...]]:
     """Return the samples with a column `step`, null once the first of several jobs had ended.
 
@@ -376,11 +376,11 @@ def _while_all_ran(
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
-def _consecutive(parts: Sequence[Part]) -> dict[str, list[Part]] | None:
+def _consecutive(parts: Sequence[LogRun]) -> dict[str, list[LogRun]] | None:
     """Return the parts of each job, in the order of time, if the clock says that none overlap."""
     if not all(part.absolute for part in parts):
         return None
-    jobs: dict[str, list[Part]] = {}
+    jobs: dict[str, list[LogRun]] = {}
     for part in sorted(parts, key=lambda part: part.first_ms):
         jobs.setdefault(part.job, []).append(part)
     end_ms = 0.0
@@ -407,7 +407,7 @@ def _by_flight(group: _Group) -> _Group:
     return [_changed(log, guessed_lat_us=likely[0]) for log in group]
 
 
-def _start_ms(parts: Sequence[Part]) -> float:
+def _start_ms(parts: Sequence[LogRun]) -> float:
     return min(part.first_ms for part in parts)
 
 

@@ -1,6 +1,6 @@
-"""What `predict` foretells, against the exact engine and against what was published.
+"""What `predict` says, against the exact engine and against what was published.
 
-    benches/foretold.py [--only PART] [--drives 20] [--places 4] [--edges 24] [--twins 12]
+    benches/predicting.py [--only PART] [--drives 20] [--places 4] [--edges 24] [--twins 12]
 
 Five parts:
 
@@ -38,7 +38,7 @@ from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.recording import Recording
 from heatsoak.sweep.work import run_exact, slowed_in_run
 from heatsoak.twin import Cooling, Prediction, fit, predict
-from heatsoak.twin.case import Case, core_of, slowed_in
+from heatsoak.twin.case import WorkloadCase, core_of, slowed_in
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def pause(duration: str) -> Pause:
 
 
 def exact(
-    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: Case, seed: int = 0
+    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: WorkloadCase, seed: int = 0
 ) -> Exact:
     """Simulate a load of `case`'s length; ValueError for what cannot be."""
     core = core_of(drive, place, (*before, step), seed)
@@ -156,7 +156,7 @@ def specs(drive: str, place: str) -> Pair:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class ScoredPrediction:
     """A prediction, what truly happened, and what another drive of the model did."""
 
     what: str
@@ -170,7 +170,7 @@ class Foretold:
     @classmethod
     def of(
         cls, what: str, load_: str, found: Prediction, true: Exact, others: list[Exact]
-    ) -> "Foretold":
+    ) -> "ScoredPrediction":
         """Keep of a prediction what is scored."""
         return cls(what, load_, found.throttles, found.onset_s, found.throttled_mb_s, true, others)
 
@@ -186,7 +186,7 @@ def load_of(drive: str, name: str) -> tuple[Steps, WorkloadStep]:
     return [], step_of(name, "read" if "read" in name else "write", **more)
 
 
-def in_catalog(job: Job) -> Foretold | str:
+def in_catalog(job: Job) -> ScoredPrediction | str:
     """Return a drive's prediction in a place, beside what it does there."""
     drive, place, name, seed = job
     what = f"{drive} in {place}"
@@ -194,17 +194,17 @@ def in_catalog(job: Job) -> Foretold | str:
     assert step.runtime_s is not None
     try:
         asked = {"before": before, "enclosure": place}
-        case = Case.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
+        case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         found = predict(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         own = specs(drive, place)
         other = another(*own, np.random.default_rng([22, seed]))
         true, others = (exact(*each, before, step, case) for each in (own, other))
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return Foretold.of(what, name, found, true, [others])
+    return ScoredPrediction.of(what, name, found, true, [others])
 
 
-def at_edge(job: Job) -> Foretold | str:
+def at_edge(job: Job) -> ScoredPrediction | str:
     """Return a prediction in air that makes throttling as likely as not."""
     drive, place, name, seed = job
     what, chance = f"{drive} in {place}", np.random.default_rng([23, seed])
@@ -212,7 +212,7 @@ def at_edge(job: Job) -> Foretold | str:
     assert step.runtime_s is not None
     try:
         asked = {"before": before, "enclosure": place}
-        case = Case.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
+        case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, **asked)  # type: ignore[arg-type]
         ambient_c = _edge_c(case, float(chance.uniform(0.05, 0.95)))
         found = predict(
             load_drive(drive), step, step.runtime_s, cooling=Cooling(ambient_c), **asked  # type: ignore[arg-type]
@@ -226,10 +226,10 @@ def at_edge(job: Job) -> Foretold | str:
         ]
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return Foretold.of(what, name, found, true, others)
+    return ScoredPrediction.of(what, name, found, true, others)
 
 
-def _edge_c(case: Case, wanted: float) -> float:
+def _edge_c(case: WorkloadCase, wanted: float) -> float:
     """The air in which a share of likely drives throttles."""
     low_c, high_c = -20.0, 75.0
     for _ in range(8):
@@ -303,7 +303,7 @@ def _kept(results: Iterable[Any]) -> list[Any]:
     return kept
 
 
-def _inside(pairs: Iterable[tuple[Foretold, Exact]]) -> str:
+def _inside(pairs: Iterable[tuple[ScoredPrediction, Exact]]) -> str:
     """Shares of onsets and levels inside of their ranges, where both throttle."""
     hits: list[list[bool]] = [[], []]
     for found, true in pairs:
@@ -330,8 +330,8 @@ def _off(pairs: Sequence[Any]) -> list[str]:
 class Ran:
     """A judged step of a run: what was predicted of it, and when it was slowed by heat, if at all.
 
-    `own_s` was foretold of the drive itself. `onset_s` is by the run's rates from when its governor
-    acted, `judged_s` by the judge.
+    `own_s` was predicted of the drive itself. `onset_s` is by the run's rates from when its
+    governor acted, `judged_s` by the judge.
     """
 
     what: str
@@ -360,7 +360,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
         protocol = (
             load(name)
             if name not in loads
-            else Protocol(name="foretold", title="foretold", steps=tuple(loads[name]))
+            else Protocol(name="predicted", title="predicted", steps=tuple(loads[name]))
         )
         with tempfile.TemporaryDirectory() as directory:
             (recording,) = heatsoak.run(
@@ -384,7 +384,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
             mb_s: Array = np.bincount(seconds, mb.to_numpy())[:length_s].astype(np.float64)
             acts_s = next(iter(t_s[(rows["sim.permitted"] < 1 - 1e-6).to_numpy()] - t_s[0]), np.nan)
             own: Spec = {"before": before, "enclosure": place}
-            case = Case.of(load_drive(drive), asked, length_s, draws=1, **own)
+            case = WorkloadCase.of(load_drive(drive), asked, length_s, draws=1, **own)
             slowed = slowed_in_run(case.asked, mb_s, acts_s) if acts_s < length_s else None
             hot = [one.onset_s for one in step.episodes if one.cause == "thermal"]
             found.append(
@@ -468,7 +468,7 @@ def runs(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> Non
 
 def recorded(drive: str, place: str, steps: Steps, directory: Path) -> Recording:
     """Simulate a recording, as `heatsoak run` does."""
-    protocol = Protocol(name="foretold", title="foretold", steps=tuple(steps))
+    protocol = Protocol(name="predicted", title="predicted", steps=tuple(steps))
     (found,) = heatsoak.run(protocol, f"sim:{drive}@{place}", output=directory / place)
     return found
 
@@ -493,7 +493,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
         if not twin.throttled:
             return f"{what}: did not throttle"
         drive_spec, place_spec = specs(drive, place)
-        case = Case.of(load_drive(drive), full, 1200, before=prepare, enclosure=place)
+        case = WorkloadCase.of(load_drive(drive), full, 1200, before=prepare, enclosure=place)
         results = {}
         for title, (air_k, share, sink_k_per_w) in UNSEEN.items():
             more = {} if share == 1.0 else {"rate": int(share * 1e6 * fast)}
@@ -503,7 +503,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
             if sink_k_per_w is not None:
                 links["heatsink"] = {"between": ["board", "air"], "k_per_w": sink_k_per_w}
             there = {**place_spec, "air_c": place_spec["air_c"] + air_k, "links": links}
-            free = Case.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
+            free = WorkloadCase.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
             true = exact(drive_spec, there, prepare, step, free if more else case)
             found = predict(twin, step, 1200, cooling=cooling)
             results[title] = (found.throttles, found.onset_s or [], true.onset_s or np.inf)
@@ -513,7 +513,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
 
 
 def elsewhere(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> None:
-    """Print how twins foretell places that they were not fitted to."""
+    """Print how twins predict places that they were not fitted to."""
     found = _kept(over(twin_elsewhere, range(options.first, options.first + options.twins)))
     print(f"{len(found)} twins, of {options.twins} drives in places\n")
     header = [
@@ -692,9 +692,9 @@ def times(*_: object) -> None:
         for name in LOADS:
             before, step = load_of(drive, name)
             assert step.runtime_s is not None
-            Case.of(load_drive(drive), step, 1.0)  # memory that is new costs more
+            WorkloadCase.of(load_drive(drive), step, 1.0)  # memory that is new costs more
             begin = time.process_time()
-            case = Case.of(load_drive(drive), step, step.runtime_s, before=before)
+            case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, before=before)
             unheated_s = time.process_time() - begin
             begin = time.process_time()
             list(case.outcomes(Cooling()))

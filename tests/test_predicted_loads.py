@@ -34,7 +34,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Twin:
     def make(directory: Path) -> None:
         heatsoak.run(PROTOCOL, "sim:samsung-950-pro-512@open-bench", output=directory / "bench")
 
-    recordings = made_once(tmp_path_factory, "foretold", make)
+    recordings = made_once(tmp_path_factory, "predicted", make)
     return heatsoak.fit(recordings / "bench", base="samsung-950-pro-256")
 
 
