@@ -26,6 +26,9 @@ FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path != RE
 CASES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "expect.toml").read_text("utf-8"))
 
 _PIECES = CASES.pop("pieces")
+for _name in [name for name, case in CASES.items() if "each" in case]:
+    _common = CASES.pop(_name)
+    CASES |= {f"{_name}, {n}": _common | own for n, own in enumerate(_common.pop("each"), 1)}
 
 _PLACE = re.compile(r"«(.+?)(?::([\d,.]*[a-z%]?))?»", re.DOTALL)
 _AGAIN = re.compile(r"«(\d+)\.\.(\d+)»([^\n]*)\n?|«(\d+)\.\.(\d+):»(.*?)«end»", re.DOTALL)
@@ -93,6 +96,26 @@ def _comma(value: float) -> str:
     return f"{value:,.1f}".translate(str.maketrans(",.", ".,"))
 
 
+def _fio(ios: int, runtime_ms: int) -> str:
+    """Return what fio's JSON says of a direction, in I/Os of 4 KiB."""
+    lat = {"mean": 100_000.0, "N": ios, "max": 200_000}
+    size = {"io_bytes": 4096 * ios, "io_kbytes": 4 * ios, "total_ios": ios, "runtime": runtime_ms}
+    return json.dumps({**size, "lat_ns": lat})
+
+
+def _summary(*rates_mb_s: float) -> str:
+    """Return fio's JSON of jobs that wrote behind each other for a minute each."""
+    end_s, jobs = 1_700_000_000 + 60 * len(rates_mb_s), []
+    for n, rate in enumerate(rates_mb_s):
+        size = int(rate * 60e6)
+        did = {"io_bytes": size, "total_ios": size >> 17, "runtime": 60_000}
+        options = {"rw": "write", "bs": "128k", "filename": "/dev/sdx"}
+        job = {"jobname": f"job{n}", "groupid": n, "elapsed": 1 + 60 * len(rates_mb_s)}
+        jobs.append(job | {"job options": options, "job_runtime": 60_000, "write": did})
+    about = {"fio version": "fio-3.33", "timestamp": end_s, "timestamp_ms": 1000 * end_s}
+    return json.dumps({**about, "jobs": jobs})
+
+
 def _series(value: Callable[[int], float]) -> str:
     """Return 40 values, one a second, as Prometheus hands them out."""
     return json.dumps([[1772359200 + i, str(value(i))] for i in range(40)])
@@ -100,7 +123,14 @@ def _series(value: Callable[[int], float]) -> str:
 
 _NAMES: dict[str, Any] = {"json": json, "file": _file, "lines": _lines, "halved": _halved}
 _NAMES |= {"clock": _clock, "edited": _edited, "scatter": _scatter, "series": _series}
-_NAMES |= {"rate": _rate, "moved": _moved, "temp": _temp, "comma": _comma}
+_NAMES |= {
+    "rate": _rate,
+    "moved": _moved,
+    "temp": _temp,
+    "comma": _comma,
+    "fio": _fio,
+    "summary": _summary,
+}
 
 
 def written(template: str, **names: Any) -> str:
@@ -120,6 +150,7 @@ def written(template: str, **names: Any) -> str:
 
 #: What the pieces of the table hold where their user says nothing else.
 _USUAL = {"drive": 0, "temp": "", "warning": 0, "minutes": 0, "light": 0, "strong": 0, "light_s": 0}
+_USUAL |= {"day": "2026-11-24", "at": "", "r": 0, "w": 0, "elapsed": 0}
 
 
 def _piece(name: str, i: int = 0, **names: Any) -> str:
@@ -141,11 +172,19 @@ def sources_of(case: dict[str, Any]) -> Iterator[Source]:
             yield Source.of_bytes(case.get("name", "x.log"), written(text).encode(encoding))
 
 
+def _joined(file: str | list[str]) -> Source:
+    if isinstance(file, str):
+        return Source.of_path(DATA / file)
+    return Source.of_bytes(file[0], written(file[1]).encode())
+
+
 def check(case: dict[str, Any], place: Path) -> None:
     """Assert that a case is read as the table says, in each of its forms."""
     if "joined" in case:
-        logs = [log for name in case["joined"] for log in read(Source.of_path(DATA / name))]
-        _check_logs(case, join(logs))
+        # in whatever order they are given
+        for files in (case["joined"], case["joined"][::-1]):
+            parts = [log for file in files for log in read(_joined(file))]
+            _check_logs(case, join(parts, case.get("shift")))
     for source, mapping in product(sources_of(case), _listed(case.get("map", {}))):
         options = Options(mapping, case.get("device"))
         if "refused" in case:
@@ -192,6 +231,8 @@ def _check_logs(case: dict[str, Any], logs: list[Log]) -> None:
     wanted = case.get("logs", 1)
     each: list[dict[str, Any]] = [{}] * wanted if isinstance(wanted, int) else wanted
     assert len(logs) == len(each), [log.label or log.drive for log in logs]
+    if "apart" in case:
+        assert any(case["apart"] in remark.text for log in logs for remark in log.remarks)
     for log, own in zip(logs, each, strict=True):
         _check_log({**case, **own}, log)
         if "see" in case and "see" in own:
