@@ -23,17 +23,21 @@ DATA = HERE / "data"
 #: A binary file that only its own tool reads.
 REFUSED = DATA / "sar" / "sa21"
 FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path != REFUSED)
-CASES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "expect.toml").read_text("utf-8"))
-
-_PIECES = CASES.pop("pieces")
-for _name in [name for name, case in CASES.items() if "each" in case]:
-    _common = CASES.pop(_name)
-    CASES |= {f"{_name}, {n}": _common | own for n, own in enumerate(_common.pop("each"), 1)}
+_TABLE: dict[str, dict[str, Any]] = tomllib.loads((HERE / "expect.toml").read_text("utf-8"))
+_PIECES = _TABLE.pop("pieces")
+#: Each case of the table by its kind and name.
+CASES = {
+    f"{kind}: {name}{f', {n}' if n else ''}": {**case, **case.get("is", {}), **own}
+    for kind, cases in _TABLE.items()
+    for name, case in cases.items()
+    for n, own in (enumerate(case["each"], 1) if "each" in case else [(0, {})])
+}
 
 _PLACE = re.compile(r"«(.+?)(?::([\d,.]*[a-z%]?))?»", re.DOTALL)
 _AGAIN = re.compile(r"«(\d+)\.\.(\d+)»([^\n]*)\n?|«(\d+)\.\.(\d+):»(.*?)«end»", re.DOTALL)
 _OF_LOG = ("format", "source", "clock", "label", "drive", "tools", "conditions", "has_rates")
 _OF_LOG += ("is_in_order_only",)
+_OF_ANSWERS = {"throttles", "says", "because", "next", "text", "encoding", "name", "each", "is"}
 _START_S = 1e-3
 _OF_SERIES = ("min", "max", "mean", "median", "sum")
 
@@ -190,9 +194,9 @@ def check(case: dict[str, Any], place: Path) -> None:
         if "refused" in case:
             _check_refusal(case, source, options)
             continue
-        if set(case) & {"throttles", "says", "next", "because", "loaded"}:
+        if "throttles" in case:
             _check_answer(case, judged(source, place))
-        if set(case) - {"throttles", "says", "next", "because", "text", "encoding", "name"}:
+        if set(case) - _OF_ANSWERS:
             _check_logs(case, read(source, options))
 
 
@@ -218,8 +222,7 @@ def judged(source: Source, place: Path) -> Findings:
 
 def _check_answer(case: dict[str, Any], found: Findings) -> None:
     answer = found.answer
-    if "throttles" in case:
-        assert answer.throttles in _listed(case["throttles"])
+    assert answer.throttles in _listed(case["throttles"])
     for words in _listed(case.get("says", [])):
         assert words in answer.sentence
     for words in _listed(case.get("because", [])):
