@@ -105,7 +105,7 @@ def check(reader: "Format", data: bytes, *, whole: bool = True) -> bool:
         if time.thread_time() - start_s > SLOWEST_S:
             raise BrokenError(f"{len(data)} bytes took {time.thread_time() - start_s:.1f} s")
         for log in logs:
-            _check_log(log, len(data) if not data.startswith(_COMPRESSED) else None)
+            check_log(log, len(data) if not data.startswith(_COMPRESSED) else None)
         was_read = was_read or (bool(logs) and door is doors[0])
     return was_read
 
@@ -119,7 +119,7 @@ def _one_line(what: str, text: str) -> None:
         raise BrokenError(f"{what} is no Unicode text: {text[:500]!r}") from error
 
 
-def _check_log(log: "Log", size: int | None) -> None:
+def check_log(log: "Log", size: int | None) -> None:
     from heatsoak.recording import schema_of
 
     samples = log.samples
