@@ -21,7 +21,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,11 @@ from mutating import Mutant, Package
 from sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Where the checkout keeps what its tests reach.
-MAP = Path("target", "reached.json")
+#: Where a checkout keeps what its tests reach, a file for each module of tests.
+REACHED = Path("target", "reached")
 #: What a test may take of the processor, by what it took when it was traced.
 TIMES, ALLOWED_S = 5.0, 5.0
 WAITING_S = 60.0
-#: What is traced takes long to write.
-SAVED_EVERY_S = 60.0
 #: The tests that are tried first: so many, each of another function, and as long in all.
 FIRST, FIRST_S = 12, 6.0
 NOTICED = ("killed", "timeout", "crash")
@@ -52,7 +51,6 @@ class Checkout:
     def __post_init__(self) -> None:
         self.root = self.tests.resolve().parent
         self.package = Package(self.root / "python" / "heatsoak")
-        self.map = self.root / MAP
 
     def files(self, given: Iterable[Path]) -> list[Path]:
         """Return the modules of tests in files and directories; of all tests if none are given."""
@@ -63,14 +61,27 @@ class Checkout:
             )
         return [path.relative_to(self.root) for path in found]
 
-    def reached(self) -> Json:
-        """Return what was traced."""
-        empty: Json = {"functions": [], "tests": {}, "parts": {}, "files": {}}
-        return json.loads(self.map.read_text()) if self.map.exists() else empty
-
     def digest(self, path: Path) -> str:
-        """Return what changes with a file of tests."""
-        return hashlib.sha256((self.root / path).read_bytes()).hexdigest()[:12]
+        """Return what changes with a module of tests; empty if there is none."""
+        file = self.root / path
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
+
+    def traced(self, path: Path, marks: str) -> Path:
+        """Return where it is kept what the tests with some marks of a module reach."""
+        which = hashlib.sha256(marks.encode()).hexdigest()[:6]
+        return self.root / REACHED / f"{path.with_suffix('').as_posix().replace('/', '.')}.{which}"
+
+    def is_traced(self, path: Path, marks: str) -> bool:
+        """Return whether that is known of the module as it is."""
+        kept = self.traced(path, marks)
+        return kept.exists() and json.loads(kept.read_text())["digest"] == self.digest(path)
+
+    def reached(self) -> Iterator[Json]:
+        """Yield what was traced, of modules of tests as they are."""
+        for kept in sorted((self.root / REACHED).glob("*")):
+            read: Json = json.loads(kept.read_text())
+            if read["digest"] == self.digest(Path(read["path"])):
+                yield read
 
 
 @contextmanager
@@ -147,23 +158,13 @@ def trace(given: argparse.Namespace) -> None:
     files = {str(reporter / f"{reaching.REPORTER}.py"): reaching.REPORTER_SOURCE}
     for module, path in checkout.package.paths.items():
         files[str(path.resolve())] = reaching.reporting(checkout.package[module], numbers)
-    known = checkout.reached()
-    if known["functions"] != names:
-        renumber(known, names)
     asked = checkout.files(given.files)
-    for path in checkout.files([]):
-        digest = checkout.digest(path)
-        if known["files"].get(str(path), {}).get("digest") != digest:
-            known["files"][str(path)] = {"digest": digest, "marks": []}
-            for name in [name for name in known["tests"] if name.startswith(f"{path}::")]:
-                del known["tests"][name]
     if given.missing:
-        asked = [path for path in asked if given.m not in known["files"][str(path)]["marks"]]
-    progress = Progress(len(asked))
-    lock = threading.Lock()
-    saved_s = [time.monotonic()]
+        asked = [path for path in asked if not checkout.is_traced(path, given.m)]
+    progress, lock = Progress(len(asked)), threading.Lock()
 
     def of_file(box: Sandbox, path: Path) -> None:
+        digest = checkout.digest(path)
         base = box.directory / "t" / "kept" / "b"
         base.parent.mkdir(exist_ok=True)
         job = {
@@ -177,56 +178,66 @@ def trace(given: argparse.Namespace) -> None:
         with lock:
             progress.say(f"{path}: {len(done.get('tests', []))} tests in {done['s']:.0f} s")
             if done["outcome"] != "done":
-                print(f"  {done['outcome']}: not traced", file=sys.stderr)
+                print(f"  not traced: {done['outcome']} {done['by']}", file=sys.stderr)
                 return
-            known["tests"] |= done["tests"]
-            for name, (s, reached, used) in done["parts"].items():
-                old = known["parts"].get(name, [0, [], []])
-                both = [sorted({*old[at], *new}) for at, new in ((1, reached), (2, used))]
-                known["parts"][name] = [max(s, old[0]), *both]
-            known["files"][str(path)]["marks"].append(given.m)
-            if time.monotonic() > saved_s[0] + SAVED_EVERY_S:
-                written(checkout.map, known)
-                saved_s[0] = time.monotonic()
             if done["failed"]:
                 print(f"  skipped or failed: {' '.join(done['failed'])}", file=sys.stderr)
+        content = {"path": str(path), "digest": digest} | named(done, names)
+        written(checkout.traced(path, given.m), content)
 
     with sandboxes(checkout, given.n) as boxes:
         for box in boxes:
             box.do({"files": files})
-        try:
-            do_all(boxes, asked, of_file)
-        finally:
-            with lock:
-                written(checkout.map, known)
-    print(f"{len(known['tests'])} tests in {checkout.map}")
+        do_all(boxes, asked, of_file)
 
 
-def renumber(known: Json, names: list[str]) -> None:
-    """Give the functions in what was traced the numbers that they have by now."""
-    numbers = {name: at for at, name in enumerate(names)}
-    now = [numbers.get(name) for name in known["functions"]]
-    for layers in (known["tests"], known["parts"]):
-        for layer in layers.values():
-            layer[1] = [new for old in layer[1] if (new := now[old]) is not None]
-    known["functions"] = names
+def named(done: Json, names: list[str]) -> Json:
+    """Return what tests and parts reach by numbers in a list of the names that are needed."""
+    layers = [*done["tests"].values(), *done["parts"].values()]
+    numbers = sorted({number for _, reached, _ in layers for number in reached})
+    places = {number: at for at, number in enumerate(numbers)}
+    for layer in layers:
+        layer[1] = [places[number] for number in layer[1]]
+    return {
+        "functions": [names[number] for number in numbers],
+        "tests": done["tests"],
+        "parts": done["parts"],
+    }
 
 
 # which tests can notice a mutant
 
 
+@dataclass
+class Layer:
+    """What a test takes, reaches and uses of what tests share; or such a part of tests."""
+
+    s: float = 0.0
+    reached: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+
+
 class Reach:
     """Which tests reach a function, and what they take."""
 
-    def __init__(self, known: Json, package: Package) -> None:
+    def __init__(self, traced: Iterable[Json], package: Package) -> None:
         self._package = package
-        self._tests, self._parts = known["tests"], known["parts"]
-        self._names = known["functions"]
-        self._closures: dict[str, set[int]] = {}
+        self._tests: dict[str, Layer] = {}
+        self._parts: dict[str, Layer] = defaultdict(Layer)
+        for kept in traced:
+            names = kept["functions"]
+            for name, (s, reached, used) in kept["tests"].items():
+                self._tests[name] = Layer(s, {names[at] for at in reached}, set(used))
+            for name, (s, reached, used) in kept["parts"].items():
+                part = self._parts[name]
+                part.s = max(part.s, s)
+                part.reached |= {names[at] for at in reached}
+                part.used |= set(used)
         self._by_function: dict[str, list[str]] = defaultdict(list)
-        for name, (_, reached, used) in self._tests.items():
-            for number in set(reached).union(*(self._of_part(key, ()) for key in used)):
-                self._by_function[self._names[number]].append(name)
+        for name, test in self._tests.items():
+            shared = (self._parts[key].reached for key in self._with_inner(test.used))
+            for function in test.reached.union(*shared):
+                self._by_function[function].append(name)
         self._mentions: dict[str, set[str]] = defaultdict(set)
         self._constants: dict[tuple[str, str], set[str]] = defaultdict(set)
         for module in package.paths:
@@ -239,15 +250,19 @@ class Reach:
                 for name in _mentioned(statement) - stored:
                     self._constants[module, name] |= stored
 
-    def _of_part(self, key: str, within: tuple[str, ...]) -> set[int]:
-        if key not in self._closures:
-            _, reached, used = self._parts.get(key, [0, [], []])
-            inner = (one for one in used if one not in within)
-            found = set(reached).union(*(self._of_part(one, (*within, key)) for one in inner))
-            if within:
-                return found  # may lack what is left out
-            self._closures[key] = found
-        return self._closures[key]
+    def _with_inner(self, used: set[str]) -> set[str]:
+        """Return parts, and the parts that are used in them."""
+        found: set[str] = set()
+        left = set(used)
+        while left:
+            found.add(key := left.pop())
+            left |= self._parts[key].used - found if key in self._parts else set()
+        return found & set(self._parts)
+
+    @cached_property
+    def quickest(self) -> list[str]:
+        """A few tests that take the least."""
+        return sorted(self._tests, key=lambda test: self.cost_s(test, set()))[:5]
 
     def _readers(self, mutant: Mutant) -> set[str]:
         """Return the functions in which a mutant can have an effect."""
@@ -285,16 +300,10 @@ class Reach:
         return sorted(found, key=lambda test: (self.cost_s(test, set()), test))
 
     def cost_s(self, test: str, paid: set[str]) -> float:
-        """Return what a test takes if some parts were made already, and note what it makes."""
-        s, _, used = self._tests[test]
-        left = [*used]
-        while left:
-            key = left.pop()
-            if key not in paid and key in self._parts:
-                paid.add(key)
-                s += max(self._parts[key][0], 0.0)
-                left += self._parts[key][2]
-        return float(max(s, 0.0))
+        """Return what a test takes if some parts were made already, and add those it makes."""
+        new = self._with_inner(self._tests[test].used) - paid
+        paid |= new
+        return max(self._tests[test].s, 0.0) + sum(max(self._parts[key].s, 0.0) for key in new)
 
     def stages(self, mutant: Mutant, most_s: float) -> Iterator[dict[str, float]]:
         """Yield tests to run one after the other, with the time that each may take.
@@ -353,17 +362,9 @@ def results_in(path: Path) -> dict[str, Json]:
 
 def run(given: argparse.Namespace) -> None:
     checkout = Checkout(given.tests)
-    known = checkout.reached()
-    changed = [
-        path
-        for path in checkout.files([])
-        if known["files"].get(str(path), {}).get("digest") != checkout.digest(path)
-    ]
-    if changed:
-        print(f"not traced, or changed since: {' '.join(map(str, changed))}", file=sys.stderr)
-    if not known["tests"]:
-        raise SystemExit(f"no test of {checkout.tests} is traced yet: mutants.py trace")
-    reach = Reach(known, checkout.package)
+    reach = Reach(checkout.reached(), checkout.package)
+    if not reach.quickest:
+        raise SystemExit(f"no test of {checkout.tests} is traced: mutants.py trace")
     results = results_in(given.output)
     asked = [one for one in drawn(given.file) if not given.room or one.room in given.room]
     if given.only_survivors:
@@ -371,6 +372,8 @@ def run(given: argparse.Namespace) -> None:
         asked = [one for one in asked if other.get(one.name, {}).get("outcome") in UNNOTICED]
     asked = [one for one in asked if one.name not in results]
     progress, lock = Progress(len(asked)), threading.Lock()
+    steady: set[str] = set()
+    unsteady: set[str] = set()
 
     def of_mutant(box: Sandbox, wanted: Mutant) -> None:
         with lock:
@@ -381,7 +384,7 @@ def run(given: argparse.Namespace) -> None:
             path = checkout.package.paths[here.module]
             text = checkout.package[here.module].mutated(here).decode()
         for stage in stages:
-            done = try_mutant(box, {str(path): text}, stage)
+            done = steadily(box, {str(path): text}, stage, unsteady, steady)
             if done["outcome"] in NOTICED:
                 break
         done |= {"room": wanted.room, "line": here.line if here else 0}
@@ -392,9 +395,8 @@ def run(given: argparse.Namespace) -> None:
             progress.say(f"{done['outcome']}: {wanted.name} {done.get('by', '')}")
 
     with sandboxes(checkout, given.n) as boxes:
-        quickest = sorted(known["tests"], key=lambda test: reach.cost_s(test, set()))[:5]
         for box in boxes:
-            done = try_mutant(box, {}, dict.fromkeys(quickest, 60.0))
+            done = try_mutant(box, {}, dict.fromkeys(reach.quickest, 60.0))
             if done["outcome"] != "survived":
                 raise SystemExit(f"tests fail without any change: {done}")
         do_all(boxes, asked, of_mutant)
@@ -420,6 +422,25 @@ def try_mutant(box: Sandbox, files: dict[str, str], limits_s: dict[str, float]) 
         "limit_s": (WAITING_S + sum(limits_s.values())) * busy(),
     }
     return box.do(job)
+
+
+def steadily(
+    box: Sandbox,
+    files: dict[str, str],
+    limits_s: dict[str, float],
+    unsteady: set[str],
+    steady: set[str],
+) -> Json:
+    """Do so without tests that fail without the change too, if no other tests run before them."""
+    while True:
+        limits_s = {test: s for test, s in limits_s.items() if test not in unsteady}
+        done = try_mutant(box, files, limits_s) if limits_s else {"outcome": "not reached"}
+        by = done.get("by", "")
+        if by not in limits_s or by in steady:
+            return done
+        as_far = dict(list(limits_s.items())[: list(limits_s).index(by) + 1])
+        passes = try_mutant(box, {}, as_far)["outcome"] == "survived"
+        (steady if passes else unsteady).add(by)
 
 
 def print_table(results: dict[str, Json]) -> None:
