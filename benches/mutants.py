@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import queue
+import random
 import signal
 import sys
 import tempfile
@@ -39,6 +40,7 @@ WAITING_S = 60.0
 #: The tests that are tried first: so many, each of another function, and as long in all.
 FIRST, FIRST_S = 12, 6.0
 NOTICED = ("killed", "timeout", "crash")
+UNNOTICED = ("survived", "not reached", "lost")
 Json = dict[str, Any]
 
 
@@ -370,7 +372,10 @@ def run(given: argparse.Namespace) -> None:
     if given.only_survivors:
         other = results_in(given.only_survivors)
         asked = [one for one in asked if other.get(one.name, {}).get("outcome") in UNNOTICED]
+    if given.again:
+        results = {name: done for name, done in results.items() if done["outcome"] in NOTICED}
     asked = [one for one in asked if one.name not in results]
+    random.Random(0).shuffle(asked)  # what is done when it is interrupted is a fair sample
     progress, lock = Progress(len(asked)), threading.Lock()
     steady: set[str] = set()
     unsteady: set[str] = set()
@@ -401,9 +406,6 @@ def run(given: argparse.Namespace) -> None:
                 raise SystemExit(f"tests fail without any change: {done}")
         do_all(boxes, asked, of_mutant)
     print_table(results)
-
-
-UNNOTICED = ("survived", "not reached", "lost", "none")
 
 
 def busy() -> float:
@@ -492,6 +494,7 @@ def main() -> int:
     running = command("run", run)
     running.add_argument("file", type=Path)
     running.add_argument("-o", "--output", type=Path, required=True)
+    running.add_argument("--again", action="store_true", help="try again what was not noticed")
     running.add_argument("--only-survivors", type=Path, metavar="RESULT")
     running.add_argument("--seconds", type=float, default=40, help="of tests for each change")
     for one in (tracing, running):
