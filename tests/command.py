@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import io
+import json
 import re
 import signal
 import subprocess
@@ -50,6 +51,20 @@ def heatsoak_here(
         stream.seek(0)
         said.append(stream.read())
     return subprocess.CompletedProcess(words, code, said[0], _without_progress(said[1]))
+
+
+def done_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``heatsoak`` with `words` in this process, where it has to succeed."""
+    done = heatsoak_here(*words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def json_here(*words: str, cwd: Path, code: int = 0) -> Any:
+    """Return what ``heatsoak`` says as JSON, in this process, to end with `code`."""
+    done = heatsoak_here(*words, "--format", "json", cwd=cwd)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
 
 
 def _without_progress(errors: str) -> str:

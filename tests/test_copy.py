@@ -3,8 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from heatsoak.target import Outcome
 from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from waiting import until
+from started import started
 
 WARM = "puget-underside-1gpu-loaded"
 SMALL_COPY = """
@@ -241,15 +239,10 @@ def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
 @pytest.mark.slow
 def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     words = ["run", "copy", "--on", "sim:pcie4-tlc-1tb", "--to", "sim:pcie4-tlc-1tb", "-o", "r"]
-    command = [sys.executable, "-m", "heatsoak", *words]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with started(tmp_path, *words) as run:
         # both are recorded by the time at which the source's first step begins
-        events = tmp_path / "r" / "source" / "events.jsonl"
-        assert until(lambda: events.exists() and "step-begin" in events.read_text())
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
+        run.wait_for_event("step-begin", below="source")
+        run.end(130, by=signal.SIGINT)
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "interrupted"
     assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0

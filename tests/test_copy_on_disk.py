@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,13 +18,14 @@ from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
 from loop_drive import attached
+from needs import needs
+from started import started
 from waiting import until
 
 MIB = 1 << 20
 SIZE = 96 * MIB
-NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 
-pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+pytestmark = needs("fio")
 
 ROOT = Path(__file__).parents[1]
 
@@ -218,15 +218,10 @@ def test_a_copy_too_short_to_be_judged_is_said_before_it_is_waited_for(short: Pa
 def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Path) -> None:
     (short / "short.toml").write_text(protocol(SIZE, "4k"))
     words = ["run", "short.toml", "--on", "source dir", "--to", "destination dir", "-o", "r"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words], cwd=short, stderr=subprocess.PIPE, text=True
-    ) as process:
-        journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
-        assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1].endswith("the recordings of both drives so far are in r")
+    with started(short, *words) as run:
+        run.wait_until(lambda: all(run.has_samples_of("copy", below=role) for role in ROLES))
+        line = run.end(130, by=signal.SIGINT)
+    assert line.endswith("the recordings of both drives so far are in r")
     for role in ROLES:
         recording = Recording.open(short / "r" / role)
         assert recording.meta.status == "interrupted"
@@ -237,7 +232,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
 
 @pytest.mark.long
 @pytest.mark.slow
-@NEEDS_NBD
+@needs("nbdkit")
 @pytest.mark.parametrize("slow", ROLES)
 def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     tmp_path: Path, slow: str

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +22,7 @@ from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
-from waiting import until
+from started import started
 
 PROTOCOL = """
 schema = 1
@@ -133,22 +132,16 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) -> None:
-    words = [sys.executable, "-m", "heatsoak", "run", "puget"]
-    words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
-
-    def events() -> Iterator[Path]:
-        return tmp_path.glob("r/*/events.jsonl")
-
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert errors.splitlines()[-1] == (
-        "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
-    )
+def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: signal.Signals) -> None:
+    words = ("run", "puget", "--on", "sim:samsung-950-pro-512", "-o", "r")
+    with started(tmp_path, *words) as run:
+        run.wait_until(
+            lambda: (
+                sum("step-begin" in e.read_text() for e in tmp_path.glob("r/*/events.jsonl")) == 2
+            )
+        )
+        line = run.end(130, by=number)
+    assert line == "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2
 
