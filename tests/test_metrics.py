@@ -9,12 +9,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import which
 from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
@@ -26,13 +25,13 @@ from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
 from heatsoak.target.device import describe_device
 from machine import Machine
+from needs import needs
 from ports import free_port
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "prometheus"
-SECTOR = 512
 #: The labels of what a watch of the machine below serves.
 DRIVE = {"device": "nvme0n1", "model": "Samsung SSD 950 PRO 512GB", "serial": "S1"}
 
@@ -53,9 +52,7 @@ ALERTS = {
     "DriveThrottledByItsOwnCount",
 }
 
-needs_promtool = pytest.mark.skipif(
-    which("promtool") is None, reason="promtool (Debian's prometheus) is not installed"
-)
+needs_promtool = needs("promtool")  # of Debian's prometheus
 
 
 class Watched:
@@ -191,19 +188,19 @@ def test_what_a_sensor_counts_and_the_judge_says_are_served(watched: Watched) ->
     assert "# TYPE heatsoak_verdict gauge" in text
 
 
-@needs_promtool
-def test_promtool_finds_nothing_wrong(running: tuple[Watched, str]) -> None:
-    _, url = running
-    with urlopen(url) as answer:
-        text = answer.read()
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
+def passes(tool: str, *words: str, cwd: Path | None = None, text: bytes | None = None) -> bool:
+    """Whether promtool has nothing to say against something."""
+    done = subprocess.run(["promtool", tool, *words], cwd=cwd, input=text, capture_output=True)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    return done.stderr == b""
 
 
 @needs_promtool
-def test_promtool_finds_nothing_wrong_with_racks_and_exports(
-    tmp_path: Path,
+def test_promtool_finds_nothing_wrong_with_watches_racks_and_exports(
+    running: tuple[Watched, str], tmp_path: Path
 ) -> None:
+    with urlopen(running[1]) as answer:
+        assert passes("check", "metrics", text=answer.read())
     row = Row(name="t", host="b1", host_id="1", on="S1", erase=None, labels={}, state="running")
     rack = RackMetrics(tmp_path)
     rack.rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=[row])
@@ -218,20 +215,11 @@ def test_promtool_finds_nothing_wrong_with_racks_and_exports(
     served = generate_latest(registry)
     assert b'heatsoak_write_bytes_total{device="S1",host="b1",model="A"} 1e+09' in served
     assert b'heatsoak_drive_info{device="S1",firmware="1B",host="b1",model="A"} 1.0' in served
-    run = simulated_run(tmp_path)
-    heatsoak_here("export", str(run), "-o", "om.txt", "--as", "openmetrics", cwd=tmp_path)
+    run = ("run", "quick", "--on", "sim:samsung-950-pro-512", "-o", "run", "--scale", "0.1")
+    done_here(*run, cwd=tmp_path)
+    done_here("export", "run", "-o", "om.txt", "--as", "openmetrics", cwd=tmp_path)
     for text in (served, without_times((tmp_path / "om.txt").read_text()).encode()):
-        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
-        assert (done.returncode, done.stderr) == (0, b"")
-
-
-def simulated_run(directory: Path) -> Path:
-    done = heatsoak_here(
-        *("run", "quick", "--on", "sim:samsung-950-pro-512", "-o", "run", "--scale", "0.1"),
-        cwd=directory,
-    )
-    assert done.returncode == 0, done.stderr
-    return directory / "run"
+        assert passes("check", "metrics", text=text)
 
 
 def without_times(text: str) -> str:
@@ -261,10 +249,17 @@ def test_who_asks_again_and_again_sees_the_end() -> None:
 
 
 @needs_promtool
-def test_the_alert_rules_are_whole_and_fire_when_they_should() -> None:
-    for words in (("check", "rules", "rules.yml"), ("test", "rules", "rules.test.yml")):
-        done = subprocess.run(["promtool", *words], cwd=CONTRIB, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+def test_alert_rules_and_dashboard_are_whole_and_alerts_fire_when_they_should(
+    tmp_path: Path,
+) -> None:
+    assert passes("check", "rules", "rules.yml", cwd=CONTRIB)
+    assert passes("test", "rules", "rules.test.yml", cwd=CONTRIB)
+    lines = ["groups:", "- name: dashboard", "  rules:"]
+    for number, asked in enumerate(expressions()):
+        plain = asked.replace("$__rate_interval", "1m").replace("$device", ".*")
+        lines += [f"  - record: asked_{number}", f"    expr: {json.dumps(plain)}"]
+    (tmp_path / "rules.yml").write_text("\n".join(lines))
+    assert passes("check", "rules", "rules.yml", cwd=tmp_path)
 
 
 @needs_promtool
@@ -275,8 +270,7 @@ def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_e
     series: dict[str, list[str]] = {}
     for enclosure, fired in (("puget-top-2gpu-loaded", ALERTS), ("fan-fast", set[str]())):
         on = f"sim:skhynix-p41-1tb@{enclosure}"
-        done = heatsoak_here("run", "reads.toml", "--on", on, "-o", enclosure, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done_here("run", "reads.toml", "--on", on, "-o", enclosure, cwd=tmp_path)
         run = Recording.open(tmp_path / enclosure)
         (found,) = analyze([run]).recordings
         assert found.answer.throttles == ("yes" if fired else "no")
@@ -291,10 +285,7 @@ def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_e
     case = {"interval": "1m", "input_series": values, "promql_expr_test": [at_end]}
     rules = {"rule_files": [str(CONTRIB / "rules.yml")], "tests": [case]}
     (tmp_path / "test.yml").write_text(json.dumps({**rules, "evaluation_interval": "1m"}))
-    done = subprocess.run(
-        ["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert passes("test", "rules", "test.yml", cwd=tmp_path)
 
 
 def minutes(run: Recording, device: str) -> dict[str, list[str]]:
@@ -320,19 +311,6 @@ def expressions() -> list[str]:
     return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
 
 
-@needs_promtool
-def test_the_dashboard_asks_in_prometheus_language(tmp_path: Path) -> None:
-    lines = ["groups:", "- name: dashboard", "  rules:"]
-    for number, asked in enumerate(expressions()):
-        plain = asked.replace("$__rate_interval", "1m").replace("$device", ".*")
-        lines += [f"  - record: asked_{number}", f"    expr: {json.dumps(plain)}"]
-    (tmp_path / "rules.yml").write_text("\n".join(lines))
-    done = subprocess.run(
-        ["promtool", "check", "rules", "rules.yml"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_dashboard_and_rules_use_metrics_that_watches_and_racks_have(watched: Watched) -> None:
     watched.watch.latest.update({"throttle_count.tmt1": 7.0, "throttle_time_s.tmt1": 90.0})
     watched.watch.latest.update({"temp_c.composite": 60.0})
@@ -347,7 +325,7 @@ def test_dashboard_and_rules_use_metrics_that_watches_and_racks_have(watched: Wa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(which("prometheus") is None, reason="prometheus is not installed")
+@needs("prometheus")
 def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path) -> None:
     _, url = running
     place = url.removeprefix("http://").removesuffix("/metrics")
@@ -385,26 +363,19 @@ def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path
     assert metric.items() >= DRIVE.items()
 
 
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
+def test_an_address_may_be_a_port_alone_and_what_is_none_or_in_use_is_one_line(
+    watched: Watched,
+) -> None:
+    for text, host, port in (
         ("9101", "127.0.0.1", 9101),
         (":9101", "127.0.0.1", 9101),
         ("0.0.0.0:9101", "0.0.0.0", 9101),
         ("[::1]:0", "::1", 0),
-    ],
-)
-def test_an_address_may_be_a_port_alone(text: str, host: str, port: int) -> None:
-    assert Address.parse(text) == Address(host, port)
-
-
-@pytest.mark.parametrize("text", ["here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"])
-def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(UsageError, match="is not an address and port, such as 127"):
-        Address.parse(text)
-
-
-def test_an_address_in_use_is_one_line(watched: Watched) -> None:
+    ):
+        assert Address.parse(text) == Address(host, port)
+    for text in ("here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"):
+        with pytest.raises(UsageError, match="is not an address and port, such as 127"):
+            Address.parse(text)
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()

@@ -26,6 +26,7 @@ from machine_tree import with_nvme
 from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
 
 SIZE = 32 << 20
+Take = Callable[[str], Claim]
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def image(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def claimed(image: Path) -> Iterator[Callable[[str], Claim]]:
+def claimed(image: Path) -> Iterator[Take]:
     """Return what claims a drive full of data that says it is on `transport`."""
     with loop_drive.attached(image, SIZE) as node:
         claims: list[Claim] = []
@@ -61,7 +62,7 @@ def notes(batches: Iterable[Batch]) -> list[Note]:
 
 @pytest.mark.slow
 def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
-    claimed: Callable[[str], Claim], image: Path
+    claimed: Take, image: Path
 ) -> None:
     drive = Controller(image)
     warned, told = purged(claimed("nvme"), "auto", drive)
@@ -77,7 +78,7 @@ def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["format", "sanitize"])
 def test_what_would_erase_another_namespace_is_never_sent(
-    claimed: Callable[[str], Claim], image: Path, method: PurgeMethod
+    claimed: Take, image: Path, method: PurgeMethod
 ) -> None:
     drive = Controller(image, formats_all=True, others=(2, 7))
     held = claimed("nvme")
@@ -91,7 +92,7 @@ def test_what_would_erase_another_namespace_is_never_sent(
 
 @pytest.mark.slow
 def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
-    claimed: Callable[[str], Claim], image: Path
+    claimed: Take, image: Path
 ) -> None:
     class Grows(Controller):
         looks = 0
@@ -109,47 +110,37 @@ def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
 
 
 @pytest.mark.slow
-def test_a_sanitize_is_followed_to_its_end(claimed: Callable[[str], Claim], image: Path) -> None:
+def test_a_sanitize_is_followed_to_its_end_and_one_that_fails_says_so(
+    claimed: Take, image: Path
+) -> None:
     drive = Controller(image, formats=False)
-    begun, told = purged(claimed("nvme"), "auto", drive)
+    held = claimed("nvme")
+    begun, told = purged(held, "auto", drive)
     assert drive.done == [SANITIZE]
     assert "continues even after Ctrl-C" in begun.text
     assert told.data["method"] == "sanitize"
     assert told.data["samples_kept"] == 0
-
-
-@pytest.mark.slow
-def test_a_sanitize_that_fails_says_so(claimed: Callable[[str], Claim], image: Path) -> None:
-    drive = Controller(image, sanitize_status=3, polls=0)
     with pytest.raises(ToolError, match="sanitize failed"):
-        purged(claimed("nvme"), "sanitize", drive)
+        purged(held, "sanitize", Controller(image, sanitize_status=3, polls=0))
 
 
 @pytest.mark.slow
-def test_where_the_drive_declines_auto_continues_and_a_method_does_not(
-    claimed: Callable[[str], Claim], image: Path
+def test_where_the_drive_declines_or_keeps_its_data_auto_continues_and_a_method_says_so(
+    claimed: Take, image: Path
 ) -> None:
-    drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
     held = claimed("nvme")
+    told = purged(held, "format", Controller(image, forgets=False))[-1]
+    assert told.level == "warning"
+    assert "still read what they held" in told.text
+    assert told.data["samples_kept"] == told.data["samples"]
+    drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
     with pytest.raises(ToolError, match="rejected the format"):
         purged(held, "format", drive)
     assert purged(held, "auto", drive)[-1].data["method"] == "sanitize"
 
 
-def test_a_drive_that_keeps_its_data_was_not_purged_whatever_it_says(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
-    drive = Controller(image, forgets=False)
-    told = purged(claimed("nvme"), "format", drive)[-1]
-    assert told.level == "warning"
-    assert "still read what they held" in told.text
-    assert told.data["samples_kept"] == told.data["samples"]
-
-
 @pytest.mark.slow
-def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_a_format_is_waited_for_even_by_whoever_stops_the_run(claimed: Take, image: Path) -> None:
     drive = Controller(image, may_end=threading.Event())
     assert drive.may_end is not None
     running = purge(claimed("nvme"), "format", drive.ioctl)
@@ -161,9 +152,7 @@ def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
 
 
 @pytest.mark.slow
-def test_nothing_is_sent_without_a_claim_that_holds(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) -> None:
     drive = Controller(image)
     held = claimed("nvme")
     running = purge(held, "format", drive.ioctl)
@@ -179,9 +168,7 @@ def test_nothing_is_sent_without_a_claim_that_holds(
 
 
 @pytest.mark.slow
-def test_a_drive_on_another_bus_is_asked_no_nvme_command(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: Path) -> None:
     held = claimed("usb")
     with pytest.raises(UsageError, match="on NVMe drives, but this is on usb"):
         list(purge(held, "format", nvme_controller.unreachable))
@@ -195,7 +182,7 @@ def test_a_drive_on_another_bus_is_asked_no_nvme_command(
 # -- a sanitize of an earlier run
 
 
-def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
+def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(tmp_path: Path) -> None:
     roots, drive = with_nvme(tmp_path), Controller(polls=3)
     place = Place(str(tmp_path), "block")
     told: list[str] = []
@@ -205,13 +192,11 @@ def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
     wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
     assert len(told) == 1
     assert "50 % done" in told[0]
-    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
-
-
-def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path) -> None:
+    info = describe_device("nvme0n1", roots)
+    assert sanitizing(info, roots, drive.ioctl) is None
+    # one that cannot is not asked how far it is
     drive = Controller(sanitizes=0, declines={0x02: 0x4002})
-    roots = with_nvme(tmp_path)
-    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
+    assert sanitizing(info, roots, drive.ioctl) is None
 
 
 @given(st.binary(min_size=32, max_size=512))
@@ -260,11 +245,12 @@ class Hdparm:
         shows: str | None = None,
     ) -> "Hdparm":
         directory = tmp_path / "bin"
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         monkeypatch.setenv(VARIABLE, str(directory))
         (tmp_path / "words").write_text(words(status, has_hpa=shows is not None))
         program = directory / "hdparm"
         log = tmp_path / "log"
+        log.write_text("")
         text = HDPARM.format(
             log=quote(str(log)),
             words=quote(str(tmp_path / "words")),
@@ -282,15 +268,11 @@ class Hdparm:
 
 
 @pytest.mark.slow
-def test_a_secure_erase_sets_a_password_erases_and_looks(
-    claimed: Callable[[str], Claim], image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_secure_erase_sets_a_password_erases_and_looks_and_takes_it_off_where_that_fails(
+    claimed: Take, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = Hdparm.make(
-        tmp_path,
-        monkeypatch,
-        status=0x21,
-        erase=f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32",
-    )
+    zeroes = f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32"
+    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21, erase=zeroes)
     held = claimed("sata")
     way = ata.way(held)
     assert way.why_not is None
@@ -298,66 +280,33 @@ def test_a_secure_erase_sets_a_password_erases_and_looks(
     assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
     assert all(line.endswith(held.fd_path) for line in tool.told())
     assert not any(image.read_bytes())
-
-
-@pytest.mark.slow
-def test_a_secure_erase_that_fails_takes_its_password_off(
-    claimed: Callable[[str], Claim], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     tool = Hdparm.make(tmp_path, monkeypatch, status=0x21)
-    held = claimed("sata")
     with pytest.raises(ToolError, match="exit code 5"):
         list(ata.way(held).run(held))
     assert "--security-disable" in tool.told()[-1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        (0x00, "does not support"),
-        (0x29, "frozen.*suspend"),
-        (0x23, "already has a password"),
-        (0x11, "no more passwords"),
-    ],
-)
-def test_a_drive_whose_security_does_not_permit_it_gets_no_command(
-    claimed: Callable[[str], Claim],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    why: str,
+def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_command(
+    claimed: Take, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = Hdparm.make(tmp_path, monkeypatch, status)
     held = claimed("sata")
-    way = ata.way(held)
-    assert way.why_not is not None
-    assert re.search(why, way.why_not)
-    assert tool.told() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shows", "why"),
-    [
-        ("max sectors   = 65536/65536, HPA is disabled", None),
-        ("max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
-        ("max sectors   = 0/1, HPA setting seems invalid (buggy?)", "shows no host protected area"),
-        ("", "shows no host protected area"),
-    ],
-)
-def test_what_a_drive_hides_is_not_erased_with_the_rest(
-    claimed: Callable[[str], Claim],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    shows: str,
-    why: str | None,
-) -> None:
-    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21, shows=shows)
-    found = ata.way(claimed("sata")).why_not
-    assert (found is None) == (why is None)
-    assert why is None or re.search(why, str(found))
-    assert tool.told() == []
+    no_hpa = "shows no host protected area"
+    for status, shows, why in (
+        (0x00, None, "does not support"),
+        (0x29, None, "frozen.*suspend"),
+        (0x23, None, "already has a password"),
+        (0x11, None, "no more passwords"),
+        (0x21, "max sectors   = 65536/65536, HPA is disabled", None),
+        (0x21, "max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
+        (0x21, "max sectors   = 0/1, HPA setting seems invalid (buggy?)", no_hpa),
+        (0x21, "", no_hpa),
+    ):
+        tool = Hdparm.make(tmp_path, monkeypatch, status, shows=shows)
+        found = ata.way(held).why_not
+        assert (found is None) == (why is None), shows
+        assert why is None or re.search(why, str(found))
+        assert tool.told() == []
 
 
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))

@@ -1,35 +1,32 @@
 """``heatsoak watch``: somebody else's load, seen by the kernel's counters."""
 
 import gc
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak.analysis import analyze
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Observation, Observed
-from heatsoak.recording import Recording, RecordingMeta, RecordingWriter, find_recordings
-from heatsoak.sensor import CountersSensor
+from heatsoak.recording import Recording, RecordingMeta, RecordingWriter
+from heatsoak.sensor import CountersSensor, device_behind
 from heatsoak.target.device import describe_device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine
-from waiting import PATIENCE_S, until
+from started import Started, started
 
 SECTOR = 512
 
@@ -226,9 +223,7 @@ def watched(path: Path, status: str = "running") -> Recording:
 
 def test_an_interrupted_watch_is_divided_when_it_is_read(tmp_path: Path) -> None:
     watched(tmp_path / "r")
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    [found] = json.loads(done.stdout)["recordings"]
+    [found] = json_here("analyze", "r", cwd=tmp_path)["recordings"]
     assert [(one["step"], one["verdict"]) for one in found["steps"]] == [
         ("writes 1", "steady"),
         ("reads 2", "steady"),
@@ -286,41 +281,29 @@ def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
     assert later_mb - full_mb < 3  # rows go many at a time
 
 
-@pytest.fixture
-def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    words = [sys.executable, "-m", "heatsoak", "watch", str(tmp_path), "-o", str(tmp_path / "r")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
-        journal = tmp_path / "r" / "samples.jsonl"
-        end = time.monotonic() + PATIENCE_S
-        while not (journal.exists() and journal.stat().st_size > 4000):
-            if made.poll() is not None or time.monotonic() > end:
-                made.kill()
-                _, text = made.communicate()
-                if "is not on a drive" in text or "does not count" in text:
-                    pytest.skip(text)
-                raise AssertionError(text)
-            time.sleep(0.05)
-        yield made
-        made.kill()
+@contextmanager
+def watching(directory: Path) -> Iterator[Started]:
+    """A watch of the drive that a directory lies on."""
+    if device_behind(directory) is None:
+        pytest.skip("the tests lie on no drive")
+    with started(directory, "watch", str(directory), "-o", "r") as run:
+        run.wait_for_rows(8)
+        yield run
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
-    watching: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    with (tmp_path / "written").open("wb") as file:
-        for _ in range(8):
-            file.write(os.urandom(1 << 20))
-            file.flush()
-            os.fsync(file.fileno())
-    assert until(lambda: written_mb(Recording.open(tmp_path / "r")) >= 8)
-    watching.send_signal(signal.SIGINT)
-    _, errors = watching.communicate(timeout=200)
-    assert watching.returncode == 0, errors
-    [recording] = find_recordings(tmp_path / "r")
-    assert recording.meta.status == "finished"
-    assert recording.meta.reason == "stopped by the user"
-    assert written_mb(recording) >= 8
+def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(tmp_path: Path) -> None:
+    with watching(tmp_path) as run:
+        with (tmp_path / "written").open("wb") as file:
+            for _ in range(8):
+                file.write(os.urandom(1 << 20))
+                file.flush()
+                os.fsync(file.fileno())
+        run.wait_until(lambda: written_mb(run.recording) >= 8)
+        run.end(0, by=signal.SIGINT)
+    assert run.status == "finished"
+    assert run.recording.meta.reason == "stopped by the user"
+    assert written_mb(run.recording) >= 8
 
 
 def written_mb(recording: Recording) -> float:
@@ -329,15 +312,12 @@ def written_mb(recording: Recording) -> float:
 
 
 @pytest.mark.slow
-def test_a_watch_that_is_killed_leaves_what_it_saw(
-    watching: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    watching.kill()
-    watching.wait(timeout=200)
-    [recording] = find_recordings(tmp_path / "r")
-    assert recording.was_cut
-    assert recording.samples().height >= 8
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+def test_a_watch_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
+    with watching(tmp_path) as run:
+        run.kill()
+    assert run.recording.was_cut
+    assert run.recording.samples().height >= 8
+    done_here("analyze", "r", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +336,4 @@ def test_what_cannot_be_watched_is_one_line(tmp_path: Path, words: list[str], sa
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     assert said in complaint(heatsoak_here("watch", *words, cwd=tmp_path), 2)
-
-
-def test_help_says_that_nothing_is_loaded(tmp_path: Path) -> None:
-    assert "neither loaded nor" in heatsoak_here("watch", "--help", cwd=tmp_path).stdout
+    assert "neither loaded nor" in done_here("watch", "--help", cwd=tmp_path).stdout
