@@ -43,7 +43,7 @@ runtime = "0.6s"
 rate = "50m"
 [[steps]]
 kind = "pause"
-duration = "0.5s"
+duration = "0.2s"
 [[steps]]
 kind = "rounds"
 at_most = 2
@@ -54,7 +54,7 @@ runtime = "0.5s"
 rate = "5m"
 [[steps.steps]]
 kind = "pause"
-duration = "0.2s"
+duration = "0.1s"
 [[steps]]
 name = "write"
 rw = "randwrite"

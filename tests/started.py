@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pytest
 from heatsoak.recording import Event, Recording
@@ -80,6 +81,15 @@ class Started:
         assert self.process.returncode == code, errors
         assert "Traceback" not in errors
         return errors.splitlines()[-1] if errors else ""
+
+    def require_tiled_and_whole(self) -> None:
+        """Check that samples of a load speak for no time twice, and for all that fio counted."""
+        samples = self.recording.samples().filter(pl.col("interval_s").is_not_null()).sort("t_s")
+        begins = (samples["t_s"] - samples["interval_s"])[1:]
+        assert (begins - samples["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
+        moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
+        wrote = [event.data["write_bytes"] for event in self.events if "write_bytes" in event.data]
+        assert moved * 1e6 == pytest.approx(wrote[0], rel=1e-6)
 
     def kill(self) -> None:
         """Kill it, so that its recording is cut."""

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import polars as pl
@@ -235,17 +236,29 @@ def without_times(text: str) -> str:
     return "\n".join(found.values()) + "\n"
 
 
-def test_who_asks_again_and_again_sees_the_end() -> None:
+@pytest.mark.parametrize(("asks_at_s", "ends_s"), [(9.0, 9.0), (None, 4 + 4 * 1.5)])
+def test_who_asks_again_and_again_sees_the_end(
+    monkeypatch: pytest.MonkeyPatch, asks_at_s: float | None, ends_s: float
+) -> None:
+    now_s = 0.0
+
+    def sleep(for_s: float) -> None:
+        nonlocal now_s
+        now_s += for_s
+        if asks_at_s is not None and now_s >= asks_at_s:
+            list(scrapes.collect())
+
+    clock = SimpleNamespace(monotonic=lambda: now_s, sleep=sleep)
+    monkeypatch.setattr("heatsoak.bench.metrics.time", clock)
     scrapes = Scrapes(RackMetrics(Path()))
-    scrapes.wait_for_the_next()  # nobody ever asked
-    for _ in range(2):
-        list(scrapes.collect())
-        time.sleep(4)  # so that a busy machine does not take as long for what follows
-    waiting = threading.Thread(target=scrapes.wait_for_the_next)
-    waiting.start()
-    assert waiting.is_alive()
+    scrapes.wait_for_the_next()
+    assert now_s == 0  # nobody ever asked
     list(scrapes.collect())
-    waiting.join()
+    now_s = 4.0
+    list(scrapes.collect())
+    now_s = 4.5
+    scrapes.wait_for_the_next()
+    assert now_s == pytest.approx(ends_s, abs=0.11)
 
 
 @needs_promtool

@@ -15,18 +15,18 @@ rw = "write"
 bs = "64k"
 span = "16MiB"
 rate = "40m"
-runtime = "1s"
+runtime = "600ms"
 [[steps]]
 kind = "pause"
 name = "rest"
-duration = "1s"
+duration = "600ms"
 [[steps]]
 name = "read"
 rw = "read"
 bs = "64k"
 span = "16MiB"
 rate = "20m"
-runtime = "2s"
+runtime = "1s"
 """
 
 

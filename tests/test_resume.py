@@ -194,13 +194,14 @@ def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_resumed_run_can_be_interrupted_and_resumed_again(copied: Path) -> None:
-    with begin(copied, "--resume", env=own_locks(copied)) as run:
-        wait_for_step(copied / "r", "fill~1")
-        wait_for_step(copied / "r", "fill", "step-end")
+def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None:
+    cut_in(bench, "read")
+    with begin(bench, "--resume", env=own_locks(bench)) as run:
+        wait_for_step(bench / "r", "fill~1")
+        wait_for_step(bench / "r", "fill", "step-end")
         run.kill()
-    assert resume_here(copied).returncode == 0
-    begun = steps_begun(require_whole(copied / "r"))
+    assert resume_here(bench).returncode == 0
+    begun = steps_begun(require_whole(bench / "r"))
     assert [name for name in begun if name.startswith("fill")] == ["fill~1", "fill~2", "fill"]
 
 

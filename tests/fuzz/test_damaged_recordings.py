@@ -14,7 +14,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
+from drawn import VARIABLE, take
 from heatsoak.errors import HeatsoakError
 from heatsoak.serve import listing
 from heatsoak.serve.library import Library, Shelf
@@ -54,8 +55,7 @@ def whole(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[P
         ("run", "short.toml", "--on", on, "--set", "slot=top", "-o", "one"),
         ("run", "copy.toml", "--on", on, "--to", on, "-o", "copy"),
     ):
-        done = heatsoak_here(*words, cwd=root)
-        assert done.returncode == 0, done.stderr
+        done_here(*words, cwd=root)
     made = [root / name for name in ("matrix", "one", "copy")]
     for directory in list(made):
         cut = root / f"{directory.name}-cut"
@@ -221,6 +221,7 @@ def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str
     """Take a case; return what is wrong with how it ended."""
     chance = random.Random(number)
     source = chance.choice(whole)
+    place.mkdir()
     directory = place / chance.choice(("r", "r", "r", "r*[1]", "é ", "\udcff"))
     shutil.copytree(source, directory)
     if number % 4:  # else nothing is read of it but that it was changed
@@ -249,7 +250,7 @@ def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str
                 pass
             except BaseException as error:
                 wrong = repr(error)
-                if os.environ.get("HEATSOAK_FUZZ_CASE"):
+                if os.environ.get(VARIABLE):
                     raise
         else:
             wrong = breach(heatsoak_here(*words, cwd=place))
@@ -257,16 +258,7 @@ def _case(number: int, whole: list[Path], place: Path, small_drive: Path) -> str
 
 
 def _take(numbers: range, whole: list[Path], tmp_path: Path, small_drive: Path) -> None:
-    one = os.environ.get("HEATSOAK_FUZZ_CASE")
-    wrong = []
-    for number in numbers if one is None else [int(one)]:
-        place = tmp_path / str(number)
-        place.mkdir()
-        if (told := _case(number, whole, place, small_drive)) is not None:
-            wrong.append(told)
-        if one is None:
-            shutil.rmtree(place)
-    assert not wrong, f"{len(wrong)} of {len(numbers)} cases:\n" + "\n".join(wrong)
+    take(numbers, lambda number, place: _case(number, whole, place, small_drive), tmp_path)
 
 
 @pytest.mark.slow
