@@ -110,8 +110,11 @@ def drives_in(directory: Path) -> Iterator[MakeDrive]:
 
 
 @contextmanager
-def another_process(program: str, *arguments: object) -> Iterator[None]:
-    """Run Python code elsewhere until the block ends; it has done its part when it prints."""
+def another_process(program: str, *arguments: object) -> Iterator[int]:
+    """Run Python code in a process, whose number this gives, until the block ends.
+
+    It has done its part when it prints.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", f"import os, sys\n{program}\nprint(flush=True)\nsys.stdin.read()"]
         + [str(argument) for argument in arguments],
@@ -122,7 +125,7 @@ def another_process(program: str, *arguments: object) -> Iterator[None]:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == b"\n", "the other process did not do its part"
-            yield
+            yield process.pid
         finally:
             process.stdin.close()
             process.wait(timeout=200)

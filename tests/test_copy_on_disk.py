@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
@@ -55,13 +55,8 @@ def checksum(path: Path) -> str:
 
 
 def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> dict[str, Any]:
-    done = heatsoak_here(
-        *("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r", *words),
-        *("--format", "json"),
-        cwd=directory,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    on = ("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r")
+    found: dict[str, Any] = json_here(*on, *words, cwd=directory)
     return found
 
 
@@ -199,17 +194,13 @@ def test_a_copy_of_at_most_so_much_is_smaller_where_that_does_not_fit(short: Pat
     text = (ROOT / "python/heatsoak/protocol/bundled/copy.toml").read_text("utf-8")
     assert 'at_most = "200GB"' in text
     (short / "huge.toml").write_text(text.replace('"200GB"', str(whole)))
-    words = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
-    done = heatsoak_here("run", "huge.toml", *words, cwd=short)
+    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
+    done = done_here("run", "huge.toml", *places, "--format", "json", cwd=short)
     assert "that is what there is room for" in done.stderr
     for row in json.loads(done.stdout):
         steps = {step["step"]: step for step in row["steps"]}
         assert 2 * row["written_bytes"] < whole
         assert steps["pause"]["duration_s"] < 150
-
-
-def test_a_copy_too_short_to_be_judged_is_said_before_it_is_waited_for(short: Path) -> None:
-    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
     done = heatsoak_here("run", "copy", *places, "--set", "size=100MB", cwd=short)
     assert "too short to be judged" in done.stderr
 
@@ -227,7 +218,7 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
         assert recording.meta.status == "interrupted"
         assert recording.samples(["step"])["step"].eq("copy").any()
         assert list((short / f"{role} dir").iterdir()) == []
-    assert heatsoak_here("analyze", "r", cwd=short).returncode == 0
+    done_here("analyze", "r", cwd=short)
 
 
 @pytest.mark.long

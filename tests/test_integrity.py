@@ -10,7 +10,7 @@ from pathlib import Path
 import heatsoak
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here, json_here
 from heatsoak.bench.resume import reopen
 from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.files import NO_CHECKSUMS
@@ -203,87 +203,81 @@ def damage(directory: Path) -> None:
 CHANGED = f"{SAID}{EVENTS} is not what was recorded"
 
 
-def test_the_document_says_it_and_damaged_reads_what_is_there(copied: Path) -> None:
+@pytest.fixture
+def damaged(copied: Path) -> Path:
+    """One of the two was damaged so that what is left can be read."""
     damage(copied / "r")
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=copied)
-    found = json.loads(done.stdout)
-    assert done.returncode == 3
+    return copied
+
+
+def test_documents_and_reports_say_it_and_damaged_reads_what_is_there(damaged: Path) -> None:
+    found = json_here("analyze", "r", cwd=damaged, code=3)
     for answer in (found["answer"], found["recordings"][0]["answer"]):
         assert answer["throttles"] == "cannot-tell"
         assert answer["sentence"] == f"Cannot tell whether it throttles: {CHANGED}."
     (reservation,) = found["recordings"][0]["reservations"]
     assert reservation == {"text": CHANGED, "touches": ["recording"]}
     assert found["recordings"][0]["steps"] == []
-    done = heatsoak_here("analyze", "r", "--damaged", cwd=copied)
-    assert done.returncode == 0
-    assert done.stdout.startswith(
+    assert done_here("analyze", "r", "--damaged", cwd=damaged).stdout.startswith(
         f"Cannot tell whether it throttles: {CHANGED}. As read: {ANSWER[:1].lower()}{ANSWER[1:]}"
     )
+    for line in ("report r -o out.html --damaged", "export r -o out.csv --damaged"):
+        done = done_here(*line.split(), cwd=damaged)
+        assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
+    assert f"{CHANGED}. As read" in (damaged / "out.html").read_text("utf-8")
+    # it is not gone on with
+    before = {path.name: path.read_bytes() for path in (damaged / "r").iterdir()}
+    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
+        reopen(Recording.open(damaged / "r"), None)
+    assert {path.name: path.read_bytes() for path in (damaged / "r").iterdir()} == before
 
 
-def test_among_others_it_is_named_and_no_evidence(copied: Path) -> None:
-    damage(copied / "r")
-    done = heatsoak_here("analyze", "r", "other", cwd=copied)
+def test_among_others_it_is_named_and_no_evidence(damaged: Path) -> None:
+    done = heatsoak_here("analyze", "r", "other", cwd=damaged)
     assert done.returncode == 3
     assert done.stdout.startswith("Changed after they were made: 1 of 2 recordings. Heat slows")
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
-    damage(copied / "other")
-    done = heatsoak_here("analyze", ".", "--format", "json", cwd=copied)
-    answer = json.loads(done.stdout)["answer"]
-    assert done.returncode == 3
+    damage(damaged / "other")
+    answer = json_here("analyze", ".", cwd=damaged, code=3)["answer"]
     assert answer["throttles"] == "cannot-tell"
     changed = "Changed after they were made: 2 of 2 recordings. Cannot tell in 2"
     assert answer["sentence"].startswith(changed)
 
 
-@pytest.mark.parametrize("line", ["report r -o out.html", "report r -o out.csv", "fit r -o out.x"])
 @pytest.mark.parametrize("file", [PARQUET, META])
-def test_nothing_is_written_of_it(copied: Path, line: str, file: str) -> None:
+def test_nothing_is_written_of_it(copied: Path, file: str) -> None:
     shutil.copy(copied / "other" / file, copied / "r" / file)
-    done = heatsoak_here(*line.split(), cwd=copied)
-    assert done.returncode == 3
-    assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
-    assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
+    for line in ("report r -o out.html", "report r -o out.csv", "fit r -o out.x"):
+        done = heatsoak_here(*line.split(), cwd=copied)
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
+        assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
 
 
-def test_it_is_left_out_of_comparisons_exports_and_histories(copied: Path) -> None:
-    damage(copied / "r")
+def test_it_is_left_out_of_comparisons_exports_and_histories(damaged: Path) -> None:
     for line, code in (
         ("compare r other --by slot", 2),
         ("compare . --by slot", 2),
         ("export r -o -", 3),
         ("fit .", 3),
     ):
-        done = heatsoak_here(*line.split(), cwd=copied)
+        done = heatsoak_here(*line.split(), cwd=damaged)
         assert f"r: {CHANGED}" in done.stderr.splitlines()[0], line
         assert done.returncode == code, line
         assert ANSWER not in done.stdout
-    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=copied)
+    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=damaged)
     assert done.returncode == 3
-    heatsoak_here("export", "other", "-o", "other.csv", cwd=copied)
-    assert (copied / "all.csv").read_text() == (copied / "other.csv").read_text()
-    done = heatsoak_here("history", ".", "--format", "json", cwd=copied)
+    heatsoak_here("export", "other", "-o", "other.csv", cwd=damaged)
+    assert (damaged / "all.csv").read_text() == (damaged / "other.csv").read_text()
+    done = heatsoak_here("history", ".", "--format", "json", cwd=damaged)
     assert done.returncode == 3
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
     with pytest.raises(heatsoak.errors.ChangedError):
-        heatsoak.compare(heatsoak.open(copied / "r"), copied / "other", by="slot")
+        heatsoak.compare(heatsoak.open(damaged / "r"), damaged / "other", by="slot")
 
 
-def test_what_reads_it_all_the_same_says_so(copied: Path) -> None:
-    damage(copied / "r")
-    for line in (
-        "report r -o out.html --damaged",
-        "export r -o out.csv --damaged",
-    ):
-        done = heatsoak_here(*line.split(), cwd=copied)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
-    assert f"{CHANGED}. As read" in (copied / "out.html").read_text("utf-8")
-
-
-def test_the_list_of_a_server_says_it_and_no_page_shows_it(copied: Path) -> None:
-    damage(copied / "r")
-    entries, _ = Library(copied).contents()
+def test_the_list_of_a_server_says_it_and_no_page_shows_it(damaged: Path) -> None:
+    entries, _ = Library(damaged).contents()
     shelf = Shelf()
     for entry in entries:
         shelf.judge(entry)
@@ -312,12 +306,8 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     (copied / "log.csv").write_text(log)
     meter = "time,power_w\n" + "".join(f"{second},{3 + second % 5}\n" for second in range(600))
     (copied / "meter.csv").write_text(meter)
-    for line in (
-        "import log.csv -o imported",
-        "import meter.csv --into r --shift 0 -o joined",
-    ):
-        done = heatsoak_here(*line.split(), cwd=copied)
-        assert done.returncode == 0, done.stderr
+    for line in ("import log.csv -o imported", "import meter.csv --into r --shift 0 -o joined"):
+        done_here(*line.split(), cwd=copied)
     for name in ("r", "imported", "joined"):
         recording = Recording.open(copied / name)
         assert recording.changes is None
@@ -332,11 +322,3 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     # killed before it goes on, it is one that was cut
     assert reopen(stopped, None)[0].changes is None
     assert Recording.open(copied / "stopped").meta.meta_sha256 is None
-
-
-def test_a_changed_recording_is_not_gone_on_with(copied: Path) -> None:
-    damage(copied / "r")
-    before = {path.name: path.read_bytes() for path in (copied / "r").iterdir()}
-    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
-        reopen(Recording.open(copied / "r"), None)
-    assert {path.name: path.read_bytes() for path in (copied / "r").iterdir()} == before

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import polars as pl
 import pytest
 from command import complaint, done_here, heatsoak_here
+from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import Address, Metrics, Scrapes, Seen, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
@@ -24,8 +25,6 @@ from heatsoak.rack.host import Reading
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
-from heatsoak.target.device import describe_device
-from machine import Machine
 from needs import needs
 from ports import free_port
 from prometheus_client import CollectorRegistry, generate_latest
@@ -60,33 +59,15 @@ class Watched:
     """A drive with a sensor of its own, whose counters a test moves."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.machine = Machine(tmp_path / "machine")
-        controller, self.disk = self.machine.nvme(0, "0000:01:00.0", "S1")
-        self.machine.hwmon(
-            *(0, controller, "nvme"),
+        self.disk = CountedDisk(tmp_path / "machine")
+        self.disk.machine.hwmon(
+            *(0, self.disk.controller, "nvme"),
             temp1_input=61_850,
             temp1_label="Composite",
             temp1_max=69_850,
             temp1_crit=84_850,
         )
-        self.written = 0
-        self.write(0)
-        self.watch = DriveWatch(
-            device=describe_device("nvme0n1", self.machine.roots),
-            directory=tmp_path / "watched",
-            conditions={},
-            roots=self.machine.roots,
-            interval_s=0.05,
-        )
-
-    def write(self, ios: int) -> None:
-        """Count this many writes of 128 KiB."""
-        self.written += ios
-        counts = [0, 0, 0, 0, self.written, 0, self.written * 256, self.written, 0, 0, 0]
-        file = self.disk / "stat"
-        # in place, as the kernel does: the descriptor stays good
-        with file.open("r+" if file.exists() else "w") as stat:
-            stat.write(" ".join(f"{count:12d}" for count in counts) + "\n")
+        self.watch = self.disk.watch(tmp_path / "watched", 0.05)
 
 
 @pytest.fixture
@@ -100,7 +81,7 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
     over = threading.Event()
 
     def beat(_: DriveWatch) -> None:
-        watched.write(100)
+        watched.disk.move("write", 100, 128 * 1024, spent_ms=100)
         if over.is_set():
             raise KeyboardInterrupt
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from command import complaint, done_here, heatsoak_here, json_here
+from counted_disk import CountedDisk
 from heatsoak.analysis import analyze
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError
@@ -22,65 +23,23 @@ from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Recording, RecordingMeta, RecordingWriter
 from heatsoak.sensor import CountersSensor, device_behind
-from heatsoak.target.device import describe_device
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
 from started import Started, started
-
-SECTOR = 512
-
-
-class Disk:
-    """A disk whose counters a test moves."""
-
-    def __init__(self, tmp_path: Path) -> None:
-        self.machine = Machine(tmp_path / "machine")
-        _, self.directory = self.machine.nvme(0, "0000:01:00.0", "S1")
-        self.counts = [0] * 17
-        self.put()
-
-    def put(self) -> None:
-        # in place, as the kernel does: the descriptor stays good
-        with (self.directory / "stat").open("r+" if self.stat_exists else "w") as file:
-            file.write(" ".join(f"{count:12d}" for count in self.counts) + "\n")
-
-    @property
-    def stat_exists(self) -> bool:
-        return (self.directory / "stat").exists()
-
-    def move(self, way: str, ios: int, size: int, spent_ms: int = 0, busy_ms: int = 0) -> None:
-        place = 0 if way == "read" else 4
-        self.counts[place] += ios
-        self.counts[place + 2] += ios * size // SECTOR
-        self.counts[place + 3] += spent_ms
-        self.counts[9] += busy_ms
-        self.counts[10] += spent_ms
-        self.put()
-
-    def watch(self, directory: Path, interval_s: float = 0.1) -> DriveWatch:
-        roots = self.machine.roots
-        return DriveWatch(
-            device=describe_device("nvme0n1", roots),
-            directory=directory,
-            conditions={"slot": "top"},
-            roots=roots,
-            interval_s=interval_s,
-        )
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Disk:
-    return Disk(tmp_path)
+def disk(tmp_path: Path) -> CountedDisk:
+    return CountedDisk(tmp_path / "machine")
 
 
-def counters(disk: Disk) -> tuple[CountersSensor, list[float]]:
+def counters(disk: CountedDisk) -> tuple[CountersSensor, list[float]]:
     """The sensor on a clock that the list holds."""
     now = [100.0]
     return CountersSensor(disk.directory, 0.1, now_s=lambda: now[0]), now
 
 
-def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
+def test_counters_give_the_rates_of_the_interval(disk: CountedDisk) -> None:
     disk.move("write", 7, 4096)
     sensor, now = counters(disk)
     disk.move("read", 200, 128 * 1024, spent_ms=100, busy_ms=50)
@@ -108,7 +67,7 @@ def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
 @given(st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5000)), max_size=20))
 def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        disk = Disk(Path(directory))
+        disk = CountedDisk(Path(directory))
         sensor, now = counters(disk)
         seen = {"read": 0.0, "write": 0.0}
         for way, ios in moves:
@@ -122,7 +81,7 @@ def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> Non
             assert seen[name] == pytest.approx(sum(ios for way, ios in moves if way == name))
 
 
-def test_counters_that_restart_give_nothing_and_then_continue(disk: Disk) -> None:
+def test_counters_that_restart_give_nothing_and_then_continue(disk: CountedDisk) -> None:
     disk.move("read", 100, 4096)
     sensor, now = counters(disk)
     disk.counts = [0] * 17
@@ -138,7 +97,7 @@ def test_counters_that_restart_give_nothing_and_then_continue(disk: Disk) -> Non
 
 @pytest.mark.slow
 def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
-    disk: Disk, tmp_path: Path
+    disk: CountedDisk, tmp_path: Path
 ) -> None:
     stop = threading.Event()
 
@@ -150,7 +109,9 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     loading.start()
     try:
         beats = []
-        recording = disk.watch(tmp_path / "r").run(3.0, lambda watch: beats.append(watch.elapsed_s))
+        recording = disk.watch(tmp_path / "r", slot="top").run(
+            3.0, lambda watch: beats.append(watch.elapsed_s)
+        )
     finally:
         stop.set()
         loading.join()
@@ -172,18 +133,18 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
 
 @pytest.mark.slow
 def test_a_drive_that_goes_away_ends_the_watch_and_what_was_seen_is_kept(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch._GONE_S", 0.5)
 
     def pull(watch: DriveWatch) -> None:
-        if watch.elapsed_s > 1 and disk.stat_exists:
+        if watch.elapsed_s > 1 and disk.stat.exists():
             (disk.machine.roots.sys / "block" / "nvme0n1").unlink()
-            with (disk.directory / "stat").open("r+") as file:
+            with disk.stat.open("r+") as file:
                 file.truncate()
 
     with pytest.raises(ToolError, match=r"nvme0n1: is gone; the recording so far is in .*r"):
-        disk.watch(tmp_path / "r").run(30.0, pull)
+        disk.watch(tmp_path / "r", slot="top").run(30.0, pull)
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "failed"
     assert recording.samples().height >= 5
@@ -242,7 +203,7 @@ class TenthsOfSeconds:
         return next(self.ticks) / 10
 
 
-def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]:
+def traced_mb(disk: CountedDisk, directory: Path, at_s: Sequence[float]) -> list[float]:
     """What Python holds at some times of a watch at 10 Hz, whose clock is as fast as it can be."""
     seen: list[float] = []
 
@@ -263,7 +224,7 @@ def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]
 
 @pytest.mark.slow
 def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
     before_mb, after_mb = traced_mb(disk, tmp_path / "r", [60, 360])
@@ -273,7 +234,7 @@ def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
     early_mb, full_mb, later_mb = traced_mb(disk, tmp_path / "r", [60, 2400, 6000])
