@@ -79,22 +79,15 @@ def loaded_by(*words: str) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "pugget", "--on", "."), "no protocol 'pugget' (did you mean 'puget'?)"),
         (("run", "quick", "--on", "nowhere"), "nowhere: there is no such target"),
         (("run", "quick", "--on", "sim:950"), "no simulated drive '950'"),
         (("run", "quick", "--on", "sim:samsung-950-pro-512@moon"), "no simulated enclosure 'moon'"),
         (("run", "quick", "--on", "/dev/null"), "neither file, directory nor block device"),
         (("run", "mine.toml", "--on", "."), "unknown key 'runtme' in steps[1]"),
-        (("run", "negative.toml", "--on", "."), "steps[1].runtime: '-5' is not a time"),
-        (("run", "zero.toml", "--on", "."), "steps[1].bs: "),
-        (("run", "nosuch.toml", "--on", "."), "nosuch.toml: no such file"),
-        (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
         (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
         (("watch", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
-        (("run", "quick", "--on", ".", "--scale", "half"), "'half' is not a share such as"),
         (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a share such as"),
         (("run", "quick"), "Missing option '--on'"),
-        (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (
             ("compare", "x", "--by", "slot", "--fail-below", "500MB/s"),
             "No such option: --fail-below: heatsoak compare --help lists its options",
@@ -113,11 +106,6 @@ def loaded_by(*words: str) -> set[str]:
         (("trace", "stats", "x", "--span", "9" * 400), "more than any drive holds"),
         (("trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
         (("trace", "stats", "n" * 300), "File name too long"),
-        (("demo", "--format", "xml"), "Invalid value for '--format'"),
-        (
-            ("analyze", "x", "--fail-on", "sometimes"),
-            "Invalid value for '--fail-on': 'sometimes' is not one of",
-        ),
     ],
 )
 def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
@@ -125,8 +113,6 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
 ) -> None:
     step = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
     (tmp_path / "mine.toml").write_text(step + "runtme = 5\n")
-    (tmp_path / "negative.toml").write_text(step + "runtime = -5\n")
-    (tmp_path / "zero.toml").write_text(step + "bs = 0\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recording.json").write_text("{")
@@ -197,7 +183,7 @@ def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("heatsoak.tools.LOCAL", ())
     monkeypatch.setenv("PATH", "")
     done = heatsoak_here("run", "quick", "--on", ".", cwd=tmp_path)
-    assert "fio is not installed" in complaint(done, 3)
+    assert "fio is not installed: apt-get install fio" in complaint(done, 3)
 
 
 def test_a_refusal_comes_before_any_other_complaint(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +17,7 @@ from heatsoak.target.fio.command import FioPlace, command
 from heatsoak.target.fio.file import MIN_SPACE
 from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
-from waiting import below, is_alive, until
+from waiting import below, is_alive
 
 MIB = 1 << 20
 SMALL = Size(bytes=32 * MIB)
@@ -177,47 +175,6 @@ def test_closing_the_iterator_ends_fio_and_keeps_its_last_document(
     assert fio_total(tmp_path / "raw" / "load.json", "write") > 0
 
 
-@pytest.mark.slow
-def test_a_fio_that_is_killed_leaves_what_was_seen(target: DirectoryTarget) -> None:
-    target.open(writes=True)
-    rows = 0
-    with pytest.raises(ToolError, match="step 'load': fio was killed by SIGKILL"):  # noqa: PT012
-        for batch in target.run(step(runtime="1h", rate="10m")):
-            if isinstance(batch, pl.DataFrame) and batch.height:
-                rows += 1
-                if rows == 2:
-                    [fio] = children()
-                    fio.kill()
-    assert rows >= 2
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from heatsoak.protocol import WorkloadStep
-from heatsoak.target.fio import DirectoryTarget
-from heatsoak.units import Size
-target = DirectoryTarget(Path(sys.argv[1]), Size(bytes=32 << 20))
-target.open(writes=True)
-for batch in target.run(WorkloadStep(name="w", rw="write", bs="64k", runtime=3600, rate="10m")):
-    if hasattr(batch, "height") and batch.height:
-        print("loading", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", CHILD, directory], stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "loading\n"
-        [fio] = below(psutil.Process(child.pid), "fio")
-        child.kill()
-    assert until(lambda: not is_alive(fio.pid))
-    assert list(directory.iterdir()) == []
-
-
 def children() -> list[psutil.Process]:
     """The fios that this process has started and that have not ended."""
     return [one for one in below(psutil.Process(), "fio") if is_alive(one.pid)]
@@ -332,15 +289,6 @@ def test_a_clock_that_is_set_while_nothing_moves_makes_no_interval_longer_than_i
     first, second = samples.rows(named=True)
     assert second["interval_s"] == pytest.approx(second["t_s"] - first["t_s"])
     assert second["write_bw_mb_s"] == 0
-
-
-def test_a_missing_fio_says_how_to_get_it(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
-    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(ToolError, match="apt-get install fio"):
-        DirectoryTarget(directory, SMALL).open(writes=True)
-    assert list(directory.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,15 @@ def test_heat_ends_with_a_run_that_is_ended_or_fails(by: str, tmp_path: Path) ->
         code = run.process.wait(200)
         assert are_gone(begun)
     assert code == {"SIGINT": 130, "SIGTERM": 130, "SIGKILL": -signal.SIGKILL}.get(by, 3)
+    assert list((tmp_path / "place").iterdir()) == []
     if by == "SIGKILL":
         assert run.recording.was_cut
+    elif by == "the end of its load":
+        assert run.recording.meta.reason == "step 'read': fio was killed by SIGKILL"
+        assert run.recording.samples()["read_bw_mb_s"].drop_nulls().len() >= 2
     else:
-        assert run.status == ("interrupted" if by.startswith("SIG") else "failed")
+        assert run.status == "interrupted"
+    if by != "SIGKILL":
         assert kinds(tmp_path / "r")[-1] == "heat-end"
 
 
