@@ -199,11 +199,12 @@ def test_a_refusal_comes_before_any_other_complaint(tmp_path: Path) -> None:
 def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
     tmp_path: Path, small_drive: Path
 ) -> None:
-    words = ("run", "puget", "--on", f"sim:{small_drive}", *PUGET_CELL)
-    (recording,) = json_here(*words, "-o", "r", "--fail-on", "throttle", cwd=tmp_path, code=1)[
-        "recordings"
-    ]
-    assert recording["conditions"] == {"slot": "top", "gpus": 1, "gpu_load": "idle"}
+    place = ("slot=top", "gpus=2", "gpu_load=loaded", "runtime=60s")
+    words = ["run", "puget", "--on", f"sim:{small_drive}", "-o", "r"]
+    words += [word for setting in place for word in ("--set", setting)]
+    found = json_here(*words, "--fail-on", "throttle", cwd=tmp_path, code=1)
+    (recording,) = found["recordings"]
+    assert recording["conditions"] == {"slot": "top", "gpus": 2, "gpu_load": "loaded"}
     assert [step["step"] for step in recording["steps"]] == [
         *("sequential-read", "sequential-write", "random-read", "random-write"),
     ]

@@ -42,8 +42,8 @@ name = "reads"
 [[steps]]
 name = "read"
 rw = "read"
-bs = "128k"
-iodepth = 32
+bs = "1m"
+iodepth = 8
 runtime = "{MINUTES}m"
 """
 ALERTS = {

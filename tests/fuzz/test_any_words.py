@@ -119,17 +119,10 @@ ENVIRONMENT = {
     "FORCE_COLOR": ("1",),
     "TTY_COMPATIBLE": ("1",),
 }
-_SELDOM: tuple[str, ...] = (
-    "calibrate",
-    "reproduce",
-    "demo",
-    "corpus",
-    "serve",
-    "nbd",
-    "drives",
-    "protocols",
+_SELDOM = (
+    *("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols"),
+    *("watch", "trace check", "trace stats"),
 )
-_SELDOM += ("watch", "trace check", "trace stats")
 
 
 def _commands() -> dict[str, Any]:
