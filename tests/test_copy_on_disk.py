@@ -25,7 +25,7 @@ from waiting import until
 MIB = 1 << 20
 SIZE = 96 * MIB
 
-pytestmark = needs("fio")
+pytestmark = [needs("fio"), pytest.mark.slow]
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,7 +66,6 @@ def moved_bytes(recording: Recording, direction: str) -> float:
     return float(of_copy.select(rate.sum()).item())
 
 
-@pytest.mark.slow
 def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: Path) -> None:
     found = copied(short, "source dir", "destination dir")
     source, destination = (Recording.open(short / "r" / role) for role in ROLES)
@@ -88,7 +87,6 @@ def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: P
     assert sum("source and destination are both on " in line for line in told.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     file = short / "film.mkv"
     before = filled(file)
@@ -100,7 +98,6 @@ def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
     before = filled(tmp_path / "image")
     (tmp_path / "to").mkdir()
@@ -133,7 +130,6 @@ def access_modes(pid: int, node: Path) -> set[int]:
     return found
 
 
-@pytest.mark.slow
 def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
     with attached(short / "image", SIZE) as node:
         for name, source in (
@@ -153,7 +149,6 @@ def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short:
         assert all(any(image[at : at + 4096]) for at in range(0, SIZE, MIB))
 
 
-@pytest.mark.slow
 def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: Path) -> None:
     file, image = short / "film.mkv", short / "image"
     subprocess.run(["mkfs.ext4", "-q", str(image), "64m"], check=True)
@@ -205,7 +200,6 @@ def test_a_copy_of_at_most_so_much_is_smaller_where_that_does_not_fit(short: Pat
     assert "too short to be judged" in done.stderr
 
 
-@pytest.mark.slow
 def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Path) -> None:
     (short / "short.toml").write_text(protocol(SIZE, "4k"))
     words = ["run", "short.toml", "--on", "source dir", "--to", "destination dir", "-o", "r"]
@@ -222,7 +216,6 @@ def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Pat
 
 
 @pytest.mark.long
-@pytest.mark.slow
 @needs("nbdkit")
 @pytest.mark.parametrize("slow", ROLES)
 def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(

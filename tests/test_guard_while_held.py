@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from loop_drive import detached_behind, none_is_attached
 from waiting import until
 
-pytestmark = needs_loop
+pytestmark = [needs_loop, pytest.mark.slow]
 
 
 def is_held(node: Path) -> bool:
@@ -34,7 +34,6 @@ def is_held(node: Path) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_no_one_else_can_take_the_drive_from_the_first_step_to_the_last(
     make_drive: MakeDrive,
 ) -> None:
@@ -79,7 +78,6 @@ def detach(drive: Drive) -> None:
     assert until(lambda: not attached.exists())
 
 
-@pytest.mark.slow
 def test_a_drive_that_vanished_in_between_or_another_in_its_place_is_refused(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -99,7 +97,6 @@ def test_a_drive_that_vanished_in_between_or_another_in_its_place_is_refused(
     assert not any(other.read_bytes())
 
 
-@pytest.mark.slow
 def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: MakeDrive) -> None:
     """The kernel's count of disks tells two that have all else in common."""
     drive = make_drive()
@@ -122,7 +119,6 @@ def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: Ma
     assert drive.writes() == writes
 
 
-@pytest.mark.slow
 def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -140,7 +136,6 @@ def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     assert drive.sum() == before
 
 
-@pytest.mark.slow
 def test_a_lock_that_is_let_go_soon_is_waited_for_and_one_is_kept_for_the_whole_claim(
     make_drive: MakeDrive,
 ) -> None:
@@ -163,7 +158,6 @@ def test_a_lock_that_is_let_go_soon_is_waited_for_and_one_is_kept_for_the_whole_
         target.close()
 
 
-@pytest.mark.slow
 def test_drives_says_of_each_what_a_run_on_it_would_say(make_drive: MakeDrive) -> None:
     def holding(name: str) -> Drive:
         drive = make_drive(name=name)

@@ -33,7 +33,7 @@ from waiting import until
 MIB = 1 << 20
 SIZE = 64 * MIB
 
-pytestmark = needs("nbdkit")
+pytestmark = [needs("nbdkit"), pytest.mark.slow]
 
 
 class Servers:
@@ -109,7 +109,6 @@ def write(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate(fields | given)
 
 
-@pytest.mark.slow
 def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -141,7 +140,6 @@ def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     assert after < before * 0.6
 
 
-@pytest.mark.slow
 def test_an_export_that_holds_data_is_written_only_when_it_is_named_until_it_is_purged(
     serve: Servers,
 ) -> None:
@@ -172,7 +170,6 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named_until_it_is_
         NbdTarget(uri, str(caught.value).split("'")[-2]).open(writes=True)
 
 
-@pytest.mark.slow
 def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -185,7 +182,6 @@ def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     assert held.read_bytes() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_what_a_block_device_may_not_hold_an_export_may_not_hold_either(
     serve: Servers, tmp_path: Path, part: int
@@ -217,7 +213,6 @@ def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path) -> None:
         NbdTarget(of_it, f"{of_it}:{SIZE}:NOT-EMPTY").open(writes=True)
 
 
-@pytest.mark.slow
 def test_a_large_export_that_is_empty_is_written_and_one_byte_deep_inside_it_is_found(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -259,7 +254,6 @@ def test_zeros_that_take_up_space_and_holes_that_hold_data_are_not_plainly_empty
         NbdTarget(uri).open(writes=True)
 
 
-@pytest.mark.slow
 def test_a_server_that_takes_one_connection_at_a_time_is_reported(
     serve: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +264,6 @@ def test_a_server_that_takes_one_connection_at_a_time_is_reported(
     NbdTarget(uri).open(writes=False)
 
 
-@pytest.mark.slow
 def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Servers) -> None:
     uri = serve("-r", "memory", "64M")
     with pytest.raises(RefusedError, match="read-only"):
@@ -282,7 +275,6 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Server
     assert told[-1] == 4 * MIB
 
 
-@pytest.mark.slow
 def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
     uri = serve(
         "eval",
@@ -298,7 +290,6 @@ def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
     assert "not purged" in note.text
 
 
-@pytest.mark.slow
 def test_a_server_that_reports_errors_ends_the_step_with_one(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -311,7 +302,6 @@ def test_a_server_that_reports_errors_ends_the_step_with_one(
         list(target.run(write(io_size="8m")))
 
 
-@pytest.mark.slow
 def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Servers) -> None:
     uri = serve("--filter=rate", "memory", "64M", "rate=80M")
     at = Path(uri.partition("=")[2])
@@ -392,7 +382,6 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("erase", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("transport", rest_long(["unix", "tcp"], every=2))
@@ -404,7 +393,6 @@ def test_an_export_that_changed_between_steps_is_not_written(
     refused_after(CHANGES[change], Scene(serve, uri, held, other), erase=erase)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 33 * MIB])
 @pytest.mark.parametrize("change", [Scene.another_image, Scene.another_content])
 def test_data_without_a_signature_that_came_between_steps_are_not_written(
@@ -414,7 +402,6 @@ def test_data_without_a_signature_that_came_between_steps_are_not_written(
     refused_after(change, Scene(serve, serve("file", held), held, other), erase=True)
 
 
-@pytest.mark.slow
 def test_fio_loads_the_server_that_was_examined_and_never_one_that_took_its_path(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -433,7 +420,6 @@ def test_fio_loads_the_server_that_was_examined_and_never_one_that_took_its_path
     assert another.read_bytes() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("transport", "words"),
     [("unix", ["memory", "64M"]), ("tcp", ["--filter=nozero", "memory", "64M"])],
@@ -460,7 +446,6 @@ def test_an_export_that_nobody_else_changes_takes_every_step(
     target.close()
 
 
-@pytest.mark.slow
 def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
     uri = serve("memory", "64M")
     target = NbdTarget(uri)
@@ -470,7 +455,6 @@ def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
         list(target.run(write(io_size="8m")))
 
 
-@pytest.mark.slow
 def test_an_export_has_one_lock_however_its_uri_is_written(
     serve: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from machine_tree import with_nvme
 from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
 
+pytestmark = pytest.mark.slow
 SIZE = 32 << 20
 Take = Callable[[str], Claim]
 
@@ -60,7 +61,6 @@ def notes(batches: Iterable[Batch]) -> list[Note]:
     return [batch for batch in batches if isinstance(batch, Note)]
 
 
-@pytest.mark.slow
 def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
     claimed: Take, image: Path
 ) -> None:
@@ -75,7 +75,6 @@ def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
     assert drive.format_dword == 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["format", "sanitize"])
 def test_what_would_erase_another_namespace_is_never_sent(
     claimed: Take, image: Path, method: PurgeMethod
@@ -90,7 +89,6 @@ def test_what_would_erase_another_namespace_is_never_sent(
     assert drive.done == []
 
 
-@pytest.mark.slow
 def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
     claimed: Take, image: Path
 ) -> None:
@@ -109,7 +107,6 @@ def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
     assert drive.done == []
 
 
-@pytest.mark.slow
 def test_a_sanitize_is_followed_to_its_end_and_one_that_fails_says_so(
     claimed: Take, image: Path
 ) -> None:
@@ -124,7 +121,6 @@ def test_a_sanitize_is_followed_to_its_end_and_one_that_fails_says_so(
         purged(held, "sanitize", Controller(image, sanitize_status=3, polls=0))
 
 
-@pytest.mark.slow
 def test_where_the_drive_declines_or_keeps_its_data_auto_continues_and_a_method_says_so(
     claimed: Take, image: Path
 ) -> None:
@@ -139,7 +135,6 @@ def test_where_the_drive_declines_or_keeps_its_data_auto_continues_and_a_method_
     assert purged(held, "auto", drive)[-1].data["method"] == "sanitize"
 
 
-@pytest.mark.slow
 def test_a_format_is_waited_for_even_by_whoever_stops_the_run(claimed: Take, image: Path) -> None:
     drive = Controller(image, may_end=threading.Event())
     assert drive.may_end is not None
@@ -151,7 +146,6 @@ def test_a_format_is_waited_for_even_by_whoever_stops_the_run(claimed: Take, ima
     assert drive.done == [FORMAT]
 
 
-@pytest.mark.slow
 def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) -> None:
     drive = Controller(image)
     held = claimed("nvme")
@@ -167,7 +161,6 @@ def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) 
     assert drive.done == []
 
 
-@pytest.mark.slow
 def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: Path) -> None:
     held = claimed("usb")
     with pytest.raises(UsageError, match="on NVMe drives, but this is on usb"):
@@ -267,7 +260,6 @@ class Hdparm:
         return [line for line in self.log.read_text().splitlines() if not line.startswith(asked)]
 
 
-@pytest.mark.slow
 def test_a_secure_erase_sets_a_password_erases_and_looks_and_takes_it_off_where_that_fails(
     claimed: Take, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,7 +278,6 @@ def test_a_secure_erase_sets_a_password_erases_and_looks_and_takes_it_off_where_
     assert "--security-disable" in tool.told()[-1]
 
 
-@pytest.mark.slow
 def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_command(
     claimed: Take, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +309,6 @@ def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
 # -- protocols
 
 
-@pytest.mark.slow
 def test_a_method_that_the_drive_does_not_offer_is_reported_before_anything_is_written(
     image: Path, tmp_path: Path
 ) -> None:

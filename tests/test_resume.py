@@ -30,7 +30,7 @@ from needs import needs
 from started import small_disk
 from waiting import until
 
-pytestmark = needs("fio")
+pytestmark = [needs("fio"), pytest.mark.slow]
 
 SIZE = 64 << 20
 
@@ -77,7 +77,6 @@ def files_of(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by_a_signal", [False, True])
 def test_a_run_that_was_ended_in_any_way_is_resumed(
     bench: Path, by_a_signal: bool, request: pytest.FixtureRequest
@@ -146,7 +145,6 @@ rate = "50m"
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "again"),
     [
@@ -180,7 +178,6 @@ def test_what_prepared_the_interrupted_step_is_repeated(
     assert used[0].t_s < gone_on < used[1].t_s
 
 
-@pytest.mark.slow
 def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     cut_in(bench, "again/2")
     assert resume_here(bench).returncode == 0
@@ -193,7 +190,6 @@ def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     assert end.data["rounds"] == 2
 
 
-@pytest.mark.slow
 def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None:
     cut_in(bench, "read")
     with begin(bench, "--resume", env=own_locks(bench)) as run:
@@ -205,7 +201,6 @@ def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None
     assert [name for name in begun if name.startswith("fill")] == ["fill~1", "fill~2", "fill"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -234,7 +229,6 @@ def test_another_run_does_not_resume_it(copied: Path, words: list[str], said: st
     assert files_of(copied / "r") == before
 
 
-@pytest.mark.slow
 def test_what_is_not_a_recording_is_not_touched_and_a_run_killed_before_it_recorded_starts_over(
     bench: Path,
 ) -> None:
@@ -250,7 +244,6 @@ def test_what_is_not_a_recording_is_not_touched_and_a_run_killed_before_it_recor
     require_whole(bench / "r")
 
 
-@pytest.mark.slow
 def test_without_a_directory_the_last_interrupted_run_is_resumed(copied: Path) -> None:
     runs = copied / "recordings"
     runs.mkdir()
@@ -265,7 +258,6 @@ def test_without_a_directory_the_last_interrupted_run_is_resumed(copied: Path) -
     assert "-o" in complaint(heatsoak_here(*words, cwd=copied), 2)
 
 
-@pytest.mark.slow
 def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
     cut: Path, tmp_path: Path
 ) -> None:
@@ -303,7 +295,6 @@ slot = ["bottom", "top", "upright"]
 """
 
 
-@pytest.mark.slow
 def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been(
     tmp_path: Path, small_drive: Path
 ) -> None:
@@ -342,7 +333,6 @@ def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_driv
     assert Recording.open(live).samples().equals(finished.samples())
 
 
-@pytest.mark.slow
 def test_a_test_file_of_all_free_space_is_as_large_again_beside_neighbours(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(PROTOCOL.replace('file_size = "64MiB"\n', ""))
     with small_disk(tmp_path / "place", "80m") as place:
