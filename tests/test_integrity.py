@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from heatsoak.serve.library import Library, Shelf
 from made_recording import make_recording, of_older_version
+from mutations import mutated
 
 SAID = "this recording was changed after it was made: "
 FIRST = f"Cannot tell whether it throttles: {SAID}"
@@ -68,34 +70,31 @@ def flipped(share: float, bit: int) -> Damage:
     return damage
 
 
-def by_lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
-    return lambda data, _: b"".join(change(data.splitlines(keepends=True)))
+def drawn(number: int) -> Damage:
+    def damage(data: bytes, other: bytes) -> bytes:
+        chance = random.Random(f"damage {number}")
+        while (found := mutated(data, chance, [other], 1 << 22)) == data:
+            pass
+        return found
+
+    return damage
 
 
 #: What a file may become, from what it was and what another recording has in its place.
 ANY: dict[str, Damage] = {
-    **{f"bit {n % 8} flipped at {n}/20": flipped(n / 20, n % 8) for n in range(21)},
+    **{f"bit {n} flipped at {n}/7": flipped(n / 7, n) for n in range(8)},
+    **{f"damage {n}": drawn(n) for n in range(12)},
     "swapped with another's": lambda _, other: other,
     "emptied": lambda *_: b"",
     "its first half": lambda data, _: data[: len(data) // 2],
     "its second half": lambda data, _: data[len(data) // 2 :],
     "its last byte gone": lambda data, _: data[:-1],
-    "its first byte gone": lambda data, _: data[1:],
-    "a byte gone within": lambda data, _: data[:60] + data[61:],
     "a byte more at the end": lambda data, _: data + b"x",
-    "zeroes": lambda data, _: bytes(len(data)),
     "zeroes at the end": lambda data, _: data[:-200] + bytes(200),
-    "zeroes within": lambda data, _: data[:300] + bytes(40) + data[340:],
-    "0xff": lambda data, _: b"\xff" * len(data),
     "twice": lambda data, _: data * 2,
     "half another's": lambda data, other: data[: len(data) // 2] + other[len(other) // 2 :],
-    "reversed": lambda data, _: data[::-1],
     "two parts exchanged": lambda data, _: data[:50] + data[90:130] + data[50:90] + data[130:],
-    "text": lambda *_: b"no recording\n",
-    "another's before it": lambda data, other: other + data,
-    "lines reversed": by_lines(lambda lines: lines[::-1]),
-    "a line twice": by_lines(lambda lines: [lines[0], *lines]),
-    "a third of the lines gone": by_lines(lambda lines: lines[: len(lines) * 2 // 3]),
+    "a line twice": lambda data, _: data[: data.find(b"\n") + 1] + data,
     "missing": lambda *_: None,
 }
 
@@ -172,12 +171,14 @@ DOCUMENT = {
 def test_whatever_becomes_of_a_file_is_said_first_or_refused(
     copied: Path, file: str, ways: dict[str, Damage]
 ) -> None:
-    assert len(ways) >= 44
+    assert len(ways) >= 36
     path, other = copied / "r" / file, (copied / "other" / file).read_bytes()
     whole = path.read_bytes()
     wrong = []
     for name, damage in ways.items():
         data = damage(whole, other)
+        if name == "a line twice" and b"\n" not in whole:
+            continue
         assert data != whole, name
         if data is None:
             path.unlink()

@@ -21,7 +21,7 @@ from heatsoak.serve import listing
 from heatsoak.serve.library import Library, Shelf
 from law import breach, within
 from made_recording import of_older_version, remake
-from mutations import JSON_VALUES, with_damaged_json
+from mutations import JSON_VALUES, mutated, with_damaged_json
 from rest_long import rest_soak
 from tiny import HEATED
 
@@ -78,22 +78,9 @@ def _damage_line(file: Path, chance: random.Random) -> str:
     if not lines:
         return "nothing"
     at = chance.randrange(len(lines))
-    what = chance.choice(
-        ("value", "value", "value", "drop", "twice", "swap", "half", "nasty", "key")
-    )
+    what = chance.choice(("value", "value", "value", "key"))
     if what == "value":
         lines[at] = with_damaged_json(lines[at], chance)
-    elif what == "drop":
-        del lines[at : at + chance.choice((1, 1, 5, 1000))]
-    elif what == "twice":
-        lines.insert(chance.randrange(len(lines)), lines[at])
-    elif what == "swap":
-        other = chance.randrange(len(lines))
-        lines[at], lines[other] = lines[other], lines[at]
-    elif what == "half":
-        lines[at] = lines[at][: len(lines[at]) // 2]
-    elif what == "nasty":
-        lines.insert(at, chance.choice(JSON_VALUES))
     else:
         key = chance.choice(("t_s", "step", "kind", "read_bw_mb_s", "data"))
         lines[at] = f'{{"{key}":{chance.choice(JSON_VALUES)},{lines[at].lstrip("{")}'
@@ -136,19 +123,10 @@ def _damage_column(file: Path, chance: random.Random) -> str:
     return f"{key}: {way} {factor if way == 'factor' else same}"
 
 
-def _damage_bytes(file: Path, chance: random.Random) -> str:
-    data = bytearray(file.read_bytes())
-    for _ in range(chance.choice((1, 1, 3, 30))):
-        if data:
-            data[chance.randrange(len(data))] = chance.randrange(256)
-    file.write_bytes(data)
-    return "bytes"
-
-
-def _cut(file: Path, chance: random.Random) -> str:
-    data = file.read_bytes()
-    file.write_bytes(data[: chance.randrange(len(data) + 1)])
-    return "cut"
+def _damage_text(file: Path, chance: random.Random) -> str:
+    """Change numbers, lines and bytes, or cut it, as logs are damaged."""
+    file.write_bytes(mutated(file.read_bytes(), chance, [], 1 << 22))
+    return "text"
 
 
 def _replace(file: Path, chance: random.Random) -> str:
@@ -174,16 +152,17 @@ def _replace(file: Path, chance: random.Random) -> str:
 
 
 Damage = Callable[[Path, random.Random], str]
-_JSON: tuple[Damage, ...] = (_damage_document,) * 12 + (_damage_bytes, _cut, _replace)
-_LINES: tuple[Damage, ...] = (_damage_line,) * 6 + (_damage_column,) * 6 + (
-    *(_damage_bytes, _cut, _replace),
-)  # fmt: skip
+_JSON: tuple[Damage, ...] = (*[_damage_document] * 12, *[_damage_text] * 2, _replace)
+_LINES: tuple[Damage, ...] = (
+    *([_damage_line] * 4 + [_damage_column] * 6 + [_damage_text] * 4),
+    _replace,
+)
 _WAYS: dict[str, tuple[Damage, ...]] = {
     "recording.json": _JSON,
     "events.jsonl": _LINES,
     "samples.jsonl": _LINES,
     # to look into a Parquet file that is not the one recorded takes a process
-    "samples.parquet": (_damage_bytes, _cut, _replace),
+    "samples.parquet": (_damage_text, _damage_text, _replace),
 }
 _WEIGHTS = {"recording.json": 10, "events.jsonl": 10, "samples.jsonl": 10, "samples.parquet": 1}
 
