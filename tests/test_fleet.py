@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from io import StringIO
@@ -11,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command import done_here
 from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import Plan, typical_plan
 from heatsoak.bench.progress import LiveView, Observer, PlainView
@@ -80,7 +79,7 @@ def session(drive: str, text: str = PROTOCOL) -> Session:
 
 
 @pytest.mark.slow
-def test_recordings_are_the_same_with_one_worker_and_with_two(
+def test_recordings_are_the_same_with_one_worker_and_with_two_and_in_the_matrixs_order(
     small_drive: Path, tmp_path: Path
 ) -> None:
     made = {
@@ -88,21 +87,15 @@ def test_recordings_are_the_same_with_one_worker_and_with_two(
         for workers in (1, 2)
     }
     for one, two in zip(made[1], made[2], strict=True):
+        assert one.meta.status == two.meta.status == "finished"
         assert one.samples().equals(two.samples())
         parquet = [(each.path / "samples.parquet").read_bytes() for each in (one, two)]
         assert parquet[0] == parquet[1]
-        assert [(e.t_s, e.kind, e.step) for e in one.events] == [
-            (e.t_s, e.kind, e.step) for e in two.events
-        ]
+        events = [[(e.t_s, e.kind, e.step) for e in each.events] for each in (one, two)]
+        assert events[0] == events[1]
         assert one.meta.conditions == two.meta.conditions
-
-
-@pytest.mark.slow
-def test_recordings_come_back_in_the_matrixs_order(small_drive: Path, tmp_path: Path) -> None:
-    made = session(str(small_drive)).record(tmp_path / "r")
-    assert [recording.meta.conditions["place"] for recording in made] == PLACES
-    assert all(recording.meta.status == "finished" for recording in made)
-    assert {path.name for path in (tmp_path / "r").iterdir()} == {f"place-{p}" for p in PLACES}
+    assert [recording.meta.conditions["place"] for recording in made[2]] == PLACES
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {f"place-{p}" for p in PLACES}
 
 
 @pytest.mark.slow
@@ -319,14 +312,8 @@ def test_plain_lines_count_what_is_done(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 def test_a_single_run_says_its_steps(small_drive: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "heatsoak", "run", "quick", "--on", f"sim:{small_drive}"]
-    done = subprocess.run(
-        [*words, "-o", "r", "--format", "json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", "--format", "json")
+    done = done_here(*words, cwd=tmp_path)
     assert "step 1 of" in done.stderr
     assert len(json.loads(done.stdout)["recordings"]) == 1
 

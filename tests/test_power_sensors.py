@@ -154,20 +154,19 @@ def test_power_in_the_health_log_is_taken_as_far_as_it_is_of_the_whole_drive(
     assert ("power_w" in sensor.info.columns) == (watts is not None)
 
 
-def test_the_same_bytes_of_a_drive_that_does_not_measure_mean_nothing(tmp_path: Path) -> None:
-    drive = Drive(tmp_path, identify([state(760)]), health_log(550 | 2 << 16, energy_wh=812))
-    assert drive.sensors()["nvme"].info.columns.count("power_w") == 0
-    assert not {"power_w", "energy_wh"} & drive.sensors()["nvme"].read().keys()
-
-
-def test_a_drive_that_estimates_its_power_is_recorded_as_such(tmp_path: Path) -> None:
-    drive = Drive(tmp_path, identify([state(760)], MEASURES), health_log(550 | 2 << 16))
+def test_a_drive_that_estimates_its_power_is_recorded_as_such_and_one_that_does_not_measure_not(
+    tmp_path: Path,
+) -> None:
+    drive = Drive(tmp_path / "a", identify([state(760)], MEASURES), health_log(550 | 2 << 16))
     page = bytearray(64)
     struct.pack_into("<H", page, 2, 1 << 2)
     page[56] = 10
     drive.power_log = bytes(page)
     details = drive.sensors()["nvme"].info.details
     assert (details["power"], details["estimated"], details["error_pct"]) == ("reported", True, 10)
+    drive = Drive(tmp_path / "b", identify([state(760)]), health_log(550 | 2 << 16, energy_wh=812))
+    assert drive.sensors()["nvme"].info.columns.count("power_w") == 0
+    assert not {"power_w", "energy_wh"} & drive.sensors()["nvme"].read().keys()
 
 
 def test_power_is_taken_from_one_source_and_what_measures_goes_first(tmp_path: Path) -> None:

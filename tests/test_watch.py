@@ -59,6 +59,15 @@ def test_counters_give_the_rates_of_the_interval(disk: CountedDisk) -> None:
     still = sensor.read()
     assert still["read_bw_mb_s"] == still["busy_pct"] == 0
     assert "read_lat_us" not in still
+    # counters that restart give nothing, and are then counted from there
+    disk.counts = [0] * 17
+    disk.put()
+    now[0] += 1
+    assert sensor.read() == {}
+    assert sensor.last_error == "the counters of nvme0n1 went backwards"
+    disk.move("read", 10, 4096)
+    now[0] += 1
+    assert sensor.read()["read_iops"] == pytest.approx(10)
     sensor.close()
 
 
@@ -79,20 +88,6 @@ def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> Non
         sensor.close()
         for name in seen:
             assert seen[name] == pytest.approx(sum(ios for way, ios in moves if way == name))
-
-
-def test_counters_that_restart_give_nothing_and_then_continue(disk: CountedDisk) -> None:
-    disk.move("read", 100, 4096)
-    sensor, now = counters(disk)
-    disk.counts = [0] * 17
-    disk.put()
-    now[0] += 1
-    assert sensor.read() == {}
-    assert sensor.last_error == "the counters of nvme0n1 went backwards"
-    disk.move("read", 10, 4096)
-    now[0] += 1
-    assert sensor.read()["read_iops"] == pytest.approx(10)
-    sensor.close()
 
 
 @pytest.mark.slow
@@ -122,9 +117,9 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     assert (step.reads, step.writes) == (False, True)
     samples = recording.samples()
     rates = samples.filter(pl.col("step") == step.name)
-    assert rates.height >= 10
+    assert rates.height >= 8
     assert rates["interval_s"].median() == pytest.approx(0.1, rel=0.3)
-    assert len(beats) >= 3
+    assert len(beats) >= 2
     assert not (tmp_path / "r" / "samples.jsonl").exists()
     assert divided(recording) is recording
     [found] = analyze([recording]).recordings
