@@ -14,6 +14,7 @@ import psutil
 import pytest
 from heatsoak.recording import Event, Recording
 from janitor import undone_by
+from loaded import moved_bytes
 from waiting import below, until
 
 
@@ -87,9 +88,8 @@ class Started:
         samples = self.recording.samples().filter(pl.col("interval_s").is_not_null()).sort("t_s")
         begins = (samples["t_s"] - samples["interval_s"])[1:]
         assert (begins - samples["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
-        moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
         wrote = [event.data["write_bytes"] for event in self.events if "write_bytes" in event.data]
-        assert moved * 1e6 == pytest.approx(wrote[0], rel=1e-6)
+        assert moved_bytes(samples, "write") == pytest.approx(wrote[0], rel=1e-6)
 
     def kill(self) -> None:
         """Kill it, so that its recording is cut."""

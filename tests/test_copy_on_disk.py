@@ -17,6 +17,7 @@ from command import complaint, done_here, heatsoak_here, json_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
+from loaded import moved_bytes
 from loop_drive import attached
 from needs import needs
 from started import started
@@ -60,19 +61,17 @@ def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> 
     return found
 
 
-def moved_bytes(recording: Recording, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s") * pl.col("interval_s") * 1e6
-    of_copy = recording.samples().filter(pl.col("step") == "copy")
-    return float(of_copy.select(rate.sum()).item())
+def copied_bytes(recording: Recording, direction: str) -> float:
+    return moved_bytes(recording.samples().filter(pl.col("step") == "copy"), direction)
 
 
 def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: Path) -> None:
     found = copied(short, "source dir", "destination dir")
     source, destination = (Recording.open(short / "r" / role) for role in ROLES)
-    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
-    assert moved_bytes(destination, "write") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(destination, "write") == pytest.approx(SIZE, rel=1e-6)
     for recording, idle in ((source, "write"), (destination, "read")):
-        assert moved_bytes(recording, idle) == 0
+        assert copied_bytes(recording, idle) == 0
     ((copy,),) = [one["steps"] for one in found["copies"]]
     assert copy["bytes"] == pytest.approx(SIZE, rel=1e-6)
     assert [list((short / f"{role} dir").iterdir()) for role in ROLES] == [[], []]
@@ -95,7 +94,7 @@ def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     assert checksum(file) == before
     source = Recording.open(short / "r" / "source")
     assert [e.step for e in source.events if e.kind == "step-begin"] == ["copy"]
-    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
 
 
 def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:

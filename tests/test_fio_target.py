@@ -17,6 +17,7 @@ from heatsoak.target.fio.command import FioPlace, command
 from heatsoak.target.fio.file import MIN_SPACE
 from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
+from loaded import load, moved_bytes
 from waiting import below, is_alive
 
 MIB = 1 << 20
@@ -40,18 +41,6 @@ def target(directory: Path, tmp_path: Path) -> Iterator[DirectoryTarget]:
 
 def step(**given: Any) -> WorkloadStep:
     return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
-
-
-def load(target: DirectoryTarget, what: WorkloadStep) -> tuple[pl.DataFrame, list[Note]]:
-    batches = list(target.run(what))
-    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame) and batch.height]
-    samples = pl.concat(frames) if frames else pl.DataFrame()
-    return samples, [batch for batch in batches if isinstance(batch, Note)]
-
-
-def moved(samples: pl.DataFrame, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s").fill_null(0) * 1e6
-    return float(samples.select((rate * pl.col("interval_s")).sum()).item())
 
 
 def fio_total(raw: Path, direction: str) -> int:
@@ -91,7 +80,7 @@ def test_the_samples_add_up_to_what_fio_itself_counted_in_intervals_that_are_no_
     raw = tmp_path / "raw" / f"{what.name.replace(' ', '-')}.json"
     total = notes[-1].data
     for direction in ("read", "write"):
-        assert moved(samples, direction) == pytest.approx(fio_total(raw, direction), rel=1e-9)
+        assert moved_bytes(samples, direction) == pytest.approx(fio_total(raw, direction), rel=1e-9)
         assert total[f"{direction}_bytes"] == fio_total(raw, direction)
     used = "write" if what.writes else "read"
     assert moves in (None, total[f"{used}_bytes"])
@@ -125,7 +114,7 @@ def test_unwritten_data_is_laid_out_before_reading_once_and_anew_after_a_purge(
     target.open(writes=True)
     samples, notes = load(target, step(rw="read", span="16m"))
     assert notes[0].data == {"step": "load", "offset": 0, "bytes": 16 * MIB}
-    assert moved(samples, "write") == 0
+    assert moved_bytes(samples, "write") == 0
     _, notes = load(target, step(rw="read", span="16m"))
     assert "bytes" not in notes[0].data
     _, notes = load(target, step(rw="randread", bs="4k", io_size="1m"))
@@ -434,7 +423,7 @@ def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
         target.open(writes=True)
     target.open(writes=False)
     samples, _ = load(target, step(rw="read"))
-    assert moved(samples, "read") == pytest.approx(4 * MIB)
+    assert moved_bytes(samples, "read") == pytest.approx(4 * MIB)
     with pytest.raises(RefusedError):
         list(target.purge())
     target.close()

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from command import complaint, done_here, heatsoak_here, json_here
 from exports import memory_export
@@ -14,11 +13,12 @@ from heatsoak.bench.session import plan_session
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol, Replay
 from heatsoak.recording import find_recordings
-from heatsoak.target import Note, parse_place
+from heatsoak.target import parse_place
 from heatsoak.target.base import Target
 from heatsoak.target.fio import DirectoryTarget, FileTarget, NbdTarget
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.units import Size
+from loaded import load, moved_bytes
 from needs import needs
 
 MIB = 1 << 20
@@ -36,17 +36,6 @@ def iolog(path: Path, *ios: str, file: str = "/dev/sdz") -> Path:
     head = ["fio version 3 iolog", f"0 {file} add", f"0 {file} open"]
     path.write_text("\n".join([*head, *lines, f"{parts[-1][0]} {file} close"]) + "\n")
     return path
-
-
-def load(target: Target, step: Replay) -> tuple[pl.DataFrame, list[Note]]:
-    batches = list(target.run(step))
-    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame) and batch.height]
-    return pl.concat(frames), [batch for batch in batches if isinstance(batch, Note)]
-
-
-def moved(samples: pl.DataFrame, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s").fill_null(0) * 1e6
-    return float(samples.select((rate * pl.col("interval_s")).sum()).item())
 
 
 @pytest.fixture(params=["simulated", pytest.param("fio", marks=FIO)])
@@ -72,8 +61,8 @@ def test_all_bytes_of_a_trace_are_moved_and_pauses_are_cut_to_the_limit(
     ios = [f"{100 * at} {'write' if at % 3 else 'read'} {at * 8192} 8192" for at in range(300)]
     log = iolog(tmp_path / "log", *ios)
     samples, notes = load(target, replay(log, iodepth=1))
-    assert moved(samples, "read") == pytest.approx(100 * 8192)
-    assert moved(samples, "write") == pytest.approx(200 * 8192)
+    assert moved_bytes(samples, "read") == pytest.approx(100 * 8192)
+    assert moved_bytes(samples, "write") == pytest.approx(200 * 8192)
     assert [note.text for note in notes if note.level == "warning"] == []
     assert samples["write_over_10ms"].sum() <= 200
     assert set(samples.columns) <= set(target.columns())
@@ -91,7 +80,7 @@ def test_a_damaged_line_is_named_or_left_out_as_asked_and_what_is_no_trace_refus
     with pytest.raises(UsageError, match=f"^r: {log}: line 5: "):
         load(target, replay(log))
     samples, notes = load(target, replay(log, damaged="skip", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(8192)
+    assert moved_bytes(samples, "write") == pytest.approx(8192)
     assert any("left out 1 damaged line, the first is line 5" in note.text for note in notes)
     with pytest.raises(UsageError, match=r"no such file or shape.*destroyer, heavy, light"):
         load(target, replay("lightest"))
@@ -111,10 +100,10 @@ def test_an_offset_past_the_end_is_refused_left_out_or_folded(
     with pytest.raises(UsageError, match=rf"^r: {log}: {named}.*8192 bytes at {far}"):
         load(target, replay(log, damaged=damaged))
     samples, notes = load(target, replay(log, damaged=damaged, beyond="skip", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(8192)
+    assert moved_bytes(samples, "write") == pytest.approx(8192)
     assert any("left out 1 I/O past the target's end" in note.text for note in notes)
     samples, _ = load(target, replay(log, damaged=damaged, beyond="wrap", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(16384)
+    assert moved_bytes(samples, "write") == pytest.approx(16384)
 
 
 @pytest.mark.slow
@@ -124,7 +113,7 @@ def test_a_shape_is_made_as_large_as_the_target_and_always_the_same(target: Targ
     for _ in range(2):
         samples, notes = load(target, step)
         assert [note.text for note in notes if note.level == "warning"] == []
-        totals.add(round(moved(samples, "read") + moved(samples, "write")))
+        totals.add(round(moved_bytes(samples, "read") + moved_bytes(samples, "write")))
     (total,) = totals
     assert total == pytest.approx(0.0005 * 41e9, rel=0.15)  # few I/Os, sizes in whole classes
 
@@ -162,8 +151,8 @@ def test_what_fio_would_drop_is_said_beforehand(tmp_path: Path) -> None:
     warnings = " ".join(note.text for note in notes if note.level == "warning")
     assert "left out 1 trim" in warnings
     if target.describe()["test_file_bytes"] and "widened" in warnings:
-        assert moved(samples, "write") % 512 == 0
-    assert moved(samples, "write") >= 8000 + 4096
+        assert moved_bytes(samples, "write") % 512 == 0
+    assert moved_bytes(samples, "write") >= 8000 + 4096
 
 
 @FIO
@@ -194,7 +183,7 @@ def test_an_export_gets_just_what_the_trace_writes(tmp_path: Path) -> None:
         samples, notes = load(target, replay(log, iodepth=1))
         target.close()
     assert [note.text for note in notes if "fio did" in note.text] == []
-    assert moved(samples, "write") == pytest.approx(4096 + 512)
+    assert moved_bytes(samples, "write") == pytest.approx(4096 + 512)
 
 
 @pytest.mark.slow

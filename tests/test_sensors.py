@@ -286,49 +286,39 @@ def test_a_proc_that_says_nothing_is_not_a_sensor(tmp_path: Path, text: str) -> 
     assert discover(None, Roots(proc=tmp_path / "no", sys=tmp_path / "no")) == []
 
 
-class FakeNvml:
-    """What is used of NVML, with one card that knows its temperature but not its power."""
-
-    NVML_TEMPERATURE_GPU = 0
+def fake_nvml(cards: int, starts: bool = True) -> Any:
+    """What is used of NVML, with cards of which the first alone knows its power."""
 
     class NVMLError(Exception):
         pass
 
-    def __init__(self, cards: int, starts: bool = True) -> None:
-        self.cards = cards
-        self.starts = starts
-        self.shut = 0
+    def init() -> None:
+        if not starts:
+            raise NVMLError("Driver Not Loaded")
 
-    def nvmlInit(self) -> None:  # noqa: N802
-        if not self.starts:
-            raise self.NVMLError("Driver Not Loaded")
-
-    def nvmlShutdown(self) -> None:  # noqa: N802
-        self.shut += 1
-
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        return self.cards
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
-        return index
-
-    def nvmlDeviceGetName(self, index: int) -> bytes:  # noqa: N802
-        return f"Card {index}".encode()
-
-    def nvmlDeviceGetTemperature(self, index: int, _kind: int) -> int:  # noqa: N802
-        return 60 + index
-
-    def nvmlDeviceGetUtilizationRates(self, _index: int) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=97)
-
-    def nvmlDeviceGetPowerUsage(self, index: int) -> int:  # noqa: N802
+    def power_mw(index: int) -> int:
         if index:
-            raise self.NVMLError("Not Supported")
+            raise NVMLError("Not Supported")
         return 215_500
+
+    shut: list[None] = []
+    return SimpleNamespace(
+        NVML_TEMPERATURE_GPU=0,
+        NVMLError=NVMLError,
+        shut=shut,
+        nvmlInit=init,
+        nvmlShutdown=lambda: shut.append(None),
+        nvmlDeviceGetCount=lambda: cards,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetName=lambda index: f"Card {index}".encode(),
+        nvmlDeviceGetTemperature=lambda index, _kind: 60 + index,
+        nvmlDeviceGetUtilizationRates=lambda _index: SimpleNamespace(gpu=97),
+        nvmlDeviceGetPowerUsage=power_mw,
+    )
 
 
 def test_cards_give_what_they_have() -> None:
-    nvml = FakeNvml(cards=2)
+    nvml = fake_nvml(cards=2)
     sensor = GpuSensor.find(nvml)
     assert sensor is not None
     assert sensor.read() == {
@@ -341,9 +331,9 @@ def test_cards_give_what_they_have() -> None:
     assert set(sensor.info.columns) == set(sensor.read())
     sensor.close()
     sensor.close()
-    assert nvml.shut == 1
-    assert GpuSensor.find(FakeNvml(cards=1, starts=False)) is None
-    assert GpuSensor.find(FakeNvml(cards=0)) is None
+    assert len(nvml.shut) == 1
+    assert GpuSensor.find(fake_nvml(cards=1, starts=False)) is None
+    assert GpuSensor.find(fake_nvml(cards=0)) is None
 
 
 class Clock:

@@ -25,6 +25,7 @@ from heatsoak.recording import Recording, RecordingMeta, RecordingWriter
 from heatsoak.sensor import CountersSensor, device_behind
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import moved_bytes
 from started import Started, started
 
 
@@ -255,16 +256,11 @@ def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(tmp_path: Pa
                 file.write(os.urandom(1 << 20))
                 file.flush()
                 os.fsync(file.fileno())
-        run.wait_until(lambda: written_mb(run.recording) >= 8)
+        run.wait_until(lambda: moved_bytes(run.recording.samples(), "write") >= 8e6)
         run.end(0, by=signal.SIGINT)
     assert run.status == "finished"
     assert run.recording.meta.reason == "stopped by the user"
-    assert written_mb(run.recording) >= 8
-
-
-def written_mb(recording: Recording) -> float:
-    samples = recording.samples(["interval_s", "write_bw_mb_s"]).drop_nulls()
-    return float((samples["interval_s"] * samples["write_bw_mb_s"]).sum())
+    assert moved_bytes(run.recording.samples(), "write") >= 8e6
 
 
 @pytest.mark.slow
