@@ -22,16 +22,15 @@ ENDING = [
 ]
 
 
+def ran(*words: str | Path, **given: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, and take what it writes as text; `given` is subprocess.run's."""
+    options = {"capture_output": True, "text": True, "check": False, **given}
+    return subprocess.run([str(word) for word in words], **options)
+
+
 def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words`; after 280 s, or `timeout`, it counts as hanging."""
-    done = subprocess.run(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        **{"timeout": 280, **kwargs},
-    )
+    done = ran(sys.executable, "-m", "heatsoak", *words, cwd=cwd, **{"timeout": 280, **kwargs})
     done.stderr = _without_progress(done.stderr)
     return done
 

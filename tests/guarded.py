@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from command import ran
 from heatsoak.sensor import Roots
 from loop_drive import attached
 
@@ -27,14 +28,12 @@ def tool(name: str) -> str:
 
 
 def run(name: str, *arguments: object, text: str | None = None) -> str:
-    done = subprocess.run(
-        [tool(name), *map(str, arguments)],
+    done = ran(
+        tool(name),
+        *map(str, arguments),
         input=text,
         stdin=subprocess.DEVNULL if text is None else None,
-        capture_output=True,
-        text=True,
         timeout=200,
-        check=False,
     )
     assert done.returncode == 0, f"{name}: {done.stderr}"
     return done.stdout.strip()

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import typer
-from command import complaint, done_here, heatsoak_here, json_here
+from command import complaint, done_here, heatsoak_here, json_here, ran
 from heatsoak import catalog
 from heatsoak.cli.app import app
 from heatsoak.cli.commands import COMMANDS
@@ -493,9 +493,7 @@ def test_a_stop_while_a_class_is_made_or_something_is_imported_is_an_interruptio
 def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
     code = hidden + "from heatsoak.cli import main; sys.argv = ['heatsoak', 'analyze', 'x']; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, "-c", code, cwd=tmp_path)
     assert "no such file or directory" in complaint(done, 2)
 
 

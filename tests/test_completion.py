@@ -1,7 +1,6 @@
 """What the shell offers when somebody presses Tab: protocols, drives, places, conditions."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from shlex import quote
 from unittest.mock import patch
 
 import pytest
-from command import heatsoak_here
+from command import heatsoak_here, ran
 from compared import falling, run, steady
 from needs import needs
 from shells import SHARE, program_in, terminal
@@ -112,10 +111,12 @@ def test_bash_gets_what_it_replaces_of_a_word_that_it_divides(
 
 def shown(directory: Path) -> str:  # noqa: ARG001
     """Return what ``heatsoak --install-completion`` would install."""
-    return subprocess.run(
-        [sys.executable, "-m", "heatsoak", "--show-completion", "bash"],
-        capture_output=True,
-        text=True,
+    return ran(
+        sys.executable,
+        "-m",
+        "heatsoak",
+        "--show-completion",
+        "bash",
         check=True,
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     ).stdout
@@ -178,15 +179,11 @@ def test_a_real_fish_completes_words_and_files(tmp_path: Path) -> None:
         "heatsoak analyze ./mi": "./mine.csv",
     }
     asked = "; ".join(f"complete -C {quote(typed)}" for typed in offered)
-    done = subprocess.run(
-        [
-            *("fish", "--no-config", "-c"),
-            f"source {quote(str(SHARE))}/fish/vendor_completions.d/*; {asked}",
-        ],
+    done = ran(
+        *("fish", "--no-config", "-c"),
+        f"source {quote(str(SHARE))}/fish/vendor_completions.d/*; {asked}",
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         check=True,
     )
     found = [line.partition("\t")[0] for line in done.stdout.splitlines()]

@@ -2,11 +2,11 @@
 
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+from command import ran
 
 ROOT = Path(__file__).parent.parent
 CONTAINERFILE = (ROOT / "Containerfile").read_text()
@@ -39,13 +39,8 @@ def test_its_image_has_what_the_optional_parts_need() -> None:
 def test_one_line_says_what_is_missing(
     tmp_path: Path, words: list[str], cwd: Path | None, env: dict[str, str], said: str
 ) -> None:
-    done = subprocess.run(
-        [*words, str(ROOT / "scripts" / "container")],
-        cwd=cwd or tmp_path,
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        *words, str(ROOT / "scripts" / "container"), cwd=cwd or tmp_path, env={**os.environ, **env}
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

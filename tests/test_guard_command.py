@@ -37,7 +37,7 @@ def _header(drive: Drive) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", rest_long(SITUATIONS, every=5))
+@pytest.mark.parametrize("name", rest_long(SITUATIONS, every=8))
 def test_it_is_refused_by_the_command_with_the_reason_and_stays_as_it_was(
     bench: Bench, name: str
 ) -> None:

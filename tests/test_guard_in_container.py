@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command import ran
 from drive_contents import ext4
 from guard_situations import PROTOCOLS
 from guarded import Drive, MakeDrive, another_process, needs_loop, run, tool
@@ -78,13 +79,7 @@ def test_what_processes_outside_of_the_container_do_is_not_known_so_it_refuses(
         assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
     assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
     heatsoak = (sys.executable, "-m", "heatsoak", "drives", "--format", "json")
-    done = subprocess.run(
-        [tool("unshare"), *OWN_PROCESSES[1:], *heatsoak],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(tool("unshare"), *OWN_PROCESSES[1:], *heatsoak, cwd=tmp_path, check=True)
     (row,) = (row for row in json.loads(done.stdout) if row["path"] == os.fspath(drive.node))
     assert not row["writable"]
     assert "this is a container" in row["why"]

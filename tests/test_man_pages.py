@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import typer
+from command import ran
 from heatsoak.cli.app import app
 from needs import needs
 
@@ -38,11 +39,11 @@ def complaints(*command: str, page: Path) -> list[str]:
 
 def shown(page: Path) -> str:
     """Return a page as people read it, with its spaces made one."""
-    done = subprocess.run(
-        ["man", "-l", str(page)],
+    done = ran(
+        "man",
+        "-l",
+        str(page),
         env={"PATH": "/usr/bin:/bin", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return " ".join(done.stdout.split())

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import other_system
 import pytest
+from command import ran
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import Recording
 from made_once import made_once
@@ -110,9 +111,7 @@ class System:
             f"exec({textwrap.dedent(code)!r}, {{'__name__': 'heatsoak.x', '__builtins__': own}})"
         )
         words = [sys.executable, "-c", as_ours]
-        return subprocess.run(
-            words, cwd=cwd, env=self.environment(), capture_output=True, text=True, check=False
-        )
+        return ran(*words, cwd=cwd, env=self.environment())
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -310,13 +309,13 @@ def test_completion_is_installed_and_offers_drives_but_no_devices(
     system: System, tmp_path: Path
 ) -> None:
     def heatsoak(*words: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "heatsoak", *words],
+        return ran(
+            sys.executable,
+            "-m",
+            "heatsoak",
+            *words,
             env={**system.environment(), **env},
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     home = dict.fromkeys(("HOME", "USERPROFILE"), str(tmp_path))
@@ -528,15 +527,10 @@ def test_what_serves_no_real_drive_uses_no_name_that_the_system_lacks(
     platform: str, tmp_path: Path
 ) -> None:
     root = Path(__file__).parents[1]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--platform", platform, "--cache-dir", str(tmp_path)),
-            "python/heatsoak",
-        ],
+    done = ran(
+        *(sys.executable, "-m", "mypy", "--platform", platform, "--cache-dir", str(tmp_path)),
+        "python/heatsoak",
         cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     wrong = [line for line in done.stdout.splitlines() if " error: " in line]
     assert "errors in" in done.stdout or not wrong, done.stdout + done.stderr

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, ran
 from heatsoak.errors import ToolError
 from heatsoak.tools import VARIABLE, environment, find_tool
 from needs import needs, needs_root
@@ -27,7 +27,7 @@ def planted(directory: Path, *names: str, mode: int = 0o755) -> Path:
     return directory
 
 
-def ran(directory: Path) -> list[str]:
+def were_run(directory: Path) -> list[str]:
     return sorted(path.name.removeprefix("ran-") for path in directory.glob("ran-*"))
 
 
@@ -50,12 +50,12 @@ def test_roots_runs_take_programs_of_its_own_directory_and_none_that_others_can_
     done = tried(tmp_path, **env)
     assert done.returncode == 0, done.stderr
     assert heatsoak("drives", cwd=tmp_path, env={**os.environ, **env}).returncode == 0
-    assert ran(path) == []
+    assert were_run(path) == []
     shutil.rmtree(tmp_path / "r")
     path = planted(tmp_path / "own", "fio", "setpriv")
     done = tried(tmp_path, **{VARIABLE: str(path)})
     assert done.returncode == 0, done.stderr
-    assert ran(path) == ["fio", "setpriv"]
+    assert were_run(path) == ["fio", "setpriv"]
 
 
 @needs_root
@@ -70,7 +70,7 @@ def test_a_directory_that_others_can_change_is_refused_to_root(tmp_path: Path, w
         {"directory": path, "above": above, "program": path / "fio"}[what].chmod(0o777)
     named = "above/bin" if what == "relative" else str(path)
     assert VARIABLE in complaint(tried(tmp_path, **{VARIABLE: named}), 3)
-    assert ran(path) == []
+    assert were_run(path) == []
 
 
 @needs_root
@@ -91,13 +91,8 @@ def test_any_other_user_runs_what_is_on_his_path(tmp_path: Path) -> None:
     program = "from heatsoak.tools import which; print(which('my-own-tool'), which('blkid'))"
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
     env.pop(VARIABLE, None)
-    done = subprocess.run(
-        as_other_user(sys.executable, "-c", program, sees=[path]),
-        cwd="/",
-        env=env,
-        capture_output=True,
-        text=True,
-        check=True,
+    done = ran(
+        *as_other_user(sys.executable, "-c", program, sees=[path]), cwd="/", env=env, check=True
     )
     own, system = done.stdout.split()
     assert own == str(path / "my-own-tool")

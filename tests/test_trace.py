@@ -2,12 +2,12 @@
 
 import gzip
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command import ran
 from heatsoak._core import Trace
 from needs import needs
 
@@ -19,9 +19,7 @@ ALL = 10**6
 def fio(where: Path, *words: str) -> dict[str, Any]:
     """Run the real fio in a directory; what it says of its only job."""
     command = ["fio", "--name=t", "--output-format=json", "--randseed=1", *words]
-    run = subprocess.run(
-        command, cwd=where, capture_output=True, text=True, timeout=200, check=True
-    )
+    run = ran(*command, cwd=where, timeout=200, check=True)
     job: dict[str, Any] = json.loads(run.stdout)["jobs"][0]
     return job
 
