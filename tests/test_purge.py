@@ -221,61 +221,46 @@ def words(status: int, minutes: int = 2, *, has_hpa: bool = False) -> str:
     return "".join(" ".join(f"{word:04x}" for word in line) + "\n" for line in lines)
 
 
-@dataclasses.dataclass
-class Hdparm:
-    """A program that answers as hdparm does, and what it was told."""
+def hdparm(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    erase: str = "exit 5",
+    shows: str | None = None,
+) -> Callable[[], list[str]]:
+    """Put a program in place that answers as hdparm does; return what tells what it was told."""
+    monkeypatch.setenv(VARIABLE, str(directory))
+    answers, log, program = (directory / name for name in ("words", "log", "hdparm"))
+    answers.write_text(words(status, has_hpa=shows is not None))
+    log.write_text("")
+    shown = ":" if shows is None else f"echo ' {shows}'"
+    given = {"log": quote(str(log)), "words": quote(str(answers)), "erase": erase, "lock": ":"}
+    program.write_text(HDPARM.format(**given, shows=shown))
+    program.chmod(0o755)
 
-    directory: Path
-    log: Path
+    def told() -> list[str]:
+        lines = log.read_text().splitlines()
+        return [line for line in lines if not line.startswith(("--Istdout", "-N "))]
 
-    @classmethod
-    def make(
-        cls,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        status: int,
-        erase: str = "exit 5",
-        shows: str | None = None,
-    ) -> "Hdparm":
-        directory = tmp_path / "bin"
-        directory.mkdir(exist_ok=True)
-        monkeypatch.setenv(VARIABLE, str(directory))
-        (tmp_path / "words").write_text(words(status, has_hpa=shows is not None))
-        program = directory / "hdparm"
-        log = tmp_path / "log"
-        log.write_text("")
-        text = HDPARM.format(
-            log=quote(str(log)),
-            words=quote(str(tmp_path / "words")),
-            erase=erase,
-            lock=":",
-            shows=":" if shows is None else f"echo ' {shows}'",
-        )
-        program.write_text(text)
-        program.chmod(0o755)
-        return cls(directory, log)
-
-    def told(self) -> list[str]:
-        asked = ("--Istdout", "-N ")
-        return [line for line in self.log.read_text().splitlines() if not line.startswith(asked)]
+    return told
 
 
 def test_a_secure_erase_sets_a_password_erases_and_looks_and_takes_it_off_where_that_fails(
     claimed: Take, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zeroes = f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32"
-    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21, erase=zeroes)
+    told = hdparm(tmp_path, monkeypatch, status=0x21, erase=zeroes)
     held = claimed("sata")
     way = ata.way(held)
     assert way.why_not is None
     assert "stays locked until" in notes(way.run(held))[0].text
-    assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
-    assert all(line.endswith(held.fd_path) for line in tool.told())
+    assert [line.split()[2] for line in told()] == ["--security-set-pass", "--security-erase"]
+    assert all(line.endswith(held.fd_path) for line in told())
     assert not any(image.read_bytes())
-    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21)
+    told = hdparm(tmp_path, monkeypatch, status=0x21)
     with pytest.raises(ToolError, match="exit code 5"):
         list(ata.way(held).run(held))
-    assert "--security-disable" in tool.told()[-1]
+    assert "--security-disable" in told()[-1]
 
 
 def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_command(
@@ -293,11 +278,11 @@ def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_comma
         (0x21, "max sectors   = 0/1, HPA setting seems invalid (buggy?)", no_hpa),
         (0x21, "", no_hpa),
     ):
-        tool = Hdparm.make(tmp_path, monkeypatch, status, shows=shows)
+        told = hdparm(tmp_path, monkeypatch, status, shows=shows)
         found = ata.way(held).why_not
         assert (found is None) == (why is None), shows
         assert why is None or re.search(why, str(found))
-        assert tool.told() == []
+        assert told() == []
 
 
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
