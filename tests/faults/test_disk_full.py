@@ -18,7 +18,7 @@ from started import fill, protocol, small_disk, started
 from waiting import is_alive
 
 SAID = "m/r: cannot be written: No space left on device: free some space there"
-PAUSE = '[[steps]]\nkind = "pause"\nduration = "4s"\n'
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "6s"\n'
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from started import protocol, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, needs("fio")]
 HOUR_S = 3600
-PAUSE = '[[steps]]\nkind = "pause"\nduration = "10s"\n'
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "6s"\n'
 
 
 @pytest.fixture

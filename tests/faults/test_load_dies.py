@@ -41,7 +41,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_resumed(tmp_path: Path) -
 def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wrong_time(
     tmp_path: Path,
 ) -> None:
-    with started(tmp_path, *words(tmp_path, 10)) as run:
+    with started(tmp_path, *words(tmp_path, 8)) as run:
         loader = run.wait_for_load().loader()
         os.kill(loader, signal.SIGSTOP)
         time.sleep(4)
@@ -56,7 +56,7 @@ def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wr
 
 
 def test_a_heatsoak_that_is_stopped_for_a_while_continues_and_says_so(tmp_path: Path) -> None:
-    with started(tmp_path, *words(tmp_path, 10)) as run:
+    with started(tmp_path, *words(tmp_path, 8)) as run:
         run.wait_for_load()
         run.process.send_signal(signal.SIGSTOP)
         time.sleep(4)
