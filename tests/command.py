@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import io
+import json
 import re
 import signal
 import subprocess
@@ -21,16 +22,15 @@ ENDING = [
 ]
 
 
+def ran(*words: str | Path, **given: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, and take what it writes as text; `given` is subprocess.run's."""
+    options = {"capture_output": True, "text": True, "check": False, **given}
+    return subprocess.run([str(word) for word in words], **options)
+
+
 def heatsoak(*words: str, cwd: Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
     """Run ``heatsoak`` with `words`; after 280 s, or `timeout`, it counts as hanging."""
-    done = subprocess.run(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        **{"timeout": 280, **kwargs},
-    )
+    done = ran(sys.executable, "-m", "heatsoak", *words, cwd=cwd, **{"timeout": 280, **kwargs})
     done.stderr = _without_progress(done.stderr)
     return done
 
@@ -50,6 +50,20 @@ def heatsoak_here(
         stream.seek(0)
         said.append(stream.read())
     return subprocess.CompletedProcess(words, code, said[0], _without_progress(said[1]))
+
+
+def done_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``heatsoak`` with `words` in this process, where it has to succeed."""
+    done = heatsoak_here(*words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def json_here(*words: str, cwd: Path, code: int = 0) -> Any:
+    """Return what ``heatsoak`` says as JSON, in this process, to end with `code`."""
+    done = heatsoak_here(*words, "--format", "json", cwd=cwd)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
 
 
 def _without_progress(errors: str) -> str:

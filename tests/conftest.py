@@ -3,12 +3,17 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import janitor
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from guarded import MakeDrive
 
 # machines are shared and noisy: no test is about time; what is tried is the same in each run
 settings.register_profile("fixed", deadline=None, derandomize=True)
@@ -167,3 +172,12 @@ def cached_drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("drives") / "cached.toml"
     path.write_text(_changed("pcie4-tlc-1tb", _CACHED), "utf-8")
     return path
+
+
+@pytest.fixture
+def make_drive(tmp_path: Path) -> "Iterator[MakeDrive]":
+    """A function that attaches empty loop devices; its options are losetup's."""
+    from guarded import drives_in  # other systems than Linux cannot import it
+
+    with drives_in(tmp_path) as make:
+        yield make

@@ -5,16 +5,17 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest.mock import patch
 
-from command import heatsoak, heatsoak_here
+from command import heatsoak_here
 from heatsoak.protocol import LoadStep, Protocol, Rounds
 from heatsoak.recording import Recording
-from heatsoak.recording.meta import JOURNAL, META
+from heatsoak.recording.meta import META
 from heatsoak.target.lock import DIRECTORY_VARIABLE
+from started import Started, started
 from waiting import until
 
 #: What makes a drive ready, at a rate that leaves time to end it.
@@ -42,7 +43,7 @@ runtime = "0.6s"
 rate = "50m"
 [[steps]]
 kind = "pause"
-duration = "0.5s"
+duration = "0.2s"
 [[steps]]
 kind = "rounds"
 at_most = 2
@@ -53,7 +54,7 @@ runtime = "0.5s"
 rate = "5m"
 [[steps.steps]]
 kind = "pause"
-duration = "0.2s"
+duration = "0.1s"
 [[steps]]
 name = "write"
 rw = "randwrite"
@@ -66,21 +67,14 @@ _RUNTIME = re.compile(r'runtime = "([\d.]+)s"')
 
 def begin(
     directory: Path, *more: str, on: str = "place", env: Mapping[str, str] | None = None
-) -> "subprocess.Popen[bytes]":
+) -> AbstractContextManager[Started]:
     """Start ``run short.toml`` in `directory`, into `r`."""
-    words = ["run", "short.toml", "--on", on, "-o", "r", *more]
-    return subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=directory,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=env,
-    )
+    return started(directory, "run", "short.toml", "--on", on, "-o", "r", *more, env=env)
 
 
 def own_locks(directory: Path) -> dict[str, str]:
-    """The environment of runs that share a disk with others, which two runs must not."""
-    return {**os.environ, DIRECTORY_VARIABLE: str(directory)}
+    """What is in the environment of runs that share a disk with others, which two runs must not."""
+    return {DIRECTORY_VARIABLE: str(directory)}
 
 
 def wait_for_step(recording: Path, name: str, kind: str = "step-begin") -> None:
@@ -98,21 +92,22 @@ def told(recording: Path, kind: str, name: str) -> bool:
 
 
 def cut_in(
-    directory: Path, step: str, *more: str, on: str = "place", with_: int = signal.SIGKILL
+    directory: Path,
+    step: str,
+    *more: str,
+    on: str = "place",
+    with_: signal.Signals = signal.SIGKILL,
 ) -> None:
     """Run the protocol and end it while `step` goes on and has samples."""
     recording = directory / "r"
-    journal, word = recording / JOURNAL, f'"step":"{step}"'
     # a step is short: on a busy machine it may be over before we look, and is tried anew, longer
     for _ in range(6):
-        with begin(directory, *more, on=on) as process:
-            assert until(
-                lambda: (
-                    (journal.exists() and word in journal.read_text()) or process.poll() is not None
-                )
-            )
-            process.send_signal(with_)
-        if process.returncode != 0 and not told(recording, "step-end", step):
+        with begin(directory, *more, on=on) as run:
+            until(lambda: run.has_samples_of(step) or run.process.poll() is not None)
+            run.process.send_signal(with_)
+            run.process.wait()
+        assert run.process.returncode in (0, 130 if with_ is signal.SIGINT else -with_)
+        if run.process.returncode != 0 and not told(recording, "step-end", step):
             return
         shutil.rmtree(recording)
         file = directory / "short.toml"
@@ -122,12 +117,6 @@ def cut_in(
 
 def _doubled(runtime: re.Match[str]) -> str:
     return f'runtime = "{2 * float(runtime[1]):g}s"'
-
-
-def resume(directory: Path, *more: str, on: str = "place") -> "subprocess.CompletedProcess[str]":
-    """Go on with what was cut."""
-    words = ["run", "short.toml", "--on", on, "-o", "r", "--resume", *more]
-    return heatsoak(*words, cwd=directory, env=own_locks(directory))
 
 
 def resume_here(

@@ -9,6 +9,22 @@ from waiting import until
 
 
 @contextmanager
+def served(
+    at: Path, pid: Path, *words: str | Path
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """Serve on the socket `at` what nbdkit's `words` say; give the URI and the server."""
+    for left in (at, pid):
+        left.unlink(missing_ok=True)
+    command = ["nbdkit", "--exit-with-parent", "-f", "-U", at, "-P", pid, *words]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+        try:
+            assert until(pid.exists)
+            yield f"nbd+unix:///?socket={at}", server
+        finally:
+            server.kill()
+
+
+@contextmanager
 def memory_export(
     directory: Path, rate_mb_s: float | None = None, burst_s: float = 0.02
 ) -> Iterator[tuple[str, Path]]:
@@ -17,34 +33,20 @@ def memory_export(
     Without `rate_mb_s` it goes as fast as it can, and the file is not read. What it could not take
     in time it takes later, at any speed, up to what goes in `burst_s`.
     """
-    rate, at, pid = directory / "rate", directory / "socket", directory / "pid"
-    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
-    if rate_mb_s is None:
-        command += ["memory", "1G"]
-    else:
+    rate, words = directory / "rate", ["memory", "1G"]
+    if rate_mb_s is not None:
         set_rate(rate, rate_mb_s)
-        command += ["--filter=rate", "memory", "1G", f"rate={rate.read_text()}"]
-        command += [f"rate-file={rate}", f"burstiness={burst_s}"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
-        try:
-            assert until(pid.exists)
-            yield f"nbd+unix:///?socket={at}", rate
-        finally:
-            server.kill()
+        words = ["--filter=rate", *words, f"rate={rate.read_text()}"]
+        words += [f"rate-file={rate}", f"burstiness={burst_s}"]
+    with served(directory / "socket", directory / "pid", *words) as (uri, _):
+        yield uri, rate
 
 
 @contextmanager
 def file_export(image: Path, at: Path) -> Iterator[str]:
     """Serve a file on the socket `at`; give the URI."""
-    pid = image.with_suffix(".pid")
-    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
-    command += ["file", str(image)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
-        try:
-            assert until(pid.exists)
-            yield f"nbd+unix:///?socket={at}"
-        finally:
-            server.kill()
+    with served(at, image.with_suffix(".pid"), "file", image) as (uri, _):
+        yield uri
 
 
 def set_rate(file: Path, mb_s: float) -> None:

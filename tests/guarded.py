@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from command import ran
 from heatsoak.sensor import Roots
 from loop_drive import attached
 
@@ -27,14 +28,12 @@ def tool(name: str) -> str:
 
 
 def run(name: str, *arguments: object, text: str | None = None) -> str:
-    done = subprocess.run(
-        [tool(name), *map(str, arguments)],
+    done = ran(
+        tool(name),
+        *map(str, arguments),
         input=text,
         stdin=subprocess.DEVNULL if text is None else None,
-        capture_output=True,
-        text=True,
         timeout=200,
-        check=False,
     )
     assert done.returncode == 0, f"{name}: {done.stderr}"
     return done.stdout.strip()
@@ -110,8 +109,11 @@ def drives_in(directory: Path) -> Iterator[MakeDrive]:
 
 
 @contextmanager
-def another_process(program: str, *arguments: object) -> Iterator[None]:
-    """Run Python code elsewhere until the block ends; it has done its part when it prints."""
+def another_process(program: str, *arguments: object) -> Iterator[int]:
+    """Run Python code in a process, whose number this gives, until the block ends.
+
+    It has done its part when it prints.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", f"import os, sys\n{program}\nprint(flush=True)\nsys.stdin.read()"]
         + [str(argument) for argument in arguments],
@@ -122,7 +124,7 @@ def another_process(program: str, *arguments: object) -> Iterator[None]:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == b"\n", "the other process did not do its part"
-            yield
+            yield process.pid
         finally:
             process.stdin.close()
             process.wait(timeout=200)

@@ -2,8 +2,6 @@
 
 import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import Any
 
 import polars as pl
 from heatsoak.recording import Recording, find_recordings
-from waiting import until
+from started import started
 
 
 @dataclass
@@ -66,30 +64,17 @@ def load(
     (tmp_path / "real.toml").write_text(
         f'schema = 1\nname = "real"\n[[steps]]\nname = "load"\nruntime = "{runtime_s}s"\n{workload}'
     )
-    words = ["run", "real.toml", "--on", uri, "-o", "r", "--format", "json"]
+    words = ("run", "real.toml", "--on", uri, "-o", "r", "--format", "json")
     moments_unix_s = []
-    with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        journal = tmp_path / "r" / "samples.jsonl"
-        assert until(
-            lambda: (
-                (journal.exists() and "interval_s" in journal.read_text())
-                or process.poll() is not None
-            )
-        )
-        assert process.poll() is None, process.communicate()
+    with started(tmp_path, *words) as run:
+        run.wait_for_load(1)
         begun = time.monotonic()
         for after_s, deed in deeds:
             time.sleep(max(0.0, begun + after_s - time.monotonic()))
             deed()
             moments_unix_s.append(time.time())
-        output, errors = process.communicate(timeout=200)
-    assert process.returncode == 0, errors
+        output, errors = run.process.communicate(timeout=200)
+    assert run.process.returncode == 0, errors
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.started_unix_s is not None
     origin_s = recording.meta.started_unix_s + start_s(recording)

@@ -1,9 +1,10 @@
 """How much memory a command needs beyond what its modules take."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
+
+from command import ran
 
 #: Runs the first command to load every module that is needed, and measures the second.
 _MEASURE = """
@@ -38,13 +39,6 @@ def peak_mb(first: list[str], then: list[str], cwd: Path) -> float:
 
     `first` is a small command of the same kind, which loads the modules.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURE, json.dumps([first, then])],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    done = ran(sys.executable, "-c", _MEASURE, json.dumps([first, then]), cwd=cwd, timeout=280)
     assert done.returncode == 0, done.stderr
     return float(done.stdout)

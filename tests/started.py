@@ -1,17 +1,20 @@
 """Runs of the real command that something happens to, and small disks that fill up."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pytest
 from heatsoak.recording import Event, Recording
 from janitor import undone_by
+from loaded import moved_bytes
 from waiting import below, until
 
 
@@ -45,18 +48,22 @@ class Started:
 
         assert until(came_to_it)
 
+    def _text(self, name: str, below: str = "") -> str:
+        file = self.directory / below / name
+        return file.read_text() if file.exists() else ""
+
+    def has_samples_of(self, step: str, count: int = 1, below: str = "") -> bool:
+        """Whether a step has so many samples by now, perhaps in a directory `below`."""
+        return self._text("samples.jsonl", below).count(f'"step":"{step}"') >= count
+
     def wait_for_load(self, samples: int = 2) -> "Started":
         """Wait until so many samples of a load are there."""
-        journal = self.directory / "samples.jsonl"
-        self.wait_until(
-            lambda: journal.exists() and journal.read_text().count("interval_s") >= samples
-        )
+        self.wait_until(lambda: self._text("samples.jsonl").count("interval_s") >= samples)
         return self
 
-    def wait_for_event(self, text: str) -> None:
+    def wait_for_event(self, text: str, below: str = "") -> None:
         """Wait until `text` stands in the events."""
-        events = self.directory / "events.jsonl"
-        self.wait_until(lambda: events.exists() and text in events.read_text())
+        self.wait_until(lambda: text in self._text("events.jsonl", below))
 
     def loader(self) -> int:
         """Return its fio; other tools of its own may run meanwhile."""
@@ -65,20 +72,37 @@ class Started:
 
     def wait_for_rows(self, count: int) -> None:
         """Wait until its recording has so many rows."""
-        journal = self.directory / "samples.jsonl"
-        self.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= count)
+        self.wait_until(lambda: self._text("samples.jsonl").count("\n") >= count)
 
-    def end(self, code: int) -> str:
-        """Wait for its end, which has to be with `code`; return what it said last."""
+    def end(self, code: int, by: signal.Signals | None = None) -> str:
+        """Wait for its end, perhaps `by` a signal, with `code`; return what it said last."""
+        if by is not None:
+            self.process.send_signal(by)
         _, errors = self.process.communicate(timeout=200)
         assert self.process.returncode == code, errors
         assert "Traceback" not in errors
-        return errors.splitlines()[-1]
+        return errors.splitlines()[-1] if errors else ""
+
+    def require_tiled_and_whole(self) -> None:
+        """Check that samples of a load speak for no time twice, and for all that fio counted."""
+        samples = self.recording.samples().filter(pl.col("interval_s").is_not_null()).sort("t_s")
+        begins = (samples["t_s"] - samples["interval_s"])[1:]
+        assert (begins - samples["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
+        wrote = [event.data["write_bytes"] for event in self.events if "write_bytes" in event.data]
+        assert moved_bytes(samples, "write") == pytest.approx(wrote[0], rel=1e-6)
+
+    def kill(self) -> None:
+        """Kill it, so that its recording is cut."""
+        self.process.kill()
+        self.process.wait()
 
 
 @contextmanager
-def started(cwd: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Started]:
-    """Start ``heatsoak`` with `words`, ``-o`` the last but one; it is killed at the end."""
+def started(cwd: Path, *words: str, env: Mapping[str, str] | None = None) -> Iterator[Started]:
+    """Start ``heatsoak`` with `words`, where ``-o`` names what it makes; it is killed at the end.
+
+    It may record into a directory for each side, place or host below that.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "heatsoak", *words],
         cwd=cwd,

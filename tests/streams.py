@@ -38,22 +38,27 @@ class Streams:
     env: dict[str, str] = field(default_factory=dict)
 
 
-def breach_on(streams: Streams, words: Sequence[str], cwd: Path, at_most_s: int) -> str | None:
-    """Run ``heatsoak`` with `words`, and return what it did that no call may do."""
+def call_on(
+    streams: Streams, words: Sequence[str], cwd: Path
+) -> "subprocess.CompletedProcess[str]":
+    """Run ``heatsoak`` with `words`; return its exit code and what could be read of it."""
     with (
         patch.dict(os.environ, streams.env),
         _standing_in(1, streams.output) as said,
         _standing_in(2, streams.errors) as told,
-        within(at_most_s),
     ):
         for number, kind in ((1, streams.output), (2, streams.errors)):
             if kind == "closed":
                 os.close(number)
         code = code_of(*words, cwd=cwd)
-    is_heard = streams.errors in ("file", "terminal")
-    return breach(
-        subprocess.CompletedProcess(words, code, "".join(said), "".join(told)), is_heard=is_heard
-    )
+    return subprocess.CompletedProcess(words, code, "".join(said), "".join(told))
+
+
+def breach_on(streams: Streams, words: Sequence[str], cwd: Path, at_most_s: int) -> str | None:
+    """Run ``heatsoak`` with `words`, and return what it did that no call may do."""
+    with within(at_most_s):
+        done = call_on(streams, words, cwd)
+    return breach(done, is_heard=streams.errors in ("file", "terminal"))
 
 
 @contextmanager

@@ -6,7 +6,6 @@ By seed: a kind of target, what happens to it, and when. What comes between the 
 
 import os
 import random
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -26,16 +25,14 @@ from heatsoak.bench.conductor import Conductor
 from heatsoak.target.fio import DirectoryTarget
 from janitor import undone_by
 from loop_drive import attached, losetup
+from needs import needs
 from rest_long import rest_soak
 from started import small_disk
 
 pytestmark = [
     needs_loop,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("nbdkit") is None or shutil.which("fio") is None,
-        reason="nbdkit or fio is not installed",
-    ),
+    needs("nbdkit", "fio"),
 ]
 
 MIB = 1 << 20

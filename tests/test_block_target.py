@@ -2,11 +2,12 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from guarded import another_process
 from heatsoak.errors import NotEmptyError, RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target import Batch, Note
@@ -24,6 +25,17 @@ def drive(tmp_path: Path) -> Iterator[Path]:
         yield node
 
 
+@contextmanager
+def opened(drive: Path, erase: str | None = None, *, writes: bool = True) -> Iterator[BlockTarget]:
+    named = (erase or f"{drive}:{SIZE}") if writes else None
+    target = BlockTarget(drive, named)
+    target.open(writes=writes)
+    try:
+        yield target
+    finally:
+        target.close()
+
+
 def step(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
 
@@ -33,11 +45,22 @@ def last_note(batches: Iterable[Batch]) -> Note:
 
 
 @pytest.mark.slow
-def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: Path) -> None:
-    target = BlockTarget(drive, f"{drive}:{SIZE}")
-    assert target.identity.size_bytes == SIZE
-    target.open(writes=True)
-    try:
+def test_a_drive_is_refused_unless_it_is_named_and_then_written_whole_and_purged(
+    drive: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="not a block device"):
+        BlockTarget(tmp_path)
+    with pytest.raises(RefusedError, match="--erase"):
+        BlockTarget(drive).open(writes=True)
+    with opened(drive, writes=False) as target:
+        total = last_note(target.run(step(rw="randread", io_size="2m")))
+        assert total.data["read_bytes"] == 2 * MIB
+        for writes in (target.run(step()), target.purge()):
+            with pytest.raises(RefusedError):
+                list(writes)
+    assert not any((tmp_path / "drive.img").read_bytes())
+    with opened(drive) as target:
+        assert target.identity.size_bytes == SIZE
         total = last_note(target.run(step(bs="1m")))
         assert total.data["write_bytes"] == SIZE
         with pytest.raises(OSError, match="busy"):
@@ -46,32 +69,7 @@ def test_a_named_empty_drive_is_written_whole_and_purged(drive: Path, tmp_path: 
         assert all(any(image[at : at + 4096]) for at in range(0, SIZE, MIB))
         [note] = [batch for batch in target.purge() if isinstance(batch, Note)]
         assert note.level == "info"
-    finally:
-        target.close()
     assert not any((tmp_path / "drive.img").read_bytes())
-
-
-@pytest.mark.slow
-def test_a_drive_that_is_not_named_is_refused_and_can_be_read(drive: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="--erase"):
-        BlockTarget(drive).open(writes=True)
-    target = BlockTarget(drive)
-    target.open(writes=False)
-    try:
-        total = last_note(target.run(step(rw="randread", io_size="2m")))
-        assert total.data["read_bytes"] == 2 * MIB
-        with pytest.raises(RefusedError):
-            list(target.run(step()))
-        with pytest.raises(RefusedError):
-            list(target.purge())
-    finally:
-        target.close()
-    assert not any((tmp_path / "drive.img").read_bytes())
-
-
-def test_what_is_not_a_block_device_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a block device"):
-        BlockTarget(tmp_path)
 
 
 def make_a_file_system(image: Path, drive: Path) -> None:  # noqa: ARG001
@@ -113,9 +111,7 @@ def test_what_came_between_steps_is_not_written_over(
     last_step: str,
 ) -> None:
     image = tmp_path / "drive.img"
-    target = BlockTarget(drive, f"{drive}:{SIZE}")
-    target.open(writes=True)
-    try:
+    with opened(drive) as target:
         for loads in (target.run(step(bs="1m")), target.purge()):
             if last_step == "cut short":
                 assert isinstance(loads, Generator)
@@ -133,28 +129,18 @@ def test_what_came_between_steps_is_not_written_over(
             with pytest.raises(RefusedError, match=said):
                 list(writes)
         assert image.read_bytes() == before
-    finally:
-        target.close()
 
 
 def test_a_drive_that_another_has_opened_between_steps_is_not_written(drive: Path) -> None:
-    target = BlockTarget(drive, f"{drive}:{SIZE}")
-    target.open(writes=True)
-    try:
+    with opened(drive) as target:
         list(target.run(step(io_size="1m")))
         # mounting is kept out by the kernel, opening it without O_EXCL is not
-        code = f"import sys; file = open({str(drive)!r}, 'r+b'); print(flush=True); input()"
-        with subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as other:
-            assert other.stdout is not None
-            other.stdout.readline()
-            with pytest.raises(RefusedError, match=rf"\b{other.pid}\b"):
-                list(target.run(step(io_size="1m")))
-            other.kill()
+        with (
+            another_process("fd = os.open(sys.argv[1], os.O_RDWR)", drive) as other,
+            pytest.raises(RefusedError, match=rf"\b{other}\b"),
+        ):
+            list(target.run(step(io_size="1m")))
         assert list(target.run(step(io_size="1m")))
-    finally:
-        target.close()
 
 
 @pytest.mark.slow
@@ -164,13 +150,9 @@ def test_what_a_run_has_left_is_known_to_the_next_and_what_others_wrote_is_not(
     name = f"{drive}:{SIZE}"
 
     def write(erase: str, between: Callable[[], object] = lambda: None) -> None:
-        target = BlockTarget(drive, erase)
-        target.open(writes=True)
-        try:
+        with opened(drive, erase) as target:
             list(target.run(step(io_size="8m")))
             between()
-        finally:
-            target.close()
 
     def change() -> None:
         write_beneath(tmp_path / "drive.img", drive)
@@ -185,8 +167,7 @@ def test_what_a_run_has_left_is_known_to_the_next_and_what_others_wrote_is_not(
     change()
     with pytest.raises(NotEmptyError):
         write(name)
-    target = BlockTarget(drive, f"{name}:NOT-EMPTY")
-    target.open(writes=True)
-    target.close()  # nothing was written: what is there is still somebody's
+    with opened(drive, f"{name}:NOT-EMPTY"):
+        pass  # nothing was written: what is there is still somebody's
     with pytest.raises(NotEmptyError):
         write(name)

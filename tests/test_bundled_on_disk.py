@@ -1,6 +1,5 @@
 """Every bundled protocol, as small as it gets, on this machine's own disk with the real fio."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from heatsoak.bench.session import plan_session
 from heatsoak.catalog import load_trace
 from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
 from heatsoak.target import parse_place
+from needs import needs
 
 IOS = 200
 #: A score of whole seconds needs two of them.
@@ -17,7 +17,7 @@ SECONDS_S = 2.8
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
+    needs("fio"),
 ]
 
 

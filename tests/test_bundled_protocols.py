@@ -40,24 +40,16 @@ def test_depths_double_from_1_to_32_for_three_minutes_each_and_the_first_three_c
     assert fill.span.bytes == span
 
 
-@pytest.mark.parametrize(
-    ("name", "bs", "depth", "span"),
-    [
-        ("anandtech-mixed-random", 4096, 3, 16 * 10**9),
-        ("anandtech-mixed-sequential", 131072, 1, None),
-    ],
-)
-def test_mixes_go_from_reads_to_writes_in_six_steps_that_all_count(
-    name: str, bs: int, depth: int, span: int | None
-) -> None:
-    steps = judged(name)
-    assert [round(100 * step.read_share) for step in steps] == [100, 80, 60, 40, 20, 0]
-    assert {(s.bs, s.iodepth, s.runtime_s, s.span.bytes) for s in steps} == {
-        (bs, depth, 180.0, span)
-    }
-    (score,) = load(name).scores
-    assert score.steps == tuple(step.name for step in steps)
-    assert (score.metric, score.statistic) == ("mb_s", "mean")
+def test_mixes_go_from_reads_to_writes_in_six_steps_that_all_count() -> None:
+    for kind, bs, depth, span in (("random", 4096, 3, 16 * 10**9), ("sequential", 131072, 1, None)):
+        steps = judged(f"anandtech-mixed-{kind}")
+        assert [round(100 * step.read_share) for step in steps] == [100, 80, 60, 40, 20, 0]
+        assert {(s.bs, s.iodepth, s.runtime_s, s.span.bytes) for s in steps} == {
+            (bs, depth, 180.0, span)
+        }
+        (score,) = load(f"anandtech-mixed-{kind}").scores
+        assert score.steps == tuple(step.name for step in steps)
+        assert (score.metric, score.statistic) == ("mb_s", "mean")
 
 
 def test_consistency_is_an_hour_of_which_the_last_400_s_count() -> None:
@@ -91,13 +83,8 @@ def test_each_span_of_over_provisioning_is_purged_filled_and_written_for_an_hour
 @pytest.mark.parametrize("trace", ["destroyer", "heavy", "light"])
 def test_a_trace_runs_on_a_full_drive_and_after_a_purge_on_an_empty_one(trace: str) -> None:
     protocol = load(f"storage-bench-{trace}")
-    assert [step.kind for step in protocol.steps] == [
-        "purge",
-        "precondition",
-        "replay",
-        "purge",
-        "replay",
-    ]
+    kinds = [step.kind for step in protocol.steps]
+    assert kinds == ["purge", "precondition", "replay", "purge", "replay"]
     replays = [step for step in protocol.steps if isinstance(step, Replay)]
     assert [(r.name, r.trace, r.idle_limit_s, r.scale) for r in replays] == [
         ("full", trace, 0.025, 1.0),
@@ -106,11 +93,7 @@ def test_a_trace_runs_on_a_full_drive_and_after_a_purge_on_an_empty_one(trace: s
     for state in ("full", "empty"):
         wanted = {s.metric: s for s in protocol.scores if s.steps == (state,)}
         assert set(wanted) == {
-            "mb_s",
-            "service_us",
-            "over_10ms_pct",
-            "over_100ms_pct",
-            "energy_j",
+            *("mb_s", "service_us", "over_10ms_pct", "over_100ms_pct", "energy_j")
         }
         assert wanted["mb_s"].while_busy
 

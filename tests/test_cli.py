@@ -4,97 +4,66 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 import typer
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here, ran
 from heatsoak import catalog
 from heatsoak.cli.app import app
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.recording import find_recordings
+from loaded import moved_bytes
 from loop_drive import attached
+from needs import needs
 from other_user import as_other_user
-from waiting import until
+from started import small_disk
 
 PUGET_CELL = [*("--set", "slot=top"), *("--set", "gpus=1"), *("--set", "gpu_load=idle")]
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
-@pytest.mark.slow
-def test_the_version_and_the_commands_are_shown(tmp_path: Path) -> None:
-    assert heatsoak("--version", cwd=tmp_path).stdout.startswith("heatsoak 0.")
-    shown = heatsoak("--help", cwd=tmp_path).stdout
-    for command in (
-        "demo",
-        "drives",
-        "protocols",
-        "run",
-        "analyze",
-        "import",
-        "export",
+def test_help_version_and_commands_are_shown_by_their_usual_names(tmp_path: Path) -> None:
+    for words, begins in (
+        ("--version", "heatsoak 0."),
+        ("-v", "heatsoak 0."),
+        ("-h", "Usage: heatsoak [OPTIONS] COMMAND"),
+        ("help", "Usage: heatsoak [OPTIONS] COMMAND"),
+        ("run -h", "Usage: heatsoak run"),
+        ("help run", "Usage: heatsoak run"),
+        ("rack stop -h", "Usage: heatsoak rack stop"),
     ):
+        assert done_here(*words.split(), cwd=tmp_path).stdout.startswith(begins), words
+    shown = done_here("--help", cwd=tmp_path).stdout
+    for command in ("demo", "drives", "protocols", "run", "analyze", "import", "export"):
         assert command in shown
     for hidden in ("calibrate", "corpus"):
         assert f" {hidden} " not in shown
-
-
-def test_help_says_of_each_command_what_its_own_help_says() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, (_, what) in COMMANDS.items():
         assert what.startswith(commands[name].get_short_help_str(1000))
+    group = done_here("trace", cwd=tmp_path)  # without a command, its help
+    assert group.stderr == ""
+    assert group.stdout == done_here("trace", "--help", cwd=tmp_path).stdout
+    assert len(group.stdout.splitlines()) > 5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ()])
-def test_help_and_version_wait_for_nothing_that_a_command_needs(words: tuple[str, ...]) -> None:
-    loaded = loaded_by(*words)
-    assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
-
-
-@pytest.mark.parametrize(
-    ("words", "begins"),
-    [
-        (("-h",), "Usage: heatsoak [OPTIONS] COMMAND"),
-        (("help",), "Usage: heatsoak [OPTIONS] COMMAND"),
-        (("run", "-h"), "Usage: heatsoak run"),
-        (("help", "run"), "Usage: heatsoak run"),
-        (("rack", "stop", "-h"), "Usage: heatsoak rack stop"),
-        (("-v",), "heatsoak 0"),
-    ],
-)
-def test_help_and_version_are_found_by_their_usual_names(
-    tmp_path: Path, words: tuple[str, ...], begins: str
-) -> None:
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.startswith(begins)
-
-
-@pytest.mark.slow
-def test_judging_a_recording_loads_nothing_that_it_does_not_use(
-    tmp_path: Path, small_drive: Path
-) -> None:
-    done = heatsoak_here("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_nothing_waits_for_what_it_does_not_use(tmp_path: Path, small_drive: Path) -> None:
+    for words in ("--help", "--version", ""):
+        loaded = loaded_by(*words.split())
+        assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
+    assert not loaded_by("schema") & {"numpy", "polars", "heatsoak.analysis"}
+    assert not loaded_by("drives", "--help") & {"heatsoak.analysis", "heatsoak.bench.conductor"}
+    done_here("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", cwd=tmp_path)
     loaded = loaded_by("analyze", str(tmp_path / "r"))
     assert "polars" in loaded
     # each of these takes as long as all that is needed
     assert not loaded & {"scipy.special", "scipy.signal", "scipy.stats", "scipy.optimize"}
     assert not loaded & {"heatsoak.catalog", "heatsoak.importer.formats", "matplotlib"}
-
-
-@pytest.mark.slow
-def test_a_list_waits_for_no_judge() -> None:
-    assert not loaded_by("schema") & {"numpy", "polars", "heatsoak.analysis"}
-    assert not loaded_by("drives", "--help") & {"heatsoak.analysis", "heatsoak.bench.conductor"}
 
 
 def loaded_by(*words: str) -> set[str]:
@@ -111,22 +80,15 @@ def loaded_by(*words: str) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "pugget", "--on", "."), "no protocol 'pugget' (did you mean 'puget'?)"),
         (("run", "quick", "--on", "nowhere"), "nowhere: there is no such target"),
         (("run", "quick", "--on", "sim:950"), "no simulated drive '950'"),
         (("run", "quick", "--on", "sim:samsung-950-pro-512@moon"), "no simulated enclosure 'moon'"),
         (("run", "quick", "--on", "/dev/null"), "neither file, directory nor block device"),
         (("run", "mine.toml", "--on", "."), "unknown key 'runtme' in steps[1]"),
-        (("run", "negative.toml", "--on", "."), "steps[1].runtime: '-5' is not a time"),
-        (("run", "zero.toml", "--on", "."), "steps[1].bs: "),
-        (("run", "nosuch.toml", "--on", "."), "nosuch.toml: no such file"),
-        (("run", "quick", "--on", ".", "--set", "runtime"), "write KEY=VALUE"),
         (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
         (("watch", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
-        (("run", "quick", "--on", ".", "--scale", "half"), "'half' is not a share such as"),
         (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a share such as"),
         (("run", "quick"), "Missing option '--on'"),
-        (("run", "quick", "--on", ".", "--tempo"), "No such option: --tempo"),
         (
             ("compare", "x", "--by", "slot", "--fail-below", "500MB/s"),
             "No such option: --fail-below: heatsoak compare --help lists its options",
@@ -145,11 +107,6 @@ def loaded_by(*words: str) -> set[str]:
         (("trace", "stats", "x", "--span", "9" * 400), "more than any drive holds"),
         (("trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
         (("trace", "stats", "n" * 300), "File name too long"),
-        (("demo", "--format", "xml"), "Invalid value for '--format'"),
-        (
-            ("analyze", "x", "--fail-on", "sometimes"),
-            "Invalid value for '--fail-on': 'sometimes' is not one of",
-        ),
     ],
 )
 def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
@@ -157,8 +114,6 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
 ) -> None:
     step = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
     (tmp_path / "mine.toml").write_text(step + "runtme = 5\n")
-    (tmp_path / "negative.toml").write_text(step + "runtime = -5\n")
-    (tmp_path / "zero.toml").write_text(step + "bs = 0\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recording.json").write_text("{")
@@ -216,18 +171,12 @@ def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_root
 def test_a_full_file_system_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    place = tmp_path / "full"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(place)], check=True)
-    try:
-        done = heatsoak("run", "quick", "--on", str(place), cwd=tmp_path)
+    with small_disk(tmp_path / "full", "32m") as place:
+        done = heatsoak_here("run", "quick", "--on", "full", cwd=tmp_path)
         assert "10 % of the file system" in complaint(done, 4)
         assert list(place.iterdir()) == []
         assert not (tmp_path / "recordings").exists()
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,56 +184,28 @@ def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("heatsoak.tools.LOCAL", ())
     monkeypatch.setenv("PATH", "")
     done = heatsoak_here("run", "quick", "--on", ".", cwd=tmp_path)
-    assert "fio is not installed" in complaint(done, 3)
+    assert "fio is not installed: apt-get install fio" in complaint(done, 3)
 
 
-@pytest.fixture
-def loop_device(tmp_path: Path) -> Any:
-    """A loop device of 64 MiB with an ext4 file system."""
+def test_a_refusal_comes_before_any_other_complaint(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("nonsense")
     with attached(tmp_path / "image", 64 << 20) as device:
         subprocess.run(["mkfs.ext4", "-q", str(device)], check=True)
-        yield str(device)
-
-
-def test_a_device_with_a_file_system_is_refused_with_exit_code_4(
-    tmp_path: Path, loop_device: str
-) -> None:
-    size = 64 << 20
-    words = ("run", "puget", "--on", loop_device, "--erase", f"{loop_device}:{size}")
-    assert "ext4" in complaint(heatsoak_here(*words, cwd=tmp_path), 4)
-
-
-def test_a_mounted_device_is_refused_with_exit_code_4(tmp_path: Path, loop_device: str) -> None:
-    mount = tmp_path / "mounted"
-    mount.mkdir()
-    subprocess.run(["mount", loop_device, str(mount)], check=True)
-    try:
-        done = heatsoak_here("run", "puget", "--on", loop_device, cwd=tmp_path)
-        assert "mounted" in complaint(done, 4)
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
-
-
-@pytest.mark.parametrize(
-    "words", [("pugget",), ("mine.toml",), ("quick", "--set", "bs=0"), ("puget", "-o", ".")]
-)
-def test_a_refusal_comes_before_any_other_complaint(
-    tmp_path: Path, loop_device: str, words: tuple[str, ...]
-) -> None:
-    (tmp_path / "mine.toml").write_text("nonsense")
-    done = heatsoak_here("run", *words, "--on", loop_device, cwd=tmp_path)
-    assert "ext4" in complaint(done, 4)
+        for words in ("puget", "pugget", "mine.toml", "quick --set bs=0", "puget -o ."):
+            done = heatsoak_here("run", *words.split(), "--on", str(device), cwd=tmp_path)
+            assert "ext4" in complaint(done, 4), words
 
 
 @pytest.mark.slow
 def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
     tmp_path: Path, small_drive: Path
 ) -> None:
-    words = ("run", "puget", "--on", f"sim:{small_drive}", *PUGET_CELL, "--format", "json")
-    done = heatsoak(*words, "-o", "r", "--fail-on", "throttle", cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
-    (recording,) = json.loads(done.stdout)["recordings"]
-    assert recording["conditions"] == {"slot": "top", "gpus": 1, "gpu_load": "idle"}
+    place = ("slot=top", "gpus=2", "gpu_load=loaded", "runtime=60s")
+    words = ["run", "puget", "--on", f"sim:{small_drive}", "-o", "r"]
+    words += [word for setting in place for word in ("--set", setting)]
+    found = json_here(*words, "--fail-on", "throttle", cwd=tmp_path, code=1)
+    (recording,) = found["recordings"]
+    assert recording["conditions"] == {"slot": "top", "gpus": 2, "gpu_load": "loaded"}
     assert [step["step"] for step in recording["steps"]] == [
         *("sequential-read", "sequential-write", "random-read", "random-write"),
     ]
@@ -336,10 +257,8 @@ def one_of_each_class() -> list[str]:
 @pytest.mark.parametrize("drive_id", one_of_each_class())
 def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
     (tmp_path / "seconds.toml").write_text(FEW_SECONDS)
-    words = ("run", "seconds.toml", "--on", f"sim:{drive_id}", "-o", "r", "--format", "json")
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (judged,) = json.loads(done.stdout)["recordings"]
+    words = ("run", "seconds.toml", "--on", f"sim:{drive_id}", "-o", "r")
+    (judged,) = json_here(*words, cwd=tmp_path)["recordings"]
     assert [step["step"] for step in judged["steps"]] == ["write", "both"]
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "finished"
@@ -357,23 +276,25 @@ def test_every_drive_of_the_catalog_runs(tmp_path: Path, drive_id: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(tmp_path: Path) -> None:
+def test_a_drive_that_shuts_down_is_exit_code_3_and_leaves_its_recording(
+    tmp_path: Path, small_hot_drive: Path
+) -> None:
     (tmp_path / "reads.toml").write_text(
         'schema = 1\nname = "reads"\n[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\n'
         'iodepth = 32\nruntime = "300s"\n'
     )
-    words = ("run", "reads.toml", "--on", "sim:pcie5-tlc-2tb@open-bench", "-o", "r")
-    done = heatsoak(*words, cwd=tmp_path)
+    on = f"sim:{small_hot_drive}@open-bench"
+    done = heatsoak_here("run", "reads.toml", "--on", on, "-o", "r", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("heatsoak: sim:pcie5-tlc-2tb@open-bench: shut itself down at ")
+    assert last.startswith(f"heatsoak: {on}: shut itself down at ")
     assert last.endswith("the recording so far is in r")
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "failed"
     seen = recording.samples()
     assert 60 < seen["t_s"].max() < 200  # type: ignore[operator]
     assert seen["read_bw_mb_s"][20] > 12_000
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+    done_here("analyze", "r", cwd=tmp_path)
 
 
 #: The limit of the catalog moves with each fit.
@@ -434,16 +355,14 @@ def test_an_enclosure_can_be_named_and_brings_its_conditions(
     tmp_path: Path, small_drive: Path
 ) -> None:
     target = f"sim:{small_drive}@puget-top-2gpu-loaded"
-    done = heatsoak_here("run", "quick", "--on", target, "--format", "json", cwd=tmp_path)
-    (recording,) = json.loads(done.stdout)["recordings"]
+    (recording,) = json_here("run", "quick", "--on", target, cwd=tmp_path)["recordings"]
     place = {"slot": "top", "gpus": 2, "gpu_load": "loaded"}
     assert recording["conditions"] == {**place, "enclosure": "puget-top-2gpu-loaded"}
 
 
 def test_a_dry_run_reports_bytes_endurance_and_time_and_touches_nothing(tmp_path: Path) -> None:
     target = "sim:samsung-950-pro-512"
-    words = ("run", "puget", "--on", target, *PUGET_CELL, "--dry-run", "--format", "json")
-    (run,) = json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)
+    (run,) = json_here("run", "puget", "--on", target, *PUGET_CELL, "--dry-run", cwd=tmp_path)
     assert run["size_bytes"] == 512_110_190_592
     by_name = {step["step"]: step for step in run["steps"]}
     assert by_name["create-file"]["written_bytes"] == pytest.approx(run["size_bytes"])
@@ -456,7 +375,7 @@ def test_a_dry_run_reports_bytes_endurance_and_time_and_touches_nothing(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-@needs_fio
+@needs("fio")
 def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> None:
     done = heatsoak_here("run", "puget", "--on", ".", cwd=tmp_path)
     assert "--set slot=bottom" in complaint(done, 2)
@@ -467,11 +386,11 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
 
 
 def test_lists_are_json_too(tmp_path: Path) -> None:
-    drives = json.loads(heatsoak_here("drives", "--format", "json", cwd=tmp_path).stdout)
+    drives = json_here("drives", cwd=tmp_path)
     keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
     assert all(keys | {"schema_version", "why", "erase"} == row.keys() for row in drives)
     assert any(row["simulated"] for row in drives)
-    protocols = json.loads(heatsoak_here("protocols", "--format", "json", cwd=tmp_path).stdout)
+    protocols = json_here("protocols", cwd=tmp_path)
     by_name = {row["name"]: row for row in protocols}
     assert by_name["puget"]["recordings"] == 14
     assert 80 <= by_name["quick"]["duration_without_probes_s"] <= 130
@@ -493,7 +412,7 @@ name = "read"
 rw = "read"
 bs = "128k"
 iodepth = 8
-runtime = "{runtime}"
+runtime = "1s"
 [[steps]]
 kind = "pause"
 duration = "0.5s"
@@ -502,19 +421,17 @@ name = "write"
 rw = "randwrite"
 bs = "4k"
 iodepth = 4
-runtime = "3s"
+runtime = "1s"
 """
 
 
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    (tmp_path / "short.toml").write_text(SHORT.format(runtime="3s"))
-    words = ("run", "short.toml", "--on", "place", "-o", "r", "--format", "json")
-    done = heatsoak(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    (tmp_path / "short.toml").write_text(SHORT)
+    found = json_here("run", "short.toml", "--on", "place", "-o", "r", cwd=tmp_path)
     assert list(place.iterdir()) == []
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == "finished"
@@ -523,30 +440,10 @@ def test_a_run_on_a_directory_agrees_with_fio_and_leaves_nothing_behind(tmp_path
         (job,) = json.loads((tmp_path / "r" / "raw" / f"{step}.json").read_text())["jobs"]
         rows = samples.filter(samples["step"] == step)
         for direction in ("read", "write"):
-            rate_mb_s, interval_s = rows[f"{direction}_bw_mb_s"], rows["interval_s"]
-            measured = float((rate_mb_s * interval_s).sum()) * 1e6
-            assert measured == pytest.approx(job[direction]["io_bytes"], rel=0.01, abs=1)
-    (judged,) = json.loads(done.stdout)["recordings"]
+            counted = pytest.approx(job[direction]["io_bytes"], rel=0.01, abs=1)
+            assert moved_bytes(rows, direction) == counted
+    (judged,) = found["recordings"]
     assert [step["step"] for step in judged["steps"]] == ["read", "write"]
-
-
-@pytest.mark.slow
-@needs_fio
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_keeps_its_recording(tmp_path: Path, number: int) -> None:
-    (tmp_path / "short.toml").write_text(SHORT.format(runtime="60s"))
-    words = [sys.executable, "-m", "heatsoak", "run", "short.toml", "--on", ".", "-o", "r"]
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        journal = tmp_path / "r" / "samples.jsonl"
-        assert until(lambda: journal.exists() and journal.read_text().count('"step":"read"') > 3)
-        process.send_signal(number)
-        _, errors = process.communicate()
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    (recording,) = find_recordings(tmp_path / "r")
-    assert recording.meta.status == "interrupted"
-    assert len(recording.samples(["t_s"])) > 3
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
 
 
 STOPPED_IN_A_CLASS = """
@@ -563,13 +460,6 @@ def command(**_):
 app.app = command
 main()
 """
-
-
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_stop_while_a_class_is_made_is_an_interruption(name: str) -> None:
-    code = STOPPED_IN_A_CLASS.format(name=name)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "heatsoak: interrupted\n")
 
 
 STOPPED_IN_AN_IMPORT = """
@@ -590,9 +480,12 @@ heatsoak.cli.main()
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_stop_during_an_import_is_not_lost(name: str) -> None:
-    code = STOPPED_IN_AN_IMPORT.format(name=name)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("program", [STOPPED_IN_A_CLASS, STOPPED_IN_AN_IMPORT])
+def test_a_stop_while_a_class_is_made_or_something_is_imported_is_an_interruption(
+    program: str, name: str
+) -> None:
+    words = [sys.executable, "-c", program.format(name=name)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "heatsoak: interrupted\n")
 
 
@@ -600,17 +493,14 @@ def test_a_stop_during_an_import_is_not_lost(name: str) -> None:
 def test_recordings_are_judged_where_linux_only_modules_are_missing(tmp_path: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
     code = hidden + "from heatsoak.cli import main; sys.argv = ['heatsoak', 'analyze', 'x']; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, "-c", code, cwd=tmp_path)
     assert "no such file or directory" in complaint(done, 2)
 
 
 @pytest.mark.slow
 def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
     check = ("calibrate", "--check", "--stage", "puget")
-    done = heatsoak_here(*check, "--format", "json", cwd=tmp_path)
-    (found,) = json.loads(done.stdout)["stages"]
+    (found,) = json_here(*check, cwd=tmp_path)["stages"]
     assert len(found["parameters"]) <= 20
     for metric in ("onset_s", "depth_pct"):
         rows = [row for row in found["rows"] if row["id"].endswith(metric)]
@@ -627,7 +517,7 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
     job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"
     (tmp_path / "two.fio").write_text(job + "filename=/dev/sda\n[b]\nstonewall\nrw=write\n")
@@ -673,10 +563,3 @@ def test_the_time_to_go_counts_no_probe_that_may_not_be_needed(
     takes = re.search(r"Takes (.*), with all probes", dry.stdout)
     assert takes is not None
     assert first.endswith(f"; {takes[1]} to go")
-
-
-def test_a_group_without_a_command_prints_its_help(tmp_path: Path) -> None:
-    done = heatsoak_here("trace", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == heatsoak_here("trace", "--help", cwd=tmp_path).stdout
-    assert len(done.stdout.splitlines()) > 5

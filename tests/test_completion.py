@@ -1,8 +1,6 @@
 """What the shell offers when somebody presses Tab: protocols, drives, places, conditions."""
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +8,9 @@ from shlex import quote
 from unittest.mock import patch
 
 import pytest
-from command import heatsoak_here
+from command import heatsoak_here, ran
 from compared import falling, run, steady
+from needs import needs
 from shells import SHARE, program_in, terminal
 
 
@@ -69,28 +68,22 @@ def test_a_drive_a_place_and_a_load_are_offered_alike_wherever_they_are_named(
     assert "heatsink" in asked("heatsoak compare --by h", "fish", tmp_path)
 
 
-def test_the_figures_of_a_set_are_offered(tmp_path: Path) -> None:
+def test_the_figures_of_a_set_are_offered_and_a_path_is_left_to_the_shell(tmp_path: Path) -> None:
     assert "puget.peak_read_mb_s" in asked("heatsoak reproduce --only puget.p", "fish", tmp_path)
     modern = asked("heatsoak reproduce --set modern --only ", "fish", tmp_path)
     assert "950pro256.5min_write_throttles" in modern
     assert not [name for name in modern if name.startswith("puget")]
     wrong = asked("heatsoak reproduce --set other --only puget.peak_r", "fish", tmp_path)
     assert wrong in ([], ["puget.peak_read_mb_s"])
-
-
-def test_a_path_is_left_to_the_shell(tmp_path: Path) -> None:
     assert asked("heatsoak run quick --on /dev/", "fish", tmp_path) == []
     assert asked("heatsoak run ./mine", "fish", tmp_path) == []
 
 
-def test_the_conditions_of_a_protocol_are_offered(tmp_path: Path) -> None:
+def test_the_conditions_of_a_protocol_and_of_recordings_are_offered(tmp_path: Path) -> None:
     offered = asked("heatsoak run puget --on . --set ", "fish", tmp_path)
     assert {"slot=top", "gpus=2", "gpu_load=idle"} <= set(offered)
     assert "heatsink=none" in asked("heatsoak run quick --on . --set ", "fish", tmp_path)
     assert "heatsink=none" in asked("heatsoak run missing --on . --set ", "fish", tmp_path)
-
-
-def test_the_conditions_of_recordings_are_offered(tmp_path: Path) -> None:
     run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
     run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
     assert asked("heatsoak compare r --by h", "fish", tmp_path) == ["heatsink"]
@@ -118,10 +111,12 @@ def test_bash_gets_what_it_replaces_of_a_word_that_it_divides(
 
 def shown(directory: Path) -> str:  # noqa: ARG001
     """Return what ``heatsoak --install-completion`` would install."""
-    return subprocess.run(
-        [sys.executable, "-m", "heatsoak", "--show-completion", "bash"],
-        capture_output=True,
-        text=True,
+    return ran(
+        sys.executable,
+        "-m",
+        "heatsoak",
+        "--show-completion",
+        "bash",
         check=True,
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     ).stdout
@@ -137,23 +132,27 @@ def loaded(directory: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@needs("bash")
 @pytest.mark.parametrize("script", [shown, loaded])
 def test_a_real_bash_completes_a_target(tmp_path: Path, script: Callable[[Path], str]) -> None:
     program_in(tmp_path)
     (tmp_path / "rc").write_text(f"{script(tmp_path)}\nPS1='> '\nPATH={tmp_path}:$PATH\n")
     with terminal("bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i") as shell:
         shell.until(r"> $")
-        shell.type("heatsoak run qu\t")
-        shell.until(r"run quick $")
+        if script is loaded:
+            shell.type("heatsoak run qu\t")
+            shell.until(r"run quick $")
+        else:
+            shell.type("heatsoak run quick ")
         shell.type("--on sim:samsung-950-pro-5\t")
         shell.until(r"sim:samsung-950-pro-512")
-        shell.type("\x7f@plext\t")
-        shell.until(r"@plextor-adapter")
+        if script is loaded:
+            shell.type("\x7f@plext\t")
+            shell.until(r"@plextor-adapter")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@needs("zsh")
 def test_a_real_zsh_completes_a_protocol_at_the_first_tab(tmp_path: Path) -> None:
     program_in(tmp_path)
     lines = (
@@ -170,29 +169,22 @@ def test_a_real_zsh_completes_a_protocol_at_the_first_tab(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("heatsoak run qu", "quick"),
-        ("heatsoak run quick --on sim:samsung-950-pro-5", "sim:samsung-950-pro-512"),
-        ("heatsoak analyze ./mi", "./mine.csv"),
-    ],
-)
-def test_a_real_fish_completes_words_and_files(tmp_path: Path, typed: str, offered: str) -> None:
+@needs("fish")
+def test_a_real_fish_completes_words_and_files(tmp_path: Path) -> None:
     program_in(tmp_path)
     (tmp_path / "mine.csv").touch()
-    done = subprocess.run(
-        [
-            "fish",
-            "--no-config",
-            "-c",
-            f"source {quote(str(SHARE))}/fish/vendor_completions.d/*; complete -C '{typed}'",
-        ],
+    offered = {
+        "heatsoak run qu": "quick",
+        "heatsoak run quick --on sim:samsung-950-pro-5": "sim:samsung-950-pro-512",
+        "heatsoak analyze ./mi": "./mine.csv",
+    }
+    asked = "; ".join(f"complete -C {quote(typed)}" for typed in offered)
+    done = ran(
+        *("fish", "--no-config", "-c"),
+        f"source {quote(str(SHARE))}/fish/vendor_completions.d/*; {asked}",
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         check=True,
     )
-    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [offered]
+    found = [line.partition("\t")[0] for line in done.stdout.splitlines()]
+    assert found == list(offered.values())

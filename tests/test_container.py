@@ -2,9 +2,11 @@
 
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
+from command import ran
 
 ROOT = Path(__file__).parent.parent
 CONTAINERFILE = (ROOT / "Containerfile").read_text()
@@ -27,28 +29,19 @@ def test_its_image_has_what_the_optional_parts_need() -> None:
     assert set(chosen.split(",")) <= set(extras)
 
 
-def test_without_an_engine_one_line_says_what_is_missing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["/bin/sh", str(ROOT / "scripts" / "container")],
-        cwd=ROOT,
-        env={**os.environ, "PATH": str(tmp_path), "CONTAINER_ENGINE": ""},
-        capture_output=True,
-        text=True,
-        check=False,
+@pytest.mark.parametrize(
+    ("words", "cwd", "env", "said"),
+    [
+        (["/bin/sh"], ROOT, {"PATH": "/nowhere", "CONTAINER_ENGINE": ""}, "podman"),
+        ([], None, {"CONTAINER_ENGINE": "true"}, "there is no wheel in dist/: make wheel"),
+    ],
+)
+def test_one_line_says_what_is_missing(
+    tmp_path: Path, words: list[str], cwd: Path | None, env: dict[str, str], said: str
+) -> None:
+    done = ran(
+        *words, str(ROOT / "scripts" / "container"), cwd=cwd or tmp_path, env={**os.environ, **env}
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert "podman" in line
-
-
-def test_without_a_wheel_one_line_says_how_to_make_it(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "container")],
-        cwd=tmp_path,
-        env={**os.environ, "CONTAINER_ENGINE": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == ["there is no wheel in dist/: make wheel"]
+    assert said in line

@@ -1,16 +1,13 @@
 """A copy from one simulated drive to another, as a user runs it."""
 
-import json
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak.bench.copying import of_side
 from heatsoak.protocol import ROLES, Copy, Role, load
 from heatsoak.recording import Recording, find_recordings
@@ -18,7 +15,8 @@ from heatsoak.target import LoadResult
 from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from waiting import until
+from observed import begun
+from started import started
 
 WARM = "puget-underside-1gpu-loaded"
 SMALL_COPY = """
@@ -42,13 +40,8 @@ def moved(samples: pl.DataFrame, direction: str) -> pl.DataFrame:
 
 
 def run(tmp_path: Path, source: str, destination: str, *words: str) -> dict[str, Any]:
-    done = heatsoak_here(
-        *("run", "copy", "--on", source, "--to", destination, "-o", "r", "--format", "json"),
-        *words,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    on = ("run", "copy", "--on", source, "--to", destination, "-o", "r")
+    found: dict[str, Any] = json_here(*on, *words, cwd=tmp_path)
     return found
 
 
@@ -94,9 +87,7 @@ def test_a_destination_in_a_warm_slot_throttles_and_holds_up_a_cool_source(tmp_p
     (tmp_path / "r").rename(tmp_path / "moved")
     shown = heatsoak_here("analyze", "moved", cwd=tmp_path).stdout
     assert copy["text"] in shown.replace("\n", " ")
-    alone = json.loads(
-        heatsoak_here("analyze", "moved/source", "--format", "json", cwd=tmp_path).stdout
-    )
+    alone = json_here("analyze", "moved/source", cwd=tmp_path)
     assert alone["copies"] == []
     (recording,) = alone["recordings"]
     assert any("the destination's recording (../destination" in note for note in recording["notes"])
@@ -137,10 +128,8 @@ def test_a_steady_copy_says_who_waited_for_whom(tmp_path: Path, small_drive: Pat
     ids = {r.meta.part_of_copy.id for r in recordings.values() if r.meta.part_of_copy}
     assert len(ids) == 1
     # the source was written first, so that there is something to be read
-    events = [e.step for e in recordings["source"].events if e.kind == "step-begin"]
-    assert events == ["fill-source", "pause", "copy"]
-    events = [e.step for e in recordings["destination"].events if e.kind == "step-begin"]
-    assert events == ["pause", "copy"]
+    assert begun(recordings["source"]) == ["fill-source", "pause", "copy"]
+    assert begun(recordings["destination"]) == ["pause", "copy"]
     assert recordings["source"].meta.protocol.workload_steps[0].name == "fill-source"
 
 
@@ -193,12 +182,9 @@ def test_a_purge_and_a_precondition_are_the_destinations_and_the_source_rests(
         '[[steps]]\nkind = "copy"\nsize = "500MB"\n'
     )
     place = f"sim:{small_drive}"
-    done = heatsoak_here("run", "mine.toml", "--on", place, "--to", place, "-o", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "mine.toml", "--on", place, "--to", place, "-o", "r", cwd=tmp_path)
     found = recordings_of(tmp_path / "r")
-    steps = {
-        role: [e.step for e in r.events if e.kind == "step-begin"] for role, r in found.items()
-    }
+    steps = {role: begun(r) for role, r in found.items()}
     assert steps["source"] == ["fill-source", "pause", "copy"]
     assert steps["destination"] == ["purge", "fill", "pause", "copy"]
     for role, recording in found.items():
@@ -227,7 +213,7 @@ def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
     (tmp_path / "hot.toml").write_text(f'schema = 1\nname = "hot"\n{steps}')
     hot = f"sim:{small_hot_drive}"
     words = ("run", "hot.toml", "--on", f"{hot}@board-heatsink", "--to", f"{hot}@laptop")
-    done = heatsoak(*words, "-o", "r", cwd=tmp_path)
+    done = heatsoak_here(*words, "-o", "r", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     last = done.stderr.splitlines()[-1]
     assert "shut itself down at " in last
@@ -235,33 +221,26 @@ def test_a_drive_that_shuts_down_ends_the_copy_and_both_recordings_are_kept(
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "failed"
         assert len(recording.samples(["t_s"])) > 10
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+    done_here("analyze", "r", cwd=tmp_path)
 
 
 @pytest.mark.slow
 def test_an_interrupted_copy_keeps_both_recordings(tmp_path: Path) -> None:
     words = ["run", "copy", "--on", "sim:pcie4-tlc-1tb", "--to", "sim:pcie4-tlc-1tb", "-o", "r"]
-    command = [sys.executable, "-m", "heatsoak", *words]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with started(tmp_path, *words) as run:
         # both are recorded by the time at which the source's first step begins
-        events = tmp_path / "r" / "source" / "events.jsonl"
-        assert until(lambda: events.exists() and "step-begin" in events.read_text())
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
+        run.wait_for_event("step-begin", below="source")
+        run.end(130, by=signal.SIGINT)
     for recording in recordings_of(tmp_path / "r").values():
         assert recording.meta.status == "interrupted"
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+    done_here("analyze", "r", cwd=tmp_path)
 
 
 def test_a_dry_run_reports_what_is_written_to_either_side_and_touches_nothing(
     tmp_path: Path,
 ) -> None:
     words = ("run", "copy", "--on", "sim:samsung-950-pro-512", "--to", "sim:intel-750-1200-u2")
-    done = heatsoak_here(*words, "--dry-run", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    source, destination = json.loads(done.stdout)
+    source, destination = json_here(*words, "--dry-run", cwd=tmp_path)
     assert [source["target"], destination["target"]] == [words[3], words[5]]
     # in place of a source's data, as much is written to it first
     for row in (source, destination):
@@ -273,11 +252,8 @@ def test_a_dry_run_reports_what_is_written_to_either_side_and_touches_nothing(
         "sequential write, 1m, QD8",
     ]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_copy_is_listed_with_what_it_takes(tmp_path: Path) -> None:
-    rows = json.loads(heatsoak_here("protocols", "--format", "json", cwd=tmp_path).stdout)
-    (row,) = [row for row in rows if row["name"] == "copy"]
+    # and it is listed with what it takes
+    (row,) = [row for row in json_here("protocols", cwd=tmp_path) if row["name"] == "copy"]
     assert row["writes"]
     assert row["written_bytes"] == pytest.approx(200e9, rel=1e-4)
     assert row["duration_s"] > 300
@@ -289,40 +265,37 @@ SIM = "sim:samsung-950-pro-512"
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("run", "copy", "--on", SIM), "name the destination with --to"),
-        (("run", "quick", "--on", SIM, "--to", SIM), "quick does not copy: leave --to out"),
-        (("run", "copy", "--on", SIM, "--to", "."), "simulate both, or neither"),
-        (("run", "copy", "--on", SIM, "--to", "sim:nothing"), "nothing"),
-        (("run", "copy", "--on", SIM, "--to", "not there"), "there is no such target"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "size=50%"), "is a share"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "size=1k"), "less than one I/O"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "size=0.6TB"), "copy.size=512GB"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.buffer=4k"), "one I/O"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "bs=5000"), "4096"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--set", "copy.rate=5"), "no key 'rate'"),
-        (
-            ("run", "copy", "--on", SIM, "--to", SIM, "--set", "runtime=9"),
-            "a copy has no 'runtime'",
-        ),
-        (("run", "copy", "--on", SIM, "--to", SIM, "--power-sensor", "x"), "a copy has two"),
-        (("run", "copy", "--on", SIM, "--to", SIM, "-o", "."), "already exists"),
-        (("run", "mixed.toml", "--on", SIM, "--to", SIM), "a protocol that copies cannot have"),
-        (("run", "probe.toml", "--on", SIM, "--to", SIM), "under a condition"),
-        (("run", "fill.toml", "--on", SIM, "--to", SIM), "choose another name"),
-        (("run", "typo.toml", "--on", SIM, "--to", SIM), "did you mean 'buffer'"),
+        ("copy", "name the destination with --to"),
+        (f"quick --to {SIM}", "quick does not copy: leave --to out"),
+        ("copy --to .", "simulate both, or neither"),
+        ("copy --to sim:nothing", "nothing"),
+        ("copy --to nowhere", "there is no such target"),
+        (f"copy --to {SIM} --set size=50%", "is a share"),
+        (f"copy --to {SIM} --set size=1k", "less than one I/O"),
+        (f"copy --to {SIM} --set size=0.6TB", "copy.size=512GB"),
+        (f"copy --to {SIM} --set copy.buffer=4k", "one I/O"),
+        (f"copy --to {SIM} --set bs=5000", "4096"),
+        (f"copy --to {SIM} --set copy.rate=5", "no key 'rate'"),
+        (f"copy --to {SIM} --set runtime=9", "a copy has no 'runtime'"),
+        (f"copy --to {SIM} --power-sensor x", "a copy has two"),
+        (f"copy --to {SIM} -o .", "already exists"),
+        (f"mixed.toml --to {SIM}", "a protocol that copies cannot have"),
+        (f"probe.toml --to {SIM}", "under a condition"),
+        (f"fill.toml --to {SIM}", "choose another name"),
+        (f"typo.toml --to {SIM}", "did you mean 'buffer'"),
     ],
 )
-def test_what_cannot_be_copied_is_one_line(
-    tmp_path: Path, words: tuple[str, ...], what: str
-) -> None:
+def test_what_cannot_be_copied_is_one_line(tmp_path: Path, words: str, what: str) -> None:
     begin = 'schema = 1\nname = "x"\n[[steps]]\nkind = "copy"\nsize = "1GB"\n'
-    (tmp_path / "mixed.toml").write_text(f'{begin}[[steps]]\nname = "w"\nrw = "write"\n')
-    (tmp_path / "probe.toml").write_text(
-        f'{begin}[[steps]]\nkind = "pause"\nonly_after = "copy"\nduration = 1\n'
-    )
-    (tmp_path / "fill.toml").write_text(f'{begin}name = "fill-source"\n')
-    (tmp_path / "typo.toml").write_text(f'{begin}bufer = "1m"\n')
-    assert what in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+    for name, more in {
+        "mixed": '[[steps]]\nname = "w"\nrw = "write"\n',
+        "probe": '[[steps]]\nkind = "pause"\nonly_after = "copy"\nduration = 1\n',
+        "fill": 'name = "fill-source"\n',
+        "typo": 'bufer = "1m"\n',
+    }.items():
+        (tmp_path / f"{name}.toml").write_text(begin + more)
+    done = heatsoak_here("run", "--on", SIM, *words.split(), cwd=tmp_path)
+    assert what in complaint(done, 2)
 
 
 def test_each_side_has_its_part_of_the_protocol() -> None:
@@ -347,13 +320,10 @@ def test_a_recording_of_a_copy_is_found_with_all_others_below_a_directory(
     (tmp_path / "small.toml").write_text(SMALL_COPY)
     place = f"sim:{small_drive}"
     for name in ("one", "two"):
-        done = heatsoak_here(
-            *("run", "small.toml", "--on", place, "--to", place, "-o", name), cwd=tmp_path
-        )
-        assert done.returncode == 0, done.stderr
+        done_here("run", "small.toml", "--on", place, "--to", place, "-o", name, cwd=tmp_path)
     shutil.rmtree(tmp_path / "two" / "source")
     assert len(find_recordings(tmp_path)) == 3
-    found = json.loads(heatsoak_here("analyze", ".", "--format", "json", cwd=tmp_path).stdout)
+    found = json_here("analyze", ".", cwd=tmp_path)
     (copy,) = found["copies"]
     assert copy["source"].endswith("one/source")
     assert copy["destination"].endswith("one/destination")

@@ -1,17 +1,14 @@
 """``heatsoak run PROTOCOL --on SOURCE --to DESTINATION --resume``: a copy that was cut."""
 
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from cut_run import own_locks, wait_for_step
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording, RecordingWriter
 from made_recording import remake
+from started import started
 
 COPY = """
 schema = 1
@@ -37,27 +34,21 @@ def statuses(directory: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(tmp_path: Path) -> None:
+def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "small.toml").write_text(COPY.format(size="256MiB"))
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-    for number in (1, 2):
-        words = [*WORDS, *(["--resume"] if number > 1 else [])]
-        with subprocess.Popen(
-            [sys.executable, "-m", "heatsoak", *words],
-            cwd=tmp_path,
-            env=own_locks(tmp_path),
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            while number > 1 and not (tmp_path / "r~1").exists():
-                assert process.poll() is None, process.communicate()[1]
-                time.sleep(0.02)
+    for more in ((), ("--resume",)):
+        with started(tmp_path, *WORDS, *more, env=own_locks(tmp_path)) as run:
+            if more:
+                run.wait_until((tmp_path / "r~1").exists)
             wait_for_step(tmp_path / "r" / "destination", "copy")
-            process.send_signal(signal.SIGKILL)
+            run.kill()
     cut = [(tmp_path / "r~1" / role / "events.jsonl").read_bytes() for role in ROLES]
-    done = heatsoak(*WORDS, "--resume", cwd=tmp_path, env=own_locks(tmp_path))
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv(*own_locks(tmp_path).popitem())
+    done_here(*WORDS, "--resume", cwd=tmp_path)
     assert statuses(tmp_path / "r") == ["finished", "finished"]
     assert statuses(tmp_path / "r~2") == ["running", "running"]
     assert [(tmp_path / "r~1" / role / "events.jsonl").read_bytes() for role in ROLES] == cut
@@ -66,8 +57,7 @@ def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(tmp_path:
         assert [text for text in notes if "the earlier one is in r~2" in text]
     # whole by now: nothing is done
     before = (tmp_path / "r" / "source" / "recording.json").stat().st_mtime_ns
-    done = heatsoak(*WORDS, "--resume", cwd=tmp_path, env=own_locks(tmp_path))
-    assert done.returncode == 0, done.stderr
+    done_here(*WORDS, "--resume", cwd=tmp_path)
     assert (tmp_path / "r" / "source" / "recording.json").stat().st_mtime_ns == before
     assert not (tmp_path / "r~3").exists()
 
@@ -78,7 +68,7 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
     protocol = tmp_path / "small.toml"
     protocol.write_text(COPY.format(size="20MB"))
     words = (*simulated(small_drive), "-o", "r")
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    done_here(*words, cwd=tmp_path)
     live = remake(tmp_path / "r" / "source", status="running").meta
     with RecordingWriter(tmp_path / "live" / "source", live):
         done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
@@ -95,7 +85,7 @@ def test_another_copy_or_one_that_still_lives_is_not_set_aside(
     done = heatsoak_here(*words[:-1], "file", "--resume", cwd=tmp_path)
     assert "file: is no copy that --resume could make again" in complaint(done, 2)
     assert (tmp_path / "file").read_text() == "mine"
-    assert heatsoak_here(*words[:-1], "empty", "--resume", cwd=tmp_path).returncode == 0
+    done_here(*words[:-1], "empty", "--resume", cwd=tmp_path)
     assert not (tmp_path / "empty~1").exists()
 
 
@@ -104,13 +94,13 @@ def test_without_a_directory_the_last_interrupted_copy_is_repeated(
 ) -> None:
     (tmp_path / "small.toml").write_text(COPY.format(size="20MB"))
     words = simulated(small_drive)
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    done_here(*words, cwd=tmp_path)
     (made,) = (tmp_path / "recordings").iterdir()
     done = heatsoak_here(*words, "--resume", cwd=tmp_path)
     assert "the last run of small in recordings is finished" in complaint(done, 2)
     remake(made / "destination", status="running")
     assert statuses(made) == ["finished", "running"]
-    assert heatsoak_here(*words, "--resume", cwd=tmp_path).returncode == 0
+    done_here(*words, "--resume", cwd=tmp_path)
     assert sorted(path.name for path in (tmp_path / "recordings").iterdir()) == [
         made.name,
         f"{made.name}~1",

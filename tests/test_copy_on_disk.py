@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,18 +13,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from exports import memory_export, set_rate
 from heatsoak.protocol import ROLES
 from heatsoak.recording import Recording
+from loaded import moved_bytes
 from loop_drive import attached
+from needs import needs
+from started import started
 from waiting import until
 
 MIB = 1 << 20
 SIZE = 96 * MIB
-NEEDS_NBD = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
 
-pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+pytestmark = [needs("fio"), pytest.mark.slow]
 
 ROOT = Path(__file__).parents[1]
 
@@ -55,30 +56,22 @@ def checksum(path: Path) -> str:
 
 
 def copied(directory: Path, source: str | Path, to: str | Path, *words: str) -> dict[str, Any]:
-    done = heatsoak_here(
-        *("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r", *words),
-        *("--format", "json"),
-        cwd=directory,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    on = ("run", "short.toml", "--on", str(source), "--to", str(to), "-o", "r")
+    found: dict[str, Any] = json_here(*on, *words, cwd=directory)
     return found
 
 
-def moved_bytes(recording: Recording, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s") * pl.col("interval_s") * 1e6
-    of_copy = recording.samples().filter(pl.col("step") == "copy")
-    return float(of_copy.select(rate.sum()).item())
+def copied_bytes(recording: Recording, direction: str) -> float:
+    return moved_bytes(recording.samples().filter(pl.col("step") == "copy"), direction)
 
 
-@pytest.mark.slow
 def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: Path) -> None:
     found = copied(short, "source dir", "destination dir")
     source, destination = (Recording.open(short / "r" / role) for role in ROLES)
-    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
-    assert moved_bytes(destination, "write") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(destination, "write") == pytest.approx(SIZE, rel=1e-6)
     for recording, idle in ((source, "write"), (destination, "read")):
-        assert moved_bytes(recording, idle) == 0
+        assert copied_bytes(recording, idle) == 0
     ((copy,),) = [one["steps"] for one in found["copies"]]
     assert copy["bytes"] == pytest.approx(SIZE, rel=1e-6)
     assert [list((short / f"{role} dir").iterdir()) for role in ROLES] == [[], []]
@@ -93,7 +86,6 @@ def test_all_bytes_go_from_one_directory_to_another_and_nothing_is_left(short: P
     assert sum("source and destination are both on " in line for line in told.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     file = short / "film.mkv"
     before = filled(file)
@@ -102,10 +94,9 @@ def test_a_file_that_is_there_is_only_read(short: Path) -> None:
     assert checksum(file) == before
     source = Recording.open(short / "r" / "source")
     assert [e.step for e in source.events if e.kind == "step-begin"] == ["copy"]
-    assert moved_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
+    assert copied_bytes(source, "read") == pytest.approx(SIZE, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_fio_holds_a_source_device_for_reading_alone(tmp_path: Path) -> None:
     before = filled(tmp_path / "image")
     (tmp_path / "to").mkdir()
@@ -138,7 +129,6 @@ def access_modes(pid: int, node: Path) -> set[int]:
     return found
 
 
-@pytest.mark.slow
 def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short: Path) -> None:
     with attached(short / "image", SIZE) as node:
         for name, source in (
@@ -158,7 +148,6 @@ def test_a_destination_device_has_to_be_named_and_is_untouched_until_then(short:
         assert all(any(image[at : at + 4096]) for at in range(0, SIZE, MIB))
 
 
-@pytest.mark.slow
 def test_what_may_not_be_overwritten_is_refused_with_its_bytes_unchanged(short: Path) -> None:
     file, image = short / "film.mkv", short / "image"
     subprocess.run(["mkfs.ext4", "-q", str(image), "64m"], check=True)
@@ -199,45 +188,34 @@ def test_a_copy_of_at_most_so_much_is_smaller_where_that_does_not_fit(short: Pat
     text = (ROOT / "python/heatsoak/protocol/bundled/copy.toml").read_text("utf-8")
     assert 'at_most = "200GB"' in text
     (short / "huge.toml").write_text(text.replace('"200GB"', str(whole)))
-    words = ("--on", "source dir", "--to", "destination dir", "--dry-run", "--format", "json")
-    done = heatsoak_here("run", "huge.toml", *words, cwd=short)
+    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
+    done = done_here("run", "huge.toml", *places, "--format", "json", cwd=short)
     assert "that is what there is room for" in done.stderr
     for row in json.loads(done.stdout):
         steps = {step["step"]: step for step in row["steps"]}
         assert 2 * row["written_bytes"] < whole
         assert steps["pause"]["duration_s"] < 150
-
-
-def test_a_copy_too_short_to_be_judged_is_said_before_it_is_waited_for(short: Path) -> None:
-    places = ("--on", "source dir", "--to", "destination dir", "--dry-run")
     done = heatsoak_here("run", "copy", *places, "--set", "size=100MB", cwd=short)
     assert "too short to be judged" in done.stderr
 
 
-@pytest.mark.slow
 def test_an_interrupted_copy_keeps_both_recordings_and_leaves_nothing(short: Path) -> None:
     (short / "short.toml").write_text(protocol(SIZE, "4k"))
     words = ["run", "short.toml", "--on", "source dir", "--to", "destination dir", "-o", "r"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words], cwd=short, stderr=subprocess.PIPE, text=True
-    ) as process:
-        journals = [short / "r" / role / "samples.jsonl" for role in ROLES]
-        assert until(lambda: all(j.exists() and '"step":"copy"' in j.read_text() for j in journals))
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1].endswith("the recordings of both drives so far are in r")
+    with started(short, *words) as run:
+        run.wait_until(lambda: all(run.has_samples_of("copy", below=role) for role in ROLES))
+        line = run.end(130, by=signal.SIGINT)
+    assert line.endswith("the recordings of both drives so far are in r")
     for role in ROLES:
         recording = Recording.open(short / "r" / role)
         assert recording.meta.status == "interrupted"
         assert recording.samples(["step"])["step"].eq("copy").any()
         assert list((short / f"{role} dir").iterdir()) == []
-    assert heatsoak_here("analyze", "r", cwd=short).returncode == 0
+    done_here("analyze", "r", cwd=short)
 
 
 @pytest.mark.long
-@pytest.mark.slow
-@NEEDS_NBD
+@needs("nbdkit")
 @pytest.mark.parametrize("slow", ROLES)
 def test_the_side_that_gets_slow_is_named_and_the_other_waits_for_it(
     tmp_path: Path, slow: str

@@ -50,9 +50,14 @@ def test_a_drive_is_found_by_its_serial(machine: Machine) -> None:
         parse_place("S2R9", machine.roots)
 
 
-def test_a_sata_drive_is_described_by_its_own_words(machine: Machine) -> None:
+def test_a_sata_drive_is_described_by_its_own_words_and_drives_without_a_size_are_left_out(
+    machine: Machine,
+) -> None:
     machine.sata("a", 3, "S250NXAG")
-    (drive,) = list_devices(machine.roots)
+    machine.disk(machine.devices / "virtual" / "block", "loop0", "7:0", 0)
+    machine.disk(machine.devices / "virtual" / "block", "loop1", "7:1", 1)
+    loop, drive = sorted(list_devices(machine.roots), key=lambda one: one.name)
+    assert (loop.name, loop.transport) == ("loop1", "loop")
     assert drive.model == "Samsung SSD 850 PRO 512GB"
     assert (drive.serial, drive.transport) == ("S250NXAG", "sata")
     assert drive.link == {"kind": "sata", "gbps": 6.0, "ceiling_mb_s": 600}
@@ -87,25 +92,16 @@ def test_drives_that_nothing_tells_apart_have_no_name_to_erase_by(machine: Machi
     assert [drive.erase_id for drive in list_devices(machine.roots)] == [None, None]
 
 
-def test_drives_without_a_size_are_left_out(machine: Machine) -> None:
-    machine.disk(machine.devices / "virtual" / "block", "loop0", "7:0", 0)
-    machine.disk(machine.devices / "virtual" / "block", "loop1", "7:1", 1)
-    assert [drive.name for drive in list_devices(machine.roots)] == ["loop1"]
-    assert list_devices(machine.roots)[0].transport == "loop"
-
-
-def test_a_partition_is_described_by_its_disk(machine: Machine) -> None:
+def test_a_partition_is_described_by_its_disk_and_what_is_no_drive_not_at_all(
+    machine: Machine,
+) -> None:
     _, disk = machine.nvme(0, "0000:01:00.0", "S2R9NX0H")
     part = machine.write(disk / "nvme0n1p1", partition=1, dev="259:7", size=2048)
-    (machine.roots.sys / "class" / "block").mkdir(parents=True)
     machine.link(machine.roots.sys / "class" / "block" / "nvme0n1p1", part)
     assert describe_device("nvme0n1p1", machine.roots).name == "nvme0n1"
-
-
-@pytest.mark.parametrize("path", ["/dev/null", "/", "nvme9n9", "/dev/absent", ""])
-def test_what_is_not_a_drive_cannot_be_described(machine: Machine, path: str) -> None:
-    with pytest.raises(UsageError, match="not a block device"):
-        describe_device(path, machine.roots)
+    for path in ("/dev/null", "/", "nvme9n9", "/dev/absent", ""):
+        with pytest.raises(UsageError, match="not a block device"):
+            describe_device(path, machine.roots)
 
 
 def test_temperatures_belong_to_the_drive_that_is_their_parent(machine: Machine) -> None:
@@ -122,14 +118,11 @@ def test_temperatures_belong_to_the_drive_that_is_their_parent(machine: Machine)
     assert machine.temperatures("sda") == {"temp_c.drive": 29.0}
     assert machine.temperatures("sdb") == {"temp_c.drive": 33.0}
     assert machine.temperatures("sdc") == {}
-
-
-def test_a_node_below_the_pci_function_belongs_to_the_controller_there(machine: Machine) -> None:
-    controller, _ = machine.nvme(0, "0000:01:00.0", "A1")
-    machine.nvme(1, "0000:02:00.0", "B2")
-    machine.hwmon(0, (controller / "device").resolve(), "nvme", temp1_input=40850)
-    assert machine.temperatures("nvme0n1") == {"temp_c.composite": 40.85}
-    assert machine.temperatures("nvme1n1") == {}
+    # or to the controller at the PCI function that is their parent
+    third, _ = machine.nvme(2, "0000:03:00.0", "E5")
+    machine.hwmon(4, (third / "device").resolve(), "nvme", temp1_input=40850)
+    assert machine.temperatures("nvme2n1") == {"temp_c.composite": 40.85}
+    assert machine.temperatures("nvme0n1") == {"temp_c.composite": 41.85}
 
 
 def test_a_namespace_of_a_subsystem_finds_its_controllers(machine: Machine) -> None:
@@ -168,13 +161,6 @@ def test_all_sensors_of_a_node_are_read_and_its_possible_limits(machine: Machine
     assert sensor.read() == {}
 
 
-def test_a_machine_without_anything_has_no_drives_and_no_sensors(tmp_path: Path) -> None:
-    roots = Roots(sys=tmp_path / "no", dev=tmp_path / "no", proc=tmp_path / "no")
-    assert list_devices(roots) == []
-    assert drive_sensors("nvme0n1", roots) == []
-    assert device_behind(tmp_path, roots) is None
-
-
 def test_the_disk_behind_a_file_is_found_through_partitions_and_volumes(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -188,6 +174,10 @@ def test_the_disk_behind_a_file_is_found_through_partitions_and_volumes(
     assert device_behind(tmp_path / "yet" / "to be made", machine.roots) == "nvme0n1"
     machine.link(volume / "slaves" / "sdz", volume)
     assert device_behind(tmp_path, machine.roots) == "dm-0"
+    nothing = Roots(sys=tmp_path / "no", dev=tmp_path / "no", proc=tmp_path / "no")
+    assert list_devices(nothing) == []
+    assert drive_sensors("nvme0n1", nothing) == []
+    assert device_behind(tmp_path, nothing) is None
 
 
 def test_the_disk_behind_a_file_system_with_numbers_of_its_own_is_named_by_its_mount(

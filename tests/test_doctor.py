@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, json_here
 from heatsoak.doctor.facts import ROWS
 from machine import Machine
+from needs import needs, needs_root
 from other_user import as_other_user
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-with_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 #: The namespace of all processes, which most containers have not.
 EVERYTHING = "pid:[4026531836]"
 ROOT = f"CapEff:\t{(1 << 40) - 1:016x}"
@@ -43,9 +41,7 @@ def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def checkup(cwd: Path, *words: str) -> Any:
-    done = heatsoak_here("doctor", "--format", "json", *words, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_here("doctor", *words, cwd=cwd)
 
 
 def fact(document: Any, name: str) -> Any:
@@ -53,7 +49,9 @@ def fact(document: Any, name: str) -> Any:
 
 
 @pytest.mark.usefixtures("machine", "without_programs")
-def test_without_fio_the_first_line_says_what_works_and_how_to_get_it(tmp_path: Path) -> None:
+def test_without_fio_the_first_line_says_what_works_and_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = heatsoak_here("doctor", cwd=tmp_path)
     first, *others = done.stdout.splitlines()
     assert first == (
@@ -64,19 +62,14 @@ def test_without_fio_the_first_line_says_what_works_and_how_to_get_it(tmp_path: 
     document = checkup(tmp_path)
     assert document["ready_for"] == "simulated"
     assert fact(document, "fio")["get"] == "apt-get install fio"
-
-
-@pytest.mark.usefixtures("machine")
-def test_missing_python_packages_are_named_themselves_and_in_one_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # missing Python packages are named themselves, and in one command
     monkeypatch.setattr("heatsoak.doctor.facts.find_spec", lambda _: None)
     packages = "ocptv distributed"
     assert f"pip install {packages}" in checkup(tmp_path)["get_all"]
 
 
-@as_root
-@with_fio
+@needs_root
+@needs("fio")
 def test_with_a_drive_that_can_be_opened_drives_can_be_tested(
     tmp_path: Path, machine: Machine
 ) -> None:
@@ -106,7 +99,7 @@ def test_with_a_drive_that_can_be_opened_drives_can_be_tested(
     )
 
 
-@as_root
+@needs_root
 def test_a_container_is_to_be_given_a_spare_drive_never_one_in_use(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +128,7 @@ def test_what_is_of_no_use_here_is_not_called_missing(tmp_path: Path, machine: M
     assert fact(checkup(tmp_path), "graphics cards")["state"] in ("missing", "ok")
 
 
-def test_a_machine_without_sys_is_examined_too(
+def test_without_sys_or_linux_it_says_what_works(
     tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roots = replace(machine.roots, sys=tmp_path / "none", proc=tmp_path / "none")
@@ -143,9 +136,6 @@ def test_a_machine_without_sys_is_examined_too(
     found = fact(checkup(tmp_path), "drives")
     assert found["state"] == "missing"
     assert "is it mounted" in found["found"]
-
-
-def test_without_linux_it_says_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heatsoak.doctor.machine.IS_LINUX", False)
     document = checkup(tmp_path)
     assert document["ready_for"] == "simulated"
@@ -168,7 +158,7 @@ def test_a_directory_of_programs_that_others_can_change_is_named(
         assert checkup(tmp_path)["facts"]
 
 
-@with_fio
+@needs("fio")
 @pytest.mark.usefixtures("machine")
 def test_a_target_comes_first(tmp_path: Path) -> None:
     document = checkup(tmp_path, "--on", ".")

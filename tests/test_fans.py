@@ -35,6 +35,7 @@ def test_fans_of_all_chips_are_read_by_chip_and_label(machine: Machine) -> None:
 
 
 def test_fans_of_the_same_name_have_columns_of_their_own(machine: Machine) -> None:
+    assert FanSensor.find(machine.roots) is None
     board(machine, 0, "amdgpu", fan1_input=1000)
     board(machine, 1, "amdgpu", fan1_input=2000)
     board(machine, 2, "odd", fan1_input=3, fan1_label="?", fan2_input=4, fan2_label="!")
@@ -57,11 +58,6 @@ def test_a_fan_that_does_not_answer_costs_its_own_column(machine: Machine) -> No
     (node / "fan1_input").unlink()
     assert sensor.read() == {}
     assert sensor.last_error == "none of the fans can be read"
-
-
-def test_a_machine_without_fans_has_no_such_sensor(machine: Machine) -> None:
-    board(machine, 0, "nct6798", temp1_input=30000)
-    assert FanSensor.find(machine.roots) is None
 
 
 def test_fans_belong_to_the_host_and_are_found_beside_any_drive(machine: Machine) -> None:

@@ -1,7 +1,6 @@
 """Native fio job files: read as fio reads them, and never leading fio astray."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,9 @@ from heatsoak.protocol.workload import PASSED_ON, wrong_option
 from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 Read = Callable[[str], Protocol]
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 #: Values of each option that fio is handed, as its manual has them.
 HANDED_ON = """
@@ -61,64 +60,38 @@ def test_sections_run_side_by_side_until_a_stonewall(job: Read) -> None:
     steps = steps_of(job("[a]\nrw=read\n[b]\nrw=write\n[c]\nstonewall\nrw=randread\n"))
     assert [(step.name, len(step.beside)) for step in steps] == [("a", 1), ("c", 0)]
     assert steps[0].beside[0].rw == "write"
-
-
-def test_a_global_stonewall_makes_every_section_a_step(job: Read) -> None:
+    # a global one makes every section a step
     steps = steps_of(job("[global]\nwait_for_previous\n[a]\n[b]\n[b]\n"))
     assert [step.name for step in steps] == ["a", "b", "b-2"]
-
-
-def test_a_later_global_section_adds_to_the_former_for_what_follows(job: Read) -> None:
+    # a later global section adds to the former for what follows
     text = "[global]\nstonewall\nbs=8k\n[a]\n[global]\nrw=randread\nbs=16k\n[b]\nbs=32k\n[c]\n"
-    steps = steps_of(job(text))
-    assert [(step.rw, step.bs) for step in steps] == [
-        ("read", 8192),
-        ("randread", 32768),
-        ("randread", 16384),
+    assert [(step.rw, step.bs) for step in steps_of(job(text))] == [
+        *(("read", 8192), ("randread", 32768), ("randread", 16384))
     ]
-
-
-def test_comments_start_anywhere_in_a_line(job: Read) -> None:
+    # comments start anywhere in a line
     [step] = steps_of(job("; first\n# second\n[a] \n  bs=8k ; third\n rw=write # fourth\n"))
     assert (step.bs, step.rw) == (8192, "write")
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("4k", 4096),
-        ("4K", 4096),
-        ("4kb", 4096),
-        ("4ki", 4096),
-        ("4kib", 4000),
-        ("4KiB", 4000),
-        ("1m", 1 << 20),
-        ("1mib", 1_000_000),
-        ("0x1000", 4096),
-        ("4096", 4096),
-    ],
-)
-def test_sizes_are_those_of_fio_in_a_job_file(job: Read, text: str, size: int) -> None:
-    assert steps_of(job(f"[a]\nbs={text}\n"))[0].bs == size
-
-
-def test_without_a_runtime_each_job_transfers_its_size_as_often_as_it_loops(job: Read) -> None:
-    [step] = steps_of(job("[a]\nsize=1m\nnumjobs=2\nloops=3\n"))
-    assert (step.runtime_s, step.io_size, step.span) == (
-        None,
-        Size(bytes=6 << 20),
-        Size(bytes=1 << 20),
-    )
-
-
-def test_a_runtime_alone_ends_at_whichever_is_first(job: Read) -> None:
-    [step] = steps_of(job("[a]\nsize=1m\nruntime=2m\n"))
-    assert (step.runtime_s, step.io_size) == (120, Size(bytes=1 << 20))
-
-
-def test_time_based_repeats_the_span_for_the_runtime(job: Read) -> None:
-    [step] = steps_of(job("[a]\nsize=1m\nio_size=3m\nruntime=1:30\ntime_based\n"))
-    assert (step.runtime_s, step.io_size) == (90, None)
+def test_sizes_and_times_are_those_of_fio_in_a_job_file(job: Read) -> None:
+    for text, size in {
+        **dict.fromkeys(("4k", "4K", "4kb", "4ki", "0x1000", "4096"), 4096),
+        **{"4kib": 4000, "4KiB": 4000, "1m": 1 << 20, "1mib": 1_000_000},
+    }.items():
+        assert steps_of(job(f"[a]\nbs={text}\n"))[0].bs == size, text
+    mib = Size(bytes=1 << 20)
+    for text, runtime_s, moved, span in (
+        # without a runtime each job transfers its size as often as it loops
+        ("size=1m\nnumjobs=2\nloops=3", None, Size(bytes=6 << 20), mib),
+        # a runtime alone ends at whichever is first
+        ("size=1m\nruntime=2m", 120, mib, mib),
+        # time based, it repeats the span
+        ("size=1m\nio_size=3m\nruntime=1:30\ntime_based", 90, None, mib),
+    ):
+        [step] = steps_of(job(f"[a]\n{text}\n"))
+        assert (step.runtime_s, step.io_size, step.span) == (runtime_s, moved, span), text
+    assert job("[a]\nsize=1m\n[b]\noffset=4m\nsize=2m\n").file_size == Size(bytes=6 << 20)
+    assert job("[a]\nsize=1m\n[b]\n").file_size == Size(percent=100.0)
 
 
 def test_a_synchronous_engine_keeps_one_io_in_flight_and_says_so(job: Read) -> None:
@@ -135,17 +108,9 @@ def test_places_and_logs_are_left_out_and_named(job: Read) -> None:
     assert steps_of(read)[0].fio == {"thinktime": "5ms"}
 
 
-def test_the_test_file_is_as_large_as_the_jobs_need(job: Read) -> None:
-    assert job("[a]\nsize=1m\n[b]\noffset=4m\nsize=2m\n").file_size == Size(bytes=6 << 20)
-    assert job("[a]\nsize=1m\n[b]\n").file_size == Size(percent=100.0)
-
-
-def test_a_mix_is_given_by_its_reads_or_its_writes(job: Read) -> None:
+def test_a_mix_is_given_by_its_reads_or_its_writes_and_can_be_read_again(job: Read) -> None:
     read = job("[a]\nrw=readwrite\nrwmixwrite=30\n[b]\nstonewall\nrw=read\nrwmixread=10\n")
     assert [step.rwmixread for step in steps_of(read)] == [70, None]
-
-
-def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read) -> None:
     protocol = job("[a]\nsize=50%\nnumjobs=4\nruntime=9\n[b]\nstonewall\nrw=randrw\n")
     assert Protocol.model_validate_json(protocol.model_dump_json()) == protocol
 
@@ -185,16 +150,14 @@ def test_what_was_read_can_be_written_into_a_recording_and_read_again(job: Read)
         ("[a]\nbs=4k,/etc/passwd\n", "option 'bs' is '4k,/etc/passwd': it must be a size"),
         ("[a]\nioengine=external:/tmp/engine.so\n", "not an engine that loads a drive"),
         ("[a]\nmem=mmap:/etc/passwd\nverify_pattern='x'\n", "'verify_pattern' is not supported"),
-        ("[a]\nexec_postrun=id\n", "'exec_postrun' is not supported"),
-        ("[a]\nopendir=/etc\n", "'opendir' is not supported"),
-        ("[a]\nwrite_iolog=/etc/passwd\n", "'write_iolog' is not supported"),
-        ("[a]\nioscheduler=none\n", "'ioscheduler' is not supported"),
-        ("[a]\nprofile=act\n", "'profile' is not supported"),
-        ("[a]\ncgroup=x\n", "'cgroup' is not supported"),
-        ("[a]\nuid=0\n", "'uid' is not supported"),
-        ("[a]\nverify_state_load=1\n", "'verify_state_load' is not supported"),
-        ("[a]\nmerge_blktrace_file=x\n", "'merge_blktrace_file' is not supported"),
-        ("[a]\nlog_compression_cpus=0\n", "'log_compression_cpus' is not supported"),
+        *[
+            (f"[a]\n{option}\n", f"'{option.partition('=')[0]}' is not supported")
+            for option in (
+                *("exec_postrun=id", "opendir=/etc", "write_iolog=/etc/passwd", "profile=act"),
+                *("ioscheduler=none", "cgroup=x", "uid=0", "verify_state_load=1"),
+                *("merge_blktrace_file=x", "log_compression_cpus=0"),
+            )
+        ],
     ],
 )
 def test_what_is_wrong_is_named_by_file_section_and_option(
@@ -213,7 +176,7 @@ def test_every_option_that_is_handed_on_takes_what_fios_manual_says(job: Read) -
 
 
 @pytest.mark.long
-@needs_fio
+@needs("fio")
 def test_fio_takes_every_value_that_is_handed_on(tmp_path: Path) -> None:
     file = tmp_path / "job.fio"
     for option in HANDED_ON:
@@ -265,16 +228,13 @@ def test_an_option_of_fios_in_a_protocol_is_named_by_its_step(tmp_path: Path) ->
     assert "p.toml: steps[2].fio: 'thinktme' is not passed on to fio (did you mean" in said
 
 
-def test_quotes_are_part_of_a_value_as_they_are_to_fio(job: Read) -> None:
+def test_quotes_are_part_of_a_value_and_variables_have_no_line_breaks(
+    job: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = '[a]\nbuffer_pattern="abcd"\n'
     assert steps_of(job(text))[0].fio == {"buffer_pattern": '"abcd"'}
     with pytest.raises(UsageError, match="option 'bs'"):
         job('[a]\nbs="4k"\n')
-
-
-def test_an_environment_variable_with_line_breaks_is_refused(
-    job: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("HEATSOAK_LINES", "5\nexec_prerun=id")
     with pytest.raises(UsageError, match=r"option 'name' .* HEATSOAK_LINES") as caught:
         job("[a]\nname=${HEATSOAK_LINES}\n")

@@ -141,6 +141,7 @@ def test_rates_times_intervals_add_up_to_what_fio_counted(
 def test_a_row_holds_what_happened_between_two_documents() -> None:
     differencer = Differencer(8, reads=True, writes=False)
     rows = [differencer.row(FioStatus.of(one)) for one in THREE]
+    unused = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "over_10ms", "over_100ms")
     assert rows[2] == {
         "interval_s": 0.25,
         "read_bw_mb_s": pytest.approx(163840 / 0.25 / 1e6),
@@ -150,13 +151,7 @@ def test_a_row_holds_what_happened_between_two_documents() -> None:
         "read_lat_p99_us": 0.9,
         "read_over_10ms": 0,
         "read_over_100ms": 0,
-        "write_bw_mb_s": None,
-        "write_iops": None,
-        "write_lat_us": None,
-        "write_lat_p50_us": None,
-        "write_lat_p99_us": None,
-        "write_over_10ms": None,
-        "write_over_100ms": None,
+        **{f"write_{name}": None for name in unused},
         "queue": 8,
     }
 
@@ -178,7 +173,7 @@ def test_slow_i_o_is_counted_by_interval_and_only_where_there_are_bins() -> None
     assert row["write_over_10ms"] is None
 
 
-def test_jobs_side_by_side_are_added_up() -> None:
+def test_jobs_side_by_side_are_added_up_and_what_is_no_number_is_read() -> None:
     both = document(
         1000,
         {"read": direction(10, 40960, 100, {500: 10})},
@@ -188,19 +183,18 @@ def test_jobs_side_by_side_are_added_up() -> None:
     assert (status.read.bytes, status.read.ios, status.runtime_ms) == (81920, 20, 100)
     assert status.read.bins == {"500": 10, "700": 10}
     assert status.write.bytes == 512
+    text = printed(THREE[0]).replace(b'"usr_cpu": 1.0', b'"usr_cpu": -nan')
+    [found] = Splitter().feed(text)
+    assert FioStatus.of(found).read.ios == 10
 
 
-def test_a_direction_that_stands_still_has_zeros_and_one_out_of_use_has_nulls() -> None:
+def test_a_direction_that_stands_still_has_zeros_one_out_of_use_nulls_and_none_falls() -> None:
     differencer = Differencer(1, reads=True, writes=False)
     row = differencer.row(FioStatus.of(document(1000, {"read": direction(0, 0, 250, {})})))
     assert row is not None
     assert row["read_bw_mb_s"] == 0
     assert row["read_lat_us"] is None
     assert row["write_bw_mb_s"] is None
-
-
-def test_counters_that_fall_are_an_error() -> None:
-    differencer = Differencer(1, reads=True, writes=False)
     differencer.row(FioStatus.of(THREE[2]))
     with pytest.raises(ToolError, match="went backwards"):
         differencer.row(FioStatus.of(THREE[1] | {"timestamp_ms": 2000}))
@@ -211,12 +205,8 @@ def test_percentiles_are_those_of_the_interval_alone() -> None:
     after = {"100": 1000, "5000": 98, "90000": 2}
     assert percentiles(before, after, (0.5, 0.99)) == [5.0, 90.0]
     assert percentiles(after, after, (0.5,)) == [None]
-
-
-def test_a_document_that_is_not_a_number_somewhere_is_read() -> None:
-    text = printed(THREE[0]).replace(b'"usr_cpu": 1.0', b'"usr_cpu": -nan')
-    [found] = Splitter().feed(text)
-    assert FioStatus.of(found).read.ios == 10
+    with pytest.raises(ToolError, match="not counts"):
+        coarse_bins({"100": "many"})  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(
@@ -248,11 +238,6 @@ def test_coarse_bins_hold_each_latency_where_it_belongs(bins: dict[str, int]) ->
         assert high_us / low_us < 1.13
     assert ios[:1] in ([], [0])
     assert ios[-1:] != [0]
-
-
-def test_bins_that_are_no_counts_are_our_error() -> None:
-    with pytest.raises(ToolError, match="not counts"):
-        coarse_bins({"100": "many"})  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("year", [1931, 2311])

@@ -2,14 +2,12 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
+import psutil
 import pytest
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import WorkloadStep
@@ -19,7 +17,8 @@ from heatsoak.target.fio.command import FioPlace, command
 from heatsoak.target.fio.file import MIN_SPACE
 from heatsoak.tools import VARIABLE
 from heatsoak.units import Size
-from waiting import until
+from loaded import load, moved_bytes
+from waiting import below, is_alive
 
 MIB = 1 << 20
 SMALL = Size(bytes=32 * MIB)
@@ -44,79 +43,57 @@ def step(**given: Any) -> WorkloadStep:
     return WorkloadStep.model_validate({"name": "load", "rw": "write", "bs": "64k"} | given)
 
 
-def load(target: DirectoryTarget, what: WorkloadStep) -> tuple[pl.DataFrame, list[Note]]:
-    batches = list(target.run(what))
-    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame) and batch.height]
-    samples = pl.concat(frames) if frames else pl.DataFrame()
-    return samples, [batch for batch in batches if isinstance(batch, Note)]
-
-
-def moved(samples: pl.DataFrame, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s").fill_null(0) * 1e6
-    return float(samples.select((rate * pl.col("interval_s")).sum()).item())
-
-
 def fio_total(raw: Path, direction: str) -> int:
     return sum(job[direction]["io_bytes"] for job in json.loads(raw.read_text())["jobs"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "what",
+    ("what", "moves"),
     [
-        step(name="by time", runtime="900ms", rate="40m", iodepth=8),
-        step(name="by bytes", rate="40m", numjobs=3, io_size="24m"),
-        step(name="once", rw="randwrite", bs="4k", rate_iops=4000, span="12m"),
-        step(name="mixed", rw="randrw", rwmixread=70, runtime="700ms", rate="20m", iodepth=4),
-        step(
-            name="beside",
-            runtime="900ms",
-            rate="20m",
-            beside=({"rw": "randread", "runtime": "500ms", "rate_iops": 500},),
+        (step(name="by time", runtime="900ms", rate="40m", iodepth=8), None),
+        (step(name="by bytes", rate="40m", numjobs=3, io_size="24m"), 24 * MIB),
+        (step(name="once", rw="randwrite", bs="4k", rate_iops=4000, span="12m"), 12 * MIB),
+        (step(name="a half", span="50%", bs="1m"), 16 * MIB),
+        (
+            step(name="mixed", rw="randrw", rwmixread=70, runtime="700ms", rate="20m", iodepth=4),
+            None,
         ),
-        step(name="as fast as it goes", rw="read", bs="1m", iodepth=4),
+        (
+            step(
+                name="beside",
+                runtime="900ms",
+                rate="20m",
+                beside=({"rw": "randread", "runtime": "500ms", "rate_iops": 500},),
+            ),
+            None,
+        ),
+        (step(name="as fast as it goes", rw="read", bs="1m", iodepth=4), 32 * MIB),
     ],
-    ids=lambda what: what.name,
+    ids=lambda what: getattr(what, "name", ""),
 )
-def test_the_samples_add_up_to_what_fio_itself_counted(
-    target: DirectoryTarget, tmp_path: Path, what: WorkloadStep
+def test_the_samples_add_up_to_what_fio_itself_counted_in_intervals_that_are_no_slivers(
+    target: DirectoryTarget, tmp_path: Path, what: WorkloadStep, moves: int | None
 ) -> None:
     target.open(writes=True)
     samples, notes = load(target, what)
     raw = tmp_path / "raw" / f"{what.name.replace(' ', '-')}.json"
     total = notes[-1].data
     for direction in ("read", "write"):
-        assert moved(samples, direction) == pytest.approx(fio_total(raw, direction), rel=1e-9)
+        assert moved_bytes(samples, direction) == pytest.approx(fio_total(raw, direction), rel=1e-9)
         assert total[f"{direction}_bytes"] == fio_total(raw, direction)
-    assert samples["interval_s"].min() > 0  # type: ignore[operator]
+    used = "write" if what.writes else "read"
+    assert moves in (None, total[f"{used}_bytes"])
+    intervals_s = samples["interval_s"].drop_nulls().to_list()
+    assert min(intervals_s) >= (0.05 if what.runtime_s else 1e-9)
+    assert len(intervals_s) >= (2 if what.runtime_s else 1)
     assert samples["t_s"].is_sorted()
     assert set(samples.columns) == set(target.columns())
-    used = "write_lat_p99_us" if what.writes else "read_lat_p99_us"
-    assert samples[used].drop_nulls().len() > 0
+    assert samples[f"{used}_lat_p99_us"].drop_nulls().len() > 0
 
 
 @pytest.mark.slow
-def test_a_step_by_bytes_moves_exactly_those(target: DirectoryTarget) -> None:
-    target.open(writes=True)
-    _, notes = load(target, step(io_size="24m", numjobs=3))
-    assert notes[-1].data["write_bytes"] == 24 * MIB
-    _, notes = load(target, step(span="50%", bs="1m"))
-    assert notes[-1].data["write_bytes"] == 16 * MIB
-
-
-@pytest.mark.slow
-def test_no_interval_is_a_sliver(target: DirectoryTarget) -> None:
-    target.open(writes=True)
-
-    for _ in range(4):
-        samples, _ = load(target, step(runtime="1s", rate="20m"))
-        intervals_s = samples["interval_s"].drop_nulls().to_list()
-        assert len(intervals_s) >= 2
-        assert min(intervals_s) >= 0.05
-
-
-@pytest.mark.slow
-def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_written(
+def test_where_nothing_is_to_be_written_fio_is_kept_from_writing_as_its_command_line_says(
     target: DirectoryTarget,
 ) -> None:
     target.open(writes=False)
@@ -127,20 +104,26 @@ def test_the_command_line_is_noted_and_kept_from_writing_where_nothing_is_to_be_
     assert "--readonly" in line
     assert line == target.command_line(step(rw="read", bs="1m"))
     assert target.describe()["version"].startswith("fio-")
+    assert len(list(target.idle(2.0))) >= 2  # signs of life
 
 
 @pytest.mark.slow
-def test_unwritten_data_is_laid_out_before_reading_and_only_once(
+def test_unwritten_data_is_laid_out_before_reading_once_and_anew_after_a_purge(
     target: DirectoryTarget,
 ) -> None:
     target.open(writes=True)
     samples, notes = load(target, step(rw="read", span="16m"))
     assert notes[0].data == {"step": "load", "offset": 0, "bytes": 16 * MIB}
-    assert moved(samples, "write") == 0
+    assert moved_bytes(samples, "write") == 0
     _, notes = load(target, step(rw="read", span="16m"))
     assert "bytes" not in notes[0].data
     _, notes = load(target, step(rw="randread", bs="4k", io_size="1m"))
     assert notes[0].data == {"step": "load", "offset": 16 * MIB, "bytes": 16 * MIB}
+    # a purge forgets everything, and says what it cannot know
+    notes = [note for note in target.purge() if isinstance(note, Note)]
+    assert notes[-1].level == "warning"
+    _, notes = load(target, step(rw="read"))
+    assert notes[0].data["bytes"] == 32 * MIB
 
 
 @pytest.mark.slow
@@ -157,18 +140,6 @@ def test_where_holes_cannot_be_seen_each_region_is_laid_out_once(
 
 
 @pytest.mark.slow
-def test_a_purge_forgets_everything_and_says_what_it_cannot_know(
-    target: DirectoryTarget,
-) -> None:
-    target.open(writes=True)
-    load(target, step(bs="1m"))
-    notes = [note for note in target.purge() if isinstance(note, Note)]
-    assert notes[-1].level == "warning"
-    _, notes = load(target, step(rw="read"))
-    assert notes[0].data["bytes"] == 32 * MIB
-
-
-@pytest.mark.slow
 def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarget) -> None:
     target.open(writes=True)
     _, notes = load(target, step(span="1g", bs="1m"))
@@ -176,12 +147,6 @@ def test_a_span_that_is_too_large_is_capped_with_a_warning(target: DirectoryTarg
     assert notes[-1].data["write_bytes"] == 32 * MIB
     with pytest.raises(UsageError, match="no room for one block"):
         list(target.run(step(offset="1g")))
-
-
-@pytest.mark.slow
-def test_idling_gives_signs_of_life(target: DirectoryTarget) -> None:
-    target.open(writes=False)
-    assert len(list(target.idle(3.0))) >= 3
 
 
 @pytest.mark.slow
@@ -199,60 +164,9 @@ def test_closing_the_iterator_ends_fio_and_keeps_its_last_document(
     assert fio_total(tmp_path / "raw" / "load.json", "write") > 0
 
 
-@pytest.mark.slow
-def test_a_fio_that_is_killed_leaves_what_was_seen(target: DirectoryTarget) -> None:
-    target.open(writes=True)
-    rows = 0
-    with pytest.raises(ToolError, match="step 'load': fio was killed by SIGKILL"):  # noqa: PT012
-        for batch in target.run(step(runtime="1h", rate="10m")):
-            if isinstance(batch, pl.DataFrame) and batch.height:
-                rows += 1
-                if rows == 2:
-                    [pid] = children()
-                    os.kill(pid, signal.SIGKILL)
-    assert rows >= 2
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from heatsoak.protocol import WorkloadStep
-from heatsoak.target.fio import DirectoryTarget
-from heatsoak.units import Size
-target = DirectoryTarget(Path(sys.argv[1]), Size(bytes=32 << 20))
-target.open(writes=True)
-for batch in target.run(WorkloadStep(name="w", rw="write", bs="64k", runtime=3600, rate="10m")):
-    if hasattr(batch, "height") and batch.height:
-        print("loading", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_a_heatsoak_that_is_killed(directory: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", CHILD, directory], stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "loading\n"
-        [fio] = children(child.pid)
-        child.kill()
-    assert until(lambda: not state(fio))
-    assert list(directory.iterdir()) == []
-
-
-def children(pid: int | None = None) -> list[int]:
-    """The fios that a process has started and that have not ended."""
-    path = Path(f"/proc/{pid or os.getpid()}/task/{pid or os.getpid()}/children")
-    return [int(word) for word in path.read_text().split() if state(int(word)) == "fio"]
-
-
-def state(pid: int) -> str:
-    """The name of a process, or nothing where it has ended."""
-    try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    return "" if rest.split()[0] == "Z" else name.partition("(")[2]
+def children() -> list[psutil.Process]:
+    """The fios that this process has started and that have not ended."""
+    return [one for one in below(psutil.Process(), "fio") if is_alive(one.pid)]
 
 
 # -- what is not fio, or a fio that fails
@@ -341,8 +255,8 @@ def test_a_document_of_a_fio_that_fails_is_kept(
 def test_a_drive_that_hangs_is_warned_of_once_and_waited_for(
     directory: Path, fake_fio: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane, "WARNED_S", 2.0)
-    fake_fio(say((1, 0, 4096, 250)) + "sleep 4\n" + say((2, 0, 8192, 500)))
+    monkeypatch.setattr(lane, "WARNED_S", 0.6)
+    fake_fio(say((1, 0, 4096, 250)) + "sleep 1.5\n" + say((2, 0, 8192, 500)))
     target = DirectoryTarget(directory, SMALL)
     target.open(writes=True)
     samples, notes = load(target, step())
@@ -364,15 +278,6 @@ def test_a_clock_that_is_set_while_nothing_moves_makes_no_interval_longer_than_i
     first, second = samples.rows(named=True)
     assert second["interval_s"] == pytest.approx(second["t_s"] - first["t_s"])
     assert second["write_bw_mb_s"] == 0
-
-
-def test_a_missing_fio_says_how_to_get_it(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heatsoak.tools.SYSTEM", ())
-    monkeypatch.setattr("heatsoak.tools.LOCAL", ())
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(ToolError, match="apt-get install fio"):
-        DirectoryTarget(directory, SMALL).open(writes=True)
-    assert list(directory.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -401,26 +306,22 @@ def test_an_engine_that_the_kernel_forbids_is_not_chosen(monkeypatch: pytest.Mon
 # -- what may be loaded at all
 
 
-def test_a_file_system_that_is_too_full_is_refused_with_what_would_be_needed(
+def test_a_tenth_of_the_file_system_stays_free_or_the_run_is_refused(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full = os.statvfs_result((4096, 4096, 1_000_000, 110_000, 110_000, 9, 9, 9, 0, 255))
-    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    def free(blocks: int) -> None:
+        told = os.statvfs_result((4096, 4096, 1_000_000, blocks, blocks, 9, 9, 9, 0, 255))
+        monkeypatch.setattr(os, "statvfs", lambda _: told)
+
+    free(110_000)
     with pytest.raises(RefusedError, match=r"451 MB are free, but 477 MB are needed"):
         DirectoryTarget(directory)
     assert MIN_SPACE == 64 * MIB
-
-
-def test_a_tenth_of_the_file_system_stays_free(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    half = os.statvfs_result((4096, 4096, 1_000_000, 500_000, 500_000, 9, 9, 9, 0, 255))
-    monkeypatch.setattr(os, "statvfs", lambda _: half)
+    free(500_000)
     whole = DirectoryTarget(directory).identity.size_bytes
     assert whole == 400_000 * 4096 // MIB * MIB
-    assert DirectoryTarget(directory, Size(percent=50.0)).identity.size_bytes == pytest.approx(
-        whole / 2, abs=MIB
-    )
+    half = DirectoryTarget(directory, Size(percent=50.0)).identity.size_bytes
+    assert half == pytest.approx(whole / 2, abs=MIB)
     assert DirectoryTarget(directory, Size(bytes=1 << 40)).identity.size_bytes == whole
 
 
@@ -522,7 +423,7 @@ def test_an_existing_file_is_read_and_never_written(directory: Path) -> None:
         target.open(writes=True)
     target.open(writes=False)
     samples, _ = load(target, step(rw="read"))
-    assert moved(samples, "read") == pytest.approx(4 * MIB)
+    assert moved_bytes(samples, "read") == pytest.approx(4 * MIB)
     with pytest.raises(RefusedError):
         list(target.purge())
     target.close()
@@ -534,17 +435,11 @@ def test_a_path_that_is_not_a_directory_is_a_usage_error(directory: Path) -> Non
         DirectoryTarget(directory / "missing")
 
 
-@pytest.mark.parametrize(
-    "option", ["filename", "directory", "exec_prerun", "ioengine", "write_iolog", "opendir"]
-)
-def test_an_option_that_could_lead_fio_astray_never_reaches_it(option: str) -> None:
+def test_a_command_line_is_the_same_for_the_same_step_and_leads_fio_nowhere_else() -> None:
     place = FioPlace(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
-    with pytest.raises(RefusedError, match=option):
-        command("fio", step(fio={option: "/etc/passwd"}), place, readonly=False)
-
-
-def test_a_repeated_step_has_the_same_command_and_two_steps_differ() -> None:
-    place = FioPlace(("--filename=/proc/self/fd/3",), 32 * MIB, "psync", True)
+    for option in ("filename", "directory", "exec_prerun", "ioengine", "write_iolog", "opendir"):
+        with pytest.raises(RefusedError, match=option):
+            command("fio", step(fio={option: "/etc/passwd"}), place, readonly=False)
 
     def line(name: str) -> list[str]:
         made = command("fio", step(name=name), place, readonly=False)

@@ -2,16 +2,14 @@
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command import done_here
 from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import RunPlan, typical_plan
 from heatsoak.bench.progress import LiveView, Observer, PlainView
@@ -23,7 +21,7 @@ from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
-from waiting import until
+from started import started
 
 PROTOCOL = """
 schema = 1
@@ -81,7 +79,7 @@ def session(drive: str, text: str = PROTOCOL) -> Session:
 
 
 @pytest.mark.slow
-def test_recordings_are_the_same_with_one_worker_and_with_two(
+def test_recordings_are_the_same_with_one_worker_and_with_two_and_in_the_matrixs_order(
     small_drive: Path, tmp_path: Path
 ) -> None:
     made = {
@@ -89,21 +87,15 @@ def test_recordings_are_the_same_with_one_worker_and_with_two(
         for workers in (1, 2)
     }
     for one, two in zip(made[1], made[2], strict=True):
+        assert one.meta.status == two.meta.status == "finished"
         assert one.samples().equals(two.samples())
         parquet = [(each.path / "samples.parquet").read_bytes() for each in (one, two)]
         assert parquet[0] == parquet[1]
-        assert [(e.t_s, e.kind, e.step) for e in one.events] == [
-            (e.t_s, e.kind, e.step) for e in two.events
-        ]
+        events = [[(e.t_s, e.kind, e.step) for e in each.events] for each in (one, two)]
+        assert events[0] == events[1]
         assert one.meta.conditions == two.meta.conditions
-
-
-@pytest.mark.slow
-def test_recordings_come_back_in_the_matrixs_order(small_drive: Path, tmp_path: Path) -> None:
-    made = session(str(small_drive)).record(tmp_path / "r")
-    assert [recording.meta.conditions["place"] for recording in made] == PLACES
-    assert all(recording.meta.status == "finished" for recording in made)
-    assert {path.name for path in (tmp_path / "r").iterdir()} == {f"place-{p}" for p in PLACES}
+    assert [recording.meta.conditions["place"] for recording in made[2]] == PLACES
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {f"place-{p}" for p in PLACES}
 
 
 @pytest.mark.slow
@@ -133,22 +125,16 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) -> None:
-    words = [sys.executable, "-m", "heatsoak", "run", "puget"]
-    words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
-
-    def events() -> Iterator[Path]:
-        return tmp_path.glob("r/*/events.jsonl")
-
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=200)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert errors.splitlines()[-1] == (
-        "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
-    )
+def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: signal.Signals) -> None:
+    words = ("run", "puget", "--on", "sim:samsung-950-pro-512", "-o", "r")
+    with started(tmp_path, *words) as run:
+        run.wait_until(
+            lambda: (
+                sum("step-begin" in e.read_text() for e in tmp_path.glob("r/*/events.jsonl")) == 2
+            )
+        )
+        line = run.end(130, by=number)
+    assert line == "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2
 
@@ -326,14 +312,8 @@ def test_plain_lines_count_what_is_done(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 def test_a_single_run_says_its_steps(small_drive: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "heatsoak", "run", "quick", "--on", f"sim:{small_drive}"]
-    done = subprocess.run(
-        [*words, "-o", "r", "--format", "json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", "--format", "json")
+    done = done_here(*words, cwd=tmp_path)
     assert "step 1 of" in done.stderr
     assert len(json.loads(done.stdout)["recordings"]) == 1
 

@@ -9,28 +9,41 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command import ran
 from drive_contents import ext4
-from guarded import Drive, MakeDrive, another_process, drives_in, needs_loop, run, tool
+from guard_situations import PROTOCOLS
+from guarded import Drive, MakeDrive, another_process, needs_loop, run, tool
 from waiting import until
 
-pytestmark = needs_loop
+pytestmark = [needs_loop, pytest.mark.slow]
 
 #: A container's own processes and mounts.
 OWN_PROCESSES = ("unshare", "--mount", "--pid", "--fork", "--mount-proc")
 #: The machine's processes, but its own mounts, as ``podman run --pid=host`` gives it.
 OWN_MOUNTS = ("unshare", "--mount")
-WRITES = 'name = "w"\n[[steps]]\nname = "w"\nrw = "write"\nbs = "64k"\nio_size = "1m"\n'
 OPEN_FOR_WRITING = "fd = os.open(sys.argv[1], os.O_WRONLY)"
 
 
 @pytest.fixture(name="make")
-def make_fixture(tmp_path: Path) -> Iterator[MakeDrive]:
-    (tmp_path / "w.toml").write_text(WRITES)
-    with drives_in(tmp_path) as make:
-        yield make
+def make_fixture(tmp_path: Path, make_drive: MakeDrive) -> MakeDrive:
+    (tmp_path / "w.toml").write_text(f'name = "w"\n{PROTOCOLS["write"]}')
+    return make_drive
+
+
+@contextmanager
+def mounted(drive: Drive, place: Path) -> Iterator[Path]:
+    """Mount a new file system of the drive's, outside of all containers."""
+    ext4(drive)
+    place.mkdir()
+    run("mount", "-o", "ro,noload", drive.node, place)
+    try:
+        yield place
+    finally:
+        run("umount", place)
 
 
 def runs(drive: Drive, directory: Path, *container: str) -> "subprocess.CompletedProcess[str]":
@@ -58,7 +71,6 @@ def refused(drive: Drive, directory: Path, *container: str) -> str:
     return done.stderr
 
 
-@pytest.mark.slow
 def test_what_processes_outside_of_the_container_do_is_not_known_so_it_refuses(
     make: MakeDrive, tmp_path: Path
 ) -> None:
@@ -66,27 +78,24 @@ def test_what_processes_outside_of_the_container_do_is_not_known_so_it_refuses(
     with another_process(OPEN_FOR_WRITING, drive.node):
         assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
     assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
+    heatsoak = (sys.executable, "-m", "heatsoak", "drives", "--format", "json")
+    done = ran(tool("unshare"), *OWN_PROCESSES[1:], *heatsoak, cwd=tmp_path, check=True)
+    (row,) = (row for row in json.loads(done.stdout) if row["path"] == os.fspath(drive.node))
+    assert not row["writable"]
+    assert "this is a container" in row["why"]
 
 
-@pytest.mark.slow
 def test_a_drive_that_is_mounted_outside_of_the_container_is_refused(
     make: MakeDrive, tmp_path: Path
 ) -> None:
     drive = make()
-    ext4(drive)
-    place = tmp_path / "place"
-    place.mkdir()
-    run("mount", "-o", "ro,noload", drive.node, place)
-    try:
+    with mounted(drive, tmp_path / "place") as place:
         said = refused(drive, tmp_path, *OWN_PROCESSES)
         assert "cannot see who else uses it" in said
         unmounted = ("sh", "-c", 'umount "$0" && exec "$@"', str(place))
         assert "mounted on" in refused(drive, tmp_path, *OWN_MOUNTS, *unmounted)
-    finally:
-        run("umount", place)
 
 
-@pytest.mark.slow
 def test_with_the_machines_processes_in_sight_it_refuses_a_drive_in_use_and_takes_a_free_one(
     make: MakeDrive, tmp_path: Path
 ) -> None:
@@ -96,24 +105,16 @@ def test_with_the_machines_processes_in_sight_it_refuses_a_drive_in_use_and_take
     assert takes(drive, tmp_path, *OWN_MOUNTS)
 
 
-@pytest.mark.slow
 def test_drives_are_known_and_guarded_where_podman_hides_the_links_by_number(
     make: MakeDrive, tmp_path: Path
 ) -> None:
     hidden = ("sh", "-c", 'mount -t tmpfs none /sys/dev/block && exec "$@"', "sh")
     used, free = make(name="used"), make(name="free")
-    ext4(used)
-    place = tmp_path / "place"
-    place.mkdir()
-    run("mount", "-o", "ro,noload", used.node, place)
-    try:
+    with mounted(used, tmp_path / "place"):
         assert "it is mounted on" in refused(used, tmp_path, *OWN_MOUNTS, *hidden)
-    finally:
-        run("umount", place)
     assert takes(free, tmp_path, *OWN_MOUNTS, *hidden)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("capability", ["sys_ptrace", "sys_admin"])
 def test_without_the_capabilities_to_look_at_other_processes_it_refuses(
     make: MakeDrive, tmp_path: Path, capability: str
@@ -129,7 +130,6 @@ def test_without_the_capabilities_to_look_at_other_processes_it_refuses(
         assert "--cap-add" in refused(drive, tmp_path, *lacking)
 
 
-@pytest.mark.slow
 def test_what_the_machines_own_paths_lead_to_counts_where_the_container_has_another_file_there(
     make: MakeDrive, tmp_path: Path
 ) -> None:
@@ -157,19 +157,3 @@ def test_what_the_machines_own_paths_lead_to_counts_where_the_container_has_anot
     # where process 1 hides even from root, nobody knows what any loop device leads to
     known = f"{second.node.name} is attached to the same file"
     assert known in said or "cannot find out what loop" in said
-
-
-@pytest.mark.slow
-def test_a_container_lists_the_drive_with_the_reason(make: MakeDrive, tmp_path: Path) -> None:
-    drive = make()
-    heatsoak = (sys.executable, "-m", "heatsoak", "drives", "--format", "json")
-    done = subprocess.run(
-        [tool("unshare"), *OWN_PROCESSES[1:], *heatsoak],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (row,) = (row for row in json.loads(done.stdout) if row["path"] == os.fspath(drive.node))
-    assert not row["writable"]
-    assert "this is a container" in row["why"]

@@ -5,14 +5,13 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import heatsoak_here
+from command import done_here
 from drive_contents import CONTENTS, ext4
-from guarded import SIZE, Drive, MakeDrive, another_process, drives_in, needs_loop, run
+from guarded import SIZE, Drive, MakeDrive, another_process, needs_loop, run
 from heatsoak.errors import RefusedError
 from heatsoak.protocol import Protocol
 from heatsoak.target import Place
@@ -24,13 +23,7 @@ from hypothesis import strategies as st
 from loop_drive import detached_behind, none_is_attached
 from waiting import until
 
-pytestmark = needs_loop
-
-
-@pytest.fixture
-def make_drive(tmp_path: Path) -> Iterator[MakeDrive]:
-    with drives_in(tmp_path) as make:
-        yield make
+pytestmark = [needs_loop, pytest.mark.slow]
 
 
 def is_held(node: Path) -> bool:
@@ -41,7 +34,6 @@ def is_held(node: Path) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_no_one_else_can_take_the_drive_from_the_first_step_to_the_last(
     make_drive: MakeDrive,
 ) -> None:
@@ -86,8 +78,7 @@ def detach(drive: Drive) -> None:
     assert until(lambda: not attached.exists())
 
 
-@pytest.mark.slow
-def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
+def test_a_drive_that_vanished_in_between_or_another_in_its_place_is_refused(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
     drive = make_drive()
@@ -98,21 +89,14 @@ def test_another_empty_drive_of_the_same_size_in_its_place_is_refused(
     with detached_behind(other):
         with none_is_attached():
             detach(drive)
+            with pytest.raises(RefusedError, match="another drive"):
+                target.open(writes=True)
             run("losetup", drive.node, other)
         with pytest.raises(RefusedError, match=r"its sequence was .*: it is another drive"):
             target.open(writes=True)
     assert not any(other.read_bytes())
 
 
-def test_a_drive_that_vanished_in_between_is_refused(make_drive: MakeDrive) -> None:
-    drive = make_drive()
-    target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
-    detach(drive)
-    with pytest.raises(RefusedError, match="another drive"):
-        target.open(writes=True)
-
-
-@pytest.mark.slow
 def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: MakeDrive) -> None:
     """The kernel's count of disks tells two that have all else in common."""
     drive = make_drive()
@@ -135,7 +119,6 @@ def test_a_drive_replaced_between_two_steps_gets_none_of_the_next(make_drive: Ma
     assert drive.writes() == writes
 
 
-@pytest.mark.slow
 def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -145,8 +128,7 @@ def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     (tmp_path / "reads.toml").write_text(
         'name = "reads"\n[[steps]]\nname = "r"\nrw = "randread"\nio_size = "4m"\n'
     )
-    done = heatsoak_here("run", "reads.toml", "--on", str(drive.node), "-o", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "reads.toml", "--on", str(drive.node), "-o", "r", cwd=tmp_path)
     events = [json.loads(line) for line in (tmp_path / "r/events.jsonl").read_text().splitlines()]
     (line,) = [event["data"]["command"] for event in events if "command" in event.get("data", {})]
     assert "--readonly" in line
@@ -154,37 +136,28 @@ def test_a_protocol_that_only_reads_cannot_write_whatever_is_on_the_drive(
     assert drive.sum() == before
 
 
-def test_a_lock_is_kept_for_the_whole_claim(make_drive: MakeDrive) -> None:
+def test_a_lock_that_is_let_go_soon_is_waited_for_and_one_is_kept_for_the_whole_claim(
+    make_drive: MakeDrive,
+) -> None:
     drive = make_drive()
+    others = os.open(drive.node, os.O_RDONLY)
+    fcntl.flock(others, fcntl.LOCK_SH)
+    ending = threading.Timer(0.3, os.close, (others,))  # as udev does when it has looked
+    ending.start()
     target = BlockTarget(drive.node, drive.id)
-    target.open(writes=True)
     fd = os.open(drive.node, os.O_RDONLY)
     try:
+        target.open(writes=True)
         with pytest.raises(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         target.close()
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     finally:
+        ending.join()
         os.close(fd)
         target.close()
 
 
-@pytest.mark.slow
-def test_a_lock_that_is_let_go_soon_is_waited_for(make_drive: MakeDrive) -> None:
-    drive = make_drive()
-    fd = os.open(drive.node, os.O_RDONLY)
-    fcntl.flock(fd, fcntl.LOCK_SH)
-    ending = threading.Timer(0.3, os.close, (fd,))  # as udev does when it has looked
-    ending.start()
-    target = BlockTarget(drive.node, drive.id)
-    try:
-        target.open(writes=True)
-    finally:
-        ending.join()
-        target.close()
-
-
-@pytest.mark.slow
 def test_drives_says_of_each_what_a_run_on_it_would_say(make_drive: MakeDrive) -> None:
     def holding(name: str) -> Drive:
         drive = make_drive(name=name)

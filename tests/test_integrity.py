@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,14 @@ from pathlib import Path
 import heatsoak
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here, json_here
 from heatsoak.bench.resume import reopen
 from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from heatsoak.serve.library import Library, Shelf
 from made_recording import make_recording, of_older_version
+from mutations import mutated
 
 SAID = "this recording was changed after it was made: "
 FIRST = f"Cannot tell whether it throttles: {SAID}"
@@ -68,34 +70,31 @@ def flipped(share: float, bit: int) -> Damage:
     return damage
 
 
-def by_lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
-    return lambda data, _: b"".join(change(data.splitlines(keepends=True)))
+def drawn(number: int) -> Damage:
+    def damage(data: bytes, other: bytes) -> bytes:
+        chance = random.Random(f"damage {number}")
+        while (found := mutated(data, chance, [other], 1 << 22)) == data:
+            pass
+        return found
+
+    return damage
 
 
 #: What a file may become, from what it was and what another recording has in its place.
 ANY: dict[str, Damage] = {
-    **{f"bit {n % 8} flipped at {n}/20": flipped(n / 20, n % 8) for n in range(21)},
+    **{f"bit {n} flipped at {n}/7": flipped(n / 7, n) for n in range(8)},
+    **{f"damage {n}": drawn(n) for n in range(12)},
     "swapped with another's": lambda _, other: other,
     "emptied": lambda *_: b"",
     "its first half": lambda data, _: data[: len(data) // 2],
     "its second half": lambda data, _: data[len(data) // 2 :],
     "its last byte gone": lambda data, _: data[:-1],
-    "its first byte gone": lambda data, _: data[1:],
-    "a byte gone within": lambda data, _: data[:60] + data[61:],
     "a byte more at the end": lambda data, _: data + b"x",
-    "zeroes": lambda data, _: bytes(len(data)),
     "zeroes at the end": lambda data, _: data[:-200] + bytes(200),
-    "zeroes within": lambda data, _: data[:300] + bytes(40) + data[340:],
-    "0xff": lambda data, _: b"\xff" * len(data),
     "twice": lambda data, _: data * 2,
     "half another's": lambda data, other: data[: len(data) // 2] + other[len(other) // 2 :],
-    "reversed": lambda data, _: data[::-1],
     "two parts exchanged": lambda data, _: data[:50] + data[90:130] + data[50:90] + data[130:],
-    "text": lambda *_: b"no recording\n",
-    "another's before it": lambda data, other: other + data,
-    "lines reversed": by_lines(lambda lines: lines[::-1]),
-    "a line twice": by_lines(lambda lines: [lines[0], *lines]),
-    "a third of the lines gone": by_lines(lambda lines: lines[: len(lines) * 2 // 3]),
+    "a line twice": lambda data, _: data[: data.find(b"\n") + 1] + data,
     "missing": lambda *_: None,
 }
 
@@ -172,12 +171,14 @@ DOCUMENT = {
 def test_whatever_becomes_of_a_file_is_said_first_or_refused(
     copied: Path, file: str, ways: dict[str, Damage]
 ) -> None:
-    assert len(ways) >= 44
+    assert len(ways) >= 36
     path, other = copied / "r" / file, (copied / "other" / file).read_bytes()
     whole = path.read_bytes()
     wrong = []
     for name, damage in ways.items():
         data = damage(whole, other)
+        if name == "a line twice" and b"\n" not in whole:
+            continue
         assert data != whole, name
         if data is None:
             path.unlink()
@@ -203,87 +204,81 @@ def damage(directory: Path) -> None:
 CHANGED = f"{SAID}{EVENTS} is not what was recorded"
 
 
-def test_the_document_says_it_and_damaged_reads_what_is_there(copied: Path) -> None:
+@pytest.fixture
+def damaged(copied: Path) -> Path:
+    """One of the two was damaged so that what is left can be read."""
     damage(copied / "r")
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=copied)
-    found = json.loads(done.stdout)
-    assert done.returncode == 3
+    return copied
+
+
+def test_documents_and_reports_say_it_and_damaged_reads_what_is_there(damaged: Path) -> None:
+    found = json_here("analyze", "r", cwd=damaged, code=3)
     for answer in (found["answer"], found["recordings"][0]["answer"]):
         assert answer["throttles"] == "cannot-tell"
         assert answer["sentence"] == f"Cannot tell whether it throttles: {CHANGED}."
     (reservation,) = found["recordings"][0]["reservations"]
     assert reservation == {"text": CHANGED, "touches": ["recording"]}
     assert found["recordings"][0]["steps"] == []
-    done = heatsoak_here("analyze", "r", "--damaged", cwd=copied)
-    assert done.returncode == 0
-    assert done.stdout.startswith(
+    assert done_here("analyze", "r", "--damaged", cwd=damaged).stdout.startswith(
         f"Cannot tell whether it throttles: {CHANGED}. As read: {ANSWER[:1].lower()}{ANSWER[1:]}"
     )
+    for line in ("report r -o out.html --damaged", "export r -o out.csv --damaged"):
+        done = done_here(*line.split(), cwd=damaged)
+        assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
+    assert f"{CHANGED}. As read" in (damaged / "out.html").read_text("utf-8")
+    # it is not gone on with
+    before = {path.name: path.read_bytes() for path in (damaged / "r").iterdir()}
+    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
+        reopen(Recording.open(damaged / "r"), None)
+    assert {path.name: path.read_bytes() for path in (damaged / "r").iterdir()} == before
 
 
-def test_among_others_it_is_named_and_no_evidence(copied: Path) -> None:
-    damage(copied / "r")
-    done = heatsoak_here("analyze", "r", "other", cwd=copied)
+def test_among_others_it_is_named_and_no_evidence(damaged: Path) -> None:
+    done = heatsoak_here("analyze", "r", "other", cwd=damaged)
     assert done.returncode == 3
     assert done.stdout.startswith("Changed after they were made: 1 of 2 recordings. Heat slows")
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
-    damage(copied / "other")
-    done = heatsoak_here("analyze", ".", "--format", "json", cwd=copied)
-    answer = json.loads(done.stdout)["answer"]
-    assert done.returncode == 3
+    damage(damaged / "other")
+    answer = json_here("analyze", ".", cwd=damaged, code=3)["answer"]
     assert answer["throttles"] == "cannot-tell"
     changed = "Changed after they were made: 2 of 2 recordings. Cannot tell in 2"
     assert answer["sentence"].startswith(changed)
 
 
-@pytest.mark.parametrize("line", ["report r -o out.html", "report r -o out.csv", "fit r -o out.x"])
 @pytest.mark.parametrize("file", [PARQUET, META])
-def test_nothing_is_written_of_it(copied: Path, line: str, file: str) -> None:
+def test_nothing_is_written_of_it(copied: Path, file: str) -> None:
     shutil.copy(copied / "other" / file, copied / "r" / file)
-    done = heatsoak_here(*line.split(), cwd=copied)
-    assert done.returncode == 3
-    assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
-    assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
+    for line in ("report r -o out.html", "report r -o out.csv", "fit r -o out.x"):
+        done = heatsoak_here(*line.split(), cwd=copied)
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
+        assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
 
 
-def test_it_is_left_out_of_comparisons_exports_and_histories(copied: Path) -> None:
-    damage(copied / "r")
+def test_it_is_left_out_of_comparisons_exports_and_histories(damaged: Path) -> None:
     for line, code in (
         ("compare r other --by slot", 2),
         ("compare . --by slot", 2),
         ("export r -o -", 3),
         ("fit .", 3),
     ):
-        done = heatsoak_here(*line.split(), cwd=copied)
+        done = heatsoak_here(*line.split(), cwd=damaged)
         assert f"r: {CHANGED}" in done.stderr.splitlines()[0], line
         assert done.returncode == code, line
         assert ANSWER not in done.stdout
-    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=copied)
+    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=damaged)
     assert done.returncode == 3
-    heatsoak_here("export", "other", "-o", "other.csv", cwd=copied)
-    assert (copied / "all.csv").read_text() == (copied / "other.csv").read_text()
-    done = heatsoak_here("history", ".", "--format", "json", cwd=copied)
+    heatsoak_here("export", "other", "-o", "other.csv", cwd=damaged)
+    assert (damaged / "all.csv").read_text() == (damaged / "other.csv").read_text()
+    done = heatsoak_here("history", ".", "--format", "json", cwd=damaged)
     assert done.returncode == 3
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
     with pytest.raises(heatsoak.errors.ChangedError):
-        heatsoak.compare(heatsoak.open(copied / "r"), copied / "other", by="slot")
+        heatsoak.compare(heatsoak.open(damaged / "r"), damaged / "other", by="slot")
 
 
-def test_what_reads_it_all_the_same_says_so(copied: Path) -> None:
-    damage(copied / "r")
-    for line in (
-        "report r -o out.html --damaged",
-        "export r -o out.csv --damaged",
-    ):
-        done = heatsoak_here(*line.split(), cwd=copied)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
-    assert f"{CHANGED}. As read" in (copied / "out.html").read_text("utf-8")
-
-
-def test_the_list_of_a_server_says_it_and_no_page_shows_it(copied: Path) -> None:
-    damage(copied / "r")
-    entries, _ = Library(copied).contents()
+def test_the_list_of_a_server_says_it_and_no_page_shows_it(damaged: Path) -> None:
+    entries, _ = Library(damaged).contents()
     shelf = Shelf()
     for entry in entries:
         shelf.judge(entry)
@@ -312,12 +307,8 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     (copied / "log.csv").write_text(log)
     meter = "time,power_w\n" + "".join(f"{second},{3 + second % 5}\n" for second in range(600))
     (copied / "meter.csv").write_text(meter)
-    for line in (
-        "import log.csv -o imported",
-        "import meter.csv --into r --shift 0 -o joined",
-    ):
-        done = heatsoak_here(*line.split(), cwd=copied)
-        assert done.returncode == 0, done.stderr
+    for line in ("import log.csv -o imported", "import meter.csv --into r --shift 0 -o joined"):
+        done_here(*line.split(), cwd=copied)
     for name in ("r", "imported", "joined"):
         recording = Recording.open(copied / name)
         assert recording.changes is None
@@ -332,11 +323,3 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     # killed before it goes on, it is one that was cut
     assert reopen(stopped, None)[0].changes is None
     assert Recording.open(copied / "stopped").meta.meta_sha256 is None
-
-
-def test_a_changed_recording_is_not_gone_on_with(copied: Path) -> None:
-    damage(copied / "r")
-    before = {path.name: path.read_bytes() for path in (copied / "r").iterdir()}
-    with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
-        reopen(Recording.open(copied / "r"), None)
-    assert {path.name: path.read_bytes() for path in (copied / "r").iterdir()} == before

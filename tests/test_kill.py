@@ -2,22 +2,21 @@
 
 import os
 import random
-import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
-from cut_run import PROTOCOL, begin, own_locks, require_whole, resume
+from command import heatsoak
+from cut_run import PROTOCOL, begin, own_locks, require_whole
 from heatsoak.analysis import analyze
 from heatsoak.recording import find_recordings
 from heatsoak.recording.meta import JOURNAL, META
+from needs import needs
 from waiting import is_alive, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
-]
+pytestmark = [pytest.mark.slow, needs("fio")]
 
 #: How many runs are killed, each up to three times; HEATSOAK_RUNS_TO_KILL=60 takes 20 minutes.
 RUNS = int(os.environ.get("HEATSOAK_RUNS_TO_KILL", "6"))
@@ -27,11 +26,6 @@ LONGEST_S = 5.0
 HELD_UP_S = 2.0
 
 
-def children_of(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(child) for child in listed.split()]
-
-
 def kill(directory: Path, after_s: float) -> int:
     """Kill a run `after_s` after there is something of it, and look at what there is.
 
@@ -39,16 +33,15 @@ def kill(directory: Path, after_s: float) -> int:
     """
     output = directory / "r"
     before = times_gone_on(output)
-    with begin(directory, "--resume", env=own_locks(directory)) as process:
-        deadline = time.monotonic() + 60
-        while not (output / JOURNAL).exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+    with begin(directory, "--resume", env=own_locks(directory)) as run:
+        process = run.process
+        until((output / JOURNAL).exists, 60)
         time.sleep(after_s)
         was_over = process.poll() is not None
-        started = [] if was_over else children_of(process.pid)
+        started = [] if was_over else psutil.Process(process.pid).children()
         process.kill()
         killed_unix_s = time.time()
-    assert until(lambda: not any(is_alive(pid) for pid in started))
+    assert until(lambda: not any(is_alive(one.pid) for one in started))
     assert list((directory / "place").iterdir()) == []
     if not (output / META).exists():
         return 0  # killed before it had begun
@@ -86,7 +79,8 @@ def kill_and_resume(directory: Path, chance: random.Random) -> int:
         now = kill(directory, chance.uniform(0.0, LONGEST_S))
         assert now >= samples  # going on keeps all that was there
         samples = now
-    done = resume(directory)
+    words = ("run", "short.toml", "--on", "place", "-o", "r", "--resume")
+    done = heatsoak(*words, cwd=directory, env={**os.environ, **own_locks(directory)})
     assert done.returncode == 0, done.stderr
     assert len(require_whole(directory / "r").samples()) >= samples
     return kills

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import which
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import complaint, done_here, heatsoak_here
+from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import DriveState, Metrics, MetricsAddress, Scrapes, seen_of, served
 from heatsoak.bench.recorder import Latest, nothing_moved
@@ -23,15 +24,13 @@ from heatsoak.rack.host import LiveReading
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.rack.state import Rack, Row
 from heatsoak.recording import Recording
-from heatsoak.target.device import describe_device
-from machine import Machine
+from needs import needs
 from ports import free_port
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "prometheus"
-SECTOR = 512
 #: The labels of what a watch of the machine below serves.
 DRIVE = {"device": "nvme0n1", "model": "Samsung SSD 950 PRO 512GB", "serial": "S1"}
 
@@ -42,8 +41,8 @@ name = "reads"
 [[steps]]
 name = "read"
 rw = "read"
-bs = "128k"
-iodepth = 32
+bs = "1m"
+iodepth = 8
 runtime = "{MINUTES}m"
 """
 ALERTS = {
@@ -52,42 +51,22 @@ ALERTS = {
     "DriveThrottledByItsOwnCount",
 }
 
-needs_promtool = pytest.mark.skipif(
-    which("promtool") is None, reason="promtool (Debian's prometheus) is not installed"
-)
+needs_promtool = needs("promtool")  # of Debian's prometheus
 
 
 class Watched:
     """A drive with a sensor of its own, whose counters a test moves."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.machine = Machine(tmp_path / "machine")
-        controller, self.disk = self.machine.nvme(0, "0000:01:00.0", "S1")
-        self.machine.hwmon(
-            *(0, controller, "nvme"),
+        self.disk = CountedDisk(tmp_path / "machine")
+        self.disk.machine.hwmon(
+            *(0, self.disk.controller, "nvme"),
             temp1_input=61_850,
             temp1_label="Composite",
             temp1_max=69_850,
             temp1_crit=84_850,
         )
-        self.written = 0
-        self.write(0)
-        self.watch = DriveWatch(
-            device=describe_device("nvme0n1", self.machine.roots),
-            directory=tmp_path / "watched",
-            conditions={},
-            roots=self.machine.roots,
-            interval_s=0.05,
-        )
-
-    def write(self, ios: int) -> None:
-        """Count this many writes of 128 KiB."""
-        self.written += ios
-        counts = [0, 0, 0, 0, self.written, 0, self.written * 256, self.written, 0, 0, 0]
-        file = self.disk / "stat"
-        # in place, as the kernel does: the descriptor stays good
-        with file.open("r+" if file.exists() else "w") as stat:
-            stat.write(" ".join(f"{count:12d}" for count in counts) + "\n")
+        self.watch = self.disk.watch(tmp_path / "watched", 0.05)
 
 
 @pytest.fixture
@@ -101,7 +80,7 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
     over = threading.Event()
 
     def beat(_: DriveWatch) -> None:
-        watched.write(100)
+        watched.disk.move("write", 100, 128 * 1024, spent_ms=100)
         if over.is_set():
             raise KeyboardInterrupt
 
@@ -190,19 +169,19 @@ def test_what_a_sensor_counts_and_the_judge_says_are_served(watched: Watched) ->
     assert "# TYPE heatsoak_verdict gauge" in text
 
 
-@needs_promtool
-def test_promtool_finds_nothing_wrong(running: tuple[Watched, str]) -> None:
-    _, url = running
-    with urlopen(url) as answer:
-        text = answer.read()
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
+def passes(tool: str, *words: str, cwd: Path | None = None, text: bytes | None = None) -> bool:
+    """Whether promtool has nothing to say against something."""
+    done = subprocess.run(["promtool", tool, *words], cwd=cwd, input=text, capture_output=True)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    return done.stderr == b""
 
 
 @needs_promtool
-def test_promtool_finds_nothing_wrong_with_racks_and_exports(
-    tmp_path: Path,
+def test_promtool_finds_nothing_wrong_with_watches_racks_and_exports(
+    running: tuple[Watched, str], tmp_path: Path
 ) -> None:
+    with urlopen(running[1]) as answer:
+        assert passes("check", "metrics", text=answer.read())
     row = Row(name="t", host="b1", host_id="1", on="S1", erase=None, labels={}, state="running")
     rack = RackMetrics(tmp_path)
     rack.rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=[row])
@@ -217,20 +196,11 @@ def test_promtool_finds_nothing_wrong_with_racks_and_exports(
     served = generate_latest(registry)
     assert b'heatsoak_write_bytes_total{device="S1",host="b1",model="A"} 1e+09' in served
     assert b'heatsoak_drive_info{device="S1",firmware="1B",host="b1",model="A"} 1.0' in served
-    run = simulated_run(tmp_path)
-    heatsoak_here("export", str(run), "-o", "om.txt", "--as", "openmetrics", cwd=tmp_path)
+    run = ("run", "quick", "--on", "sim:samsung-950-pro-512", "-o", "run", "--scale", "0.1")
+    done_here(*run, cwd=tmp_path)
+    done_here("export", "run", "-o", "om.txt", "--as", "openmetrics", cwd=tmp_path)
     for text in (served, without_times((tmp_path / "om.txt").read_text()).encode()):
-        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
-        assert (done.returncode, done.stderr) == (0, b"")
-
-
-def simulated_run(directory: Path) -> Path:
-    done = heatsoak_here(
-        *("run", "quick", "--on", "sim:samsung-950-pro-512", "-o", "run", "--scale", "0.1"),
-        cwd=directory,
-    )
-    assert done.returncode == 0, done.stderr
-    return directory / "run"
+        assert passes("check", "metrics", text=text)
 
 
 def without_times(text: str) -> str:
@@ -246,24 +216,43 @@ def without_times(text: str) -> str:
     return "\n".join(found.values()) + "\n"
 
 
-def test_who_asks_again_and_again_sees_the_end() -> None:
+@pytest.mark.parametrize(("asks_at_s", "ends_s"), [(9.0, 9.0), (None, 4 + 4 * 1.5)])
+def test_who_asks_again_and_again_sees_the_end(
+    monkeypatch: pytest.MonkeyPatch, asks_at_s: float | None, ends_s: float
+) -> None:
+    now_s = 0.0
+
+    def sleep(for_s: float) -> None:
+        nonlocal now_s
+        now_s += for_s
+        if asks_at_s is not None and now_s >= asks_at_s:
+            list(scrapes.collect())
+
+    clock = SimpleNamespace(monotonic=lambda: now_s, sleep=sleep)
+    monkeypatch.setattr("heatsoak.bench.metrics.time", clock)
     scrapes = Scrapes(RackMetrics(Path()))
-    scrapes.wait_for_the_next()  # nobody ever asked
-    for _ in range(2):
-        list(scrapes.collect())
-        time.sleep(4)  # so that a busy machine does not take as long for what follows
-    waiting = threading.Thread(target=scrapes.wait_for_the_next)
-    waiting.start()
-    assert waiting.is_alive()
+    scrapes.wait_for_the_next()
+    assert now_s == 0  # nobody ever asked
     list(scrapes.collect())
-    waiting.join()
+    now_s = 4.0
+    list(scrapes.collect())
+    now_s = 4.5
+    scrapes.wait_for_the_next()
+    assert now_s == pytest.approx(ends_s, abs=0.11)
 
 
 @needs_promtool
-def test_the_alert_rules_are_whole_and_fire_when_they_should() -> None:
-    for words in (("check", "rules", "rules.yml"), ("test", "rules", "rules.test.yml")):
-        done = subprocess.run(["promtool", *words], cwd=CONTRIB, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+def test_alert_rules_and_dashboard_are_whole_and_alerts_fire_when_they_should(
+    tmp_path: Path,
+) -> None:
+    assert passes("check", "rules", "rules.yml", cwd=CONTRIB)
+    assert passes("test", "rules", "rules.test.yml", cwd=CONTRIB)
+    lines = ["groups:", "- name: dashboard", "  rules:"]
+    for number, asked in enumerate(expressions()):
+        plain = asked.replace("$__rate_interval", "1m").replace("$device", ".*")
+        lines += [f"  - record: asked_{number}", f"    expr: {json.dumps(plain)}"]
+    (tmp_path / "rules.yml").write_text("\n".join(lines))
+    assert passes("check", "rules", "rules.yml", cwd=tmp_path)
 
 
 @needs_promtool
@@ -274,8 +263,7 @@ def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_e
     series: dict[str, list[str]] = {}
     for enclosure, fired in (("puget-top-2gpu-loaded", ALERTS), ("fan-fast", set[str]())):
         on = f"sim:skhynix-p41-1tb@{enclosure}"
-        done = heatsoak_here("run", "reads.toml", "--on", on, "-o", enclosure, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done_here("run", "reads.toml", "--on", on, "-o", enclosure, cwd=tmp_path)
         run = Recording.open(tmp_path / enclosure)
         (found,) = analyze([run]).recordings
         assert found.answer.throttles == ("yes" if fired else "no")
@@ -290,10 +278,7 @@ def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_e
     case = {"interval": "1m", "input_series": values, "promql_expr_test": [at_end]}
     rules = {"rule_files": [str(CONTRIB / "rules.yml")], "tests": [case]}
     (tmp_path / "test.yml").write_text(json.dumps({**rules, "evaluation_interval": "1m"}))
-    done = subprocess.run(
-        ["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert passes("test", "rules", "test.yml", cwd=tmp_path)
 
 
 def minutes(run: Recording, device: str) -> dict[str, list[str]]:
@@ -319,19 +304,6 @@ def expressions() -> list[str]:
     return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
 
 
-@needs_promtool
-def test_the_dashboard_asks_in_prometheus_language(tmp_path: Path) -> None:
-    lines = ["groups:", "- name: dashboard", "  rules:"]
-    for number, asked in enumerate(expressions()):
-        plain = asked.replace("$__rate_interval", "1m").replace("$device", ".*")
-        lines += [f"  - record: asked_{number}", f"    expr: {json.dumps(plain)}"]
-    (tmp_path / "rules.yml").write_text("\n".join(lines))
-    done = subprocess.run(
-        ["promtool", "check", "rules", "rules.yml"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_dashboard_and_rules_use_metrics_that_watches_and_racks_have(watched: Watched) -> None:
     watched.watch.latest.update({"throttle_count.tmt1": 7.0, "throttle_time_s.tmt1": 90.0})
     watched.watch.latest.update({"temp_c.composite": 60.0})
@@ -346,7 +318,7 @@ def test_dashboard_and_rules_use_metrics_that_watches_and_racks_have(watched: Wa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(which("prometheus") is None, reason="prometheus is not installed")
+@needs("prometheus")
 def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path) -> None:
     _, url = running
     place = url.removeprefix("http://").removesuffix("/metrics")
@@ -384,29 +356,22 @@ def test_prometheus_scrapes_a_watch(running: tuple[Watched, str], tmp_path: Path
     assert metric.items() >= DRIVE.items()
 
 
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
+def test_an_address_may_be_a_port_alone_and_what_is_none_or_in_use_is_one_line(
+    watched: Watched,
+) -> None:
+    for text, host, port in (
         ("9101", "127.0.0.1", 9101),
         (":9101", "127.0.0.1", 9101),
         ("0.0.0.0:9101", "0.0.0.0", 9101),
         ("[::1]:0", "::1", 0),
-    ],
-)
-def test_an_address_may_be_a_port_alone(text: str, host: str, port: int) -> None:
-    assert MetricsAddress.parse(text) == MetricsAddress(host, port)
-
-
-@pytest.mark.parametrize("text", ["here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"])
-def test_what_is_no_address_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(UsageError, match="is not an address and port, such as 127"):
-        MetricsAddress.parse(text)
-
-
-def test_an_address_in_use_is_one_line(watched: Watched) -> None:
+    ):
+        assert MetricsAddress.parse(text) == MetricsAddress(host, port)
+    for text in ("here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"):
+        with pytest.raises(UsageError, match="is not an address and port, such as 127"):
+            MetricsAddress.parse(text)
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
         address = MetricsAddress("127.0.0.1", used.getsockname()[1])
-        with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
+        with pytest.raises(UsageError, match="cannot listen there: MetricsAddress already in use"):
             served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()

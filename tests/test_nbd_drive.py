@@ -7,12 +7,11 @@ import signal
 import socket
 import statistics
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak import nbd
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
@@ -21,11 +20,11 @@ from heatsoak.protocol import WorkloadStep
 from heatsoak.recording import find_recordings
 from heatsoak.sensor import drive_sensors
 from heatsoak.sensor.sysfs import drive_in_tree
-from heatsoak.target import Note
 from heatsoak.target.fio import NbdTarget
 from heatsoak.target.fio.nbd_client import Server, parse_uri
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from served_drive import served
 from waiting import until
 
@@ -35,15 +34,9 @@ KIB, MIB = 1 << 10, 1 << 20
 #: A busy machine can still serve this much in requests of 128k, 32 in flight.
 SPEED_MB_S = 60
 
-_spec = find_spec("heatsoak.nbd")
-assert _spec is not None
-assert _spec.origin is not None
-PLUGIN = Path(_spec.origin).with_name("heatsoak_nbd.so")
+PLUGIN = Path(nbd.__file__).with_name("heatsoak_nbd.so")
 
-live = pytest.mark.skipif(
-    shutil.which("nbdkit") is None or shutil.which("fio") is None or not PLUGIN.exists(),
-    reason="nbdkit, fio or the plugin is not there",
-)
+live = needs("nbdkit", "fio", str(PLUGIN))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +59,9 @@ def test_a_drive_that_cannot_be_served_gets_one_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_socket_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
+def test_a_socket_that_cannot_be_made_or_a_program_that_is_missing_gets_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to("nowhere")
     for name, says in [
@@ -79,16 +74,14 @@ def test_a_socket_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
         assert says in complaint(done, 2)
     assert (tmp_path / "file").read_text() == "mine"
     assert (tmp_path / "link").is_symlink()
-
-
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nbd, "_PLUGIN", tmp_path / "heatsoak_nbd.so")
-    monkeypatch.setattr(shutil, "which", lambda _, **__: "/usr/bin/nbdkit")
-    done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
-    assert "nbdkit's plugin is missing" in complaint(done, 3)
-    monkeypatch.setattr(shutil, "which", lambda _, **__: None)
-    done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
-    assert "nbdkit is not installed: apt-get install nbdkit" in complaint(done, 3)
+    for found, says in (
+        ("/usr/bin/nbdkit", "nbdkit's plugin is missing"),
+        (None, "nbdkit is not installed: apt-get install nbdkit"),
+    ):
+        monkeypatch.setattr(shutil, "which", lambda _, found=found, **__: found)
+        done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
+        assert says in complaint(done, 3)
 
 
 @given(
@@ -118,8 +111,7 @@ def test_sensors_are_laid_out_as_the_kernel_has_them(tmp_path: Path) -> None:
     assert list(inputs) == ["composite", "sensor_1", "sensor_2"]
     for number, path in enumerate(inputs.values()):
         path.write_text(f"{40_850 + 1000 * number}\n")
-    name, roots = drive_in_tree(tmp_path / "drive")
-    (sensor,) = drive_sensors(name, roots)
+    (sensor,) = drive_sensors(*drive_in_tree(tmp_path / "drive"))
     assert sensor.read() == {
         "temp_c.composite": 40.85,
         "temp_c.sensor1": 41.85,
@@ -130,14 +122,11 @@ def test_sensors_are_laid_out_as_the_kernel_has_them(tmp_path: Path) -> None:
     assert sensor.info.details["parent"] == "nvme0"
     with pytest.raises(UsageError, match="already exists: name a new directory"):
         write_tree(tmp_path / "drive", export)
-
-
-def test_an_export_states_the_limits_that_its_drive_does(tmp_path: Path) -> None:
+    # it states the limits that its drive does
     export = Export(load_drive("samsung-980-pro-1tb"), load_enclosure("open-bench"))
-    for path in write_tree(tmp_path / "drive", export).values():
+    for path in write_tree(tmp_path / "another", export).values():
         path.write_text("40850\n")
-    name, roots = drive_in_tree(tmp_path / "drive")
-    (sensor,) = drive_sensors(name, roots)
+    (sensor,) = drive_sensors(*drive_in_tree(tmp_path / "another"))
     assert sensor.info.thresholds == {"warning_c": 81.85, "critical_c": 84.85}
 
 
@@ -161,34 +150,29 @@ def write(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate(fields | given)
 
 
-def load(target: NbdTarget, step: WorkloadStep) -> tuple[pl.DataFrame, int]:
-    """Return what was sampled, and the bytes that fio wrote in all."""
-    frames, written_bytes = [], 0
-    for batch in target.run(step):
-        if isinstance(batch, Note):
-            written_bytes = batch.data.get("write_bytes", written_bytes)
-        elif isinstance(batch, pl.DataFrame) and batch.height:
-            frames.append(batch)
-    return pl.concat(frames), written_bytes
-
-
 @pytest.mark.slow
 @live
-def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_run_with_the_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "short.toml").write_text(
+        'schema = 1\nname = "short"\n[[steps]]\nname = "load"\nrw = "write"\nbs = "128k"\n'
+        'iodepth = 32\nruntime = "8s"\n'
+    )
     words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
     with served(tmp_path, DRIVE, *words) as drive:
         assert "it keeps no data: reads return zeros" in drive.greeting[0]
-        name, roots = drive_in_tree(drive.sensors)
-        (sensor,) = drive_sensors(name, roots)
+        (sensor,) = drive_sensors(*drive_in_tree(drive.sensors))
         cool_c = sensor.read()["temp_c.composite"]
-        target = NbdTarget(drive.uri)
-        target.open(writes=True)
-        samples, written_bytes = load(target, write(runtime=8))
+        on = ("--on", drive.uri, "--sensors", "sensors")
+        done_here("run", "short.toml", *on, "-o", "r", cwd=tmp_path)
         hot_c = sensor.read()["temp_c.composite"]
-        target.close()
         code, errors = drive.end()
     assert (code, errors) == (0, "")
     assert not drive.socket.exists()
+    (recording,) = find_recordings(tmp_path / "r")
+    samples = recording.samples().filter(pl.col("interval_s").is_not_null())
+    (written_bytes,) = (e.data["write_bytes"] for e in recording.events if "write_bytes" in e.data)
     ended = drive.ended()
     assert ended["written_bytes"] == 128 * KIB * ended["writes"] == written_bytes
     assert min(row["sim.permitted"] for row in drive.truth()) < 0.7
@@ -197,24 +181,6 @@ def test_a_real_fio_heats_it_until_it_throttles_and_nothing_is_lost(tmp_path: Pa
     writes_mb_s = SPEED_MB_S * 1500 / 2500
     assert statistics.mean(rates[1:-1]) < 1.02 * writes_mb_s
     assert statistics.mean(rates[-6:-1]) < 0.75 * writes_mb_s
-
-
-@pytest.mark.slow
-@live
-def test_a_run_records_the_sensors_of_an_export(tmp_path: Path) -> None:
-    (tmp_path / "short.toml").write_text(
-        'schema = 1\nname = "short"\n[[steps]]\nname = "load"\nrw = "write"\nbs = "128k"\n'
-        'iodepth = 32\nruntime = "6s"\n'
-    )
-    words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
-    with served(tmp_path, DRIVE, *words) as drive:
-        done = heatsoak(
-            *("run", "short.toml", "--on", drive.uri, "--sensors", "sensors", "-o", "r"),
-            *("--format", "json"),
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stderr
-    (recording,) = find_recordings(tmp_path / "r")
     (told,) = [one for one in recording.meta.sensors if one.name == "nvme"]
     assert told.source == "hwmon node of nvme0, driver nvme"
     temps_c = recording.samples(["temp_c.composite"])["temp_c.composite"].drop_nulls().to_list()
@@ -233,7 +199,7 @@ def test_a_purge_of_the_export_is_a_purge_of_the_drive(tmp_path: Path) -> None:
         assert size_bytes == pytest.approx(512110190592 * 200 / 2500 / 20, rel=1e-3)
         target = NbdTarget(drive.uri)
         target.open(writes=True)
-        load(target, write(io_size="20MiB", span="20MiB"))
+        list(target.run(write(io_size="20MiB", span="20MiB")))
         list(target.purge())
         target.close()
         assert drive.end(signal.SIGINT)[0] == 0
@@ -272,32 +238,23 @@ def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], s
 
 @pytest.mark.slow
 @live
-def test_a_killed_server_leaves_nothing_serving(tmp_path: Path, small_drive: Path) -> None:
-    with served(tmp_path, small_drive, "--speed", "200MB") as drive:
+def test_the_printed_address_leads_to_the_socket_and_a_killed_server_leaves_nothing_serving(
+    tmp_path: Path, small_drive: Path
+) -> None:
+    directory = tmp_path / "a%20b&c+d#[1]"
+    directory.mkdir()
+    with served(directory, small_drive, "--speed", "200MB") as drive:
+        (line,) = [line for line in drive.greeting if "heatsoak run" in line]
+        words = shlex.split(line)
+        address = parse_uri(words[words.index("--on") + 1])
+        assert address.socket == str(drive.socket)
+        assert answers(drive.socket)
         drive.end(signal.SIGKILL)
         assert until(lambda: not answers(drive.socket))
-    done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=tmp_path)
+    done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=directory)
     assert "remove it if no server uses it any more" in complaint(done, 2)
 
 
 def answers(at: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
-        try:
-            client.connect(str(at))
-        except OSError:
-            return False
-    return True
-
-
-@pytest.mark.slow
-@live
-def test_the_printed_address_leads_to_the_socket_whatever_its_name(
-    tmp_path: Path,
-) -> None:
-    directory = tmp_path / "a%20b&c+d#[1]"
-    directory.mkdir()
-    with served(directory, DRIVE, "--speed", "60MB") as drive:
-        (line,) = [line for line in drive.greeting if "heatsoak run" in line]
-        words = shlex.split(line)
-        address = parse_uri(words[words.index("--on") + 1])
-        assert address.socket == str(drive.socket)
+        return client.connect_ex(str(at)) == 0

@@ -1,10 +1,10 @@
 """The build backend and the plugin of ``heatsoak nbd``: what it does without one of its tools."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import ran
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "python" / "heatsoak" / "nbd" / "heatsoak_nbd.so"
@@ -26,12 +26,12 @@ def test_one_line_says_which_tool_is_missing_and_what_was_built_stays(
         (tmp_path / tool).symlink_to("/bin/false")  # found, and not to be run
     before = PLUGIN.read_bytes() if PLUGIN.exists() else None
     code = "import sys, nbd_plugin; sys.exit(not nbd_plugin.make_plugin(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+    done = ran(
+        sys.executable,
+        "-c",
+        code,
+        *arguments,
         env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT / "build_backend")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1
     assert missing in done.stderr

@@ -4,22 +4,19 @@ A busy machine delays fio and takes from its rate, so the judge is held against 
 and what fio counted; what it was served is known from above alone.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
 from exports import file_export, memory_export, set_rate
 from guarded import run
 from live_run import load
+from needs import needs
 from started import started
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("nbdkit") is None or shutil.which("fio") is None,
-        reason="nbdkit or fio is not installed",
-    ),
+    needs("nbdkit", "fio"),
 ]
 
 #: A busy machine can still serve this much, in few and large requests.

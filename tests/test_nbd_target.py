@@ -25,6 +25,7 @@ from heatsoak.target.fio.nbd_client import Server, parse_uri
 from heatsoak.target.lock import DIRECTORY_VARIABLE, drives_held
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 from ports import free_port
 from rest_long import rest_long
 from waiting import until
@@ -32,7 +33,7 @@ from waiting import until
 MIB = 1 << 20
 SIZE = 64 * MIB
 
-needs_nbdkit = pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
+pytestmark = [needs("nbdkit"), pytest.mark.slow]
 
 
 class Servers:
@@ -108,8 +109,6 @@ def write(**given: object) -> WorkloadStep:
     return WorkloadStep.model_validate(fields | given)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -141,9 +140,9 @@ def test_a_rate_that_is_cut_while_fio_runs_is_seen_when_it_happens(
     assert after < before * 0.6
 
 
-@pytest.mark.slow
-@needs_nbdkit
-def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Servers) -> None:
+def test_an_export_that_holds_data_is_written_only_when_it_is_named_until_it_is_purged(
+    serve: Servers,
+) -> None:
     uri = serve("memory", "64M")
     target = NbdTarget(uri)
     target.open(writes=True)
@@ -156,23 +155,21 @@ def test_an_export_that_holds_data_is_written_only_when_it_is_named(serve: Serve
     for wrong in (f"{uri}:1", uri, "", "nvme0n1"):
         with pytest.raises(RefusedError):
             NbdTarget(uri, wrong).open(writes=True)
-    NbdTarget(uri, name).open(writes=True)
     NbdTarget(uri).open(writes=False)
+    target = NbdTarget(uri, name)
+    target.open(writes=True)
+    list(target.purge())
+    with Server(uri) as server, server.connect() as export:
+        assert not any(export.read(20 * MIB, 1 * MIB))
+    NbdTarget(uri).open(writes=True)
+    # one larger than any file can be named
+    for size in ("17T", "9223372036854775807"):
+        uri = serve("null", size)
+        with pytest.raises(RefusedError, match="--erase names 'x', but this export is") as caught:
+            NbdTarget(uri, "x").open(writes=True)
+        NbdTarget(uri, str(caught.value).split("'")[-2]).open(writes=True)
 
 
-@pytest.mark.slow
-@needs_nbdkit
-@pytest.mark.parametrize("size", ["17T", "9223372036854775807"])
-def test_an_export_larger_than_any_file_can_be_named(serve: Servers, size: str) -> None:
-    uri = serve("null", size)
-    with pytest.raises(RefusedError, match="--erase names 'x', but this export is") as caught:
-        NbdTarget(uri, "x").open(writes=True)
-    name = str(caught.value).split("'")[-2]
-    NbdTarget(uri, name).open(writes=True)
-
-
-@pytest.mark.slow
-@needs_nbdkit
 def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -185,37 +182,37 @@ def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     assert held.read_bytes() == before
 
 
-@pytest.mark.slow
-@needs_nbdkit
-@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("part", range(4))
 def test_what_a_block_device_may_not_hold_an_export_may_not_hold_either(
-    serve: Servers, tmp_path: Path, name: str
+    serve: Servers, tmp_path: Path, part: int
 ) -> None:
-    held = image(tmp_path / "image")
-    fill, word = CONTENTS[name]
-    fill(Drive(held, held))
-    uri = serve("file", held)
-    before = held.read_bytes()
-    with pytest.raises(RefusedError, match=r"it holds|contradict") as caught:
-        NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
-    assert word in str(caught.value).lower()
-    assert held.read_bytes() == before
+    (tmp_path / "all").mkdir()
+    uri = serve("file", f"dir={tmp_path / 'all'}")
+    for number, (name, (fill, word)) in enumerate(list(CONTENTS.items())[part::4]):
+        held = image(tmp_path / "all" / str(number))
+        fill(Drive(held, held))
+        before = held.read_bytes()
+        of_it = uri.replace("///", f"///{number}")
+        with pytest.raises(RefusedError, match=r"it holds|contradict") as caught:
+            NbdTarget(of_it, f"{of_it}:{SIZE}").open(writes=True)
+        assert word in str(caught.value).lower(), name
+        assert held.read_bytes() == before, name
 
 
-@needs_nbdkit
-@pytest.mark.parametrize("place", [0, 3 * MIB, 33 * MIB + 12345, 61 * MIB, SIZE - 1])
-def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path, place: int) -> None:
-    uri = serve("file", image(tmp_path / "image", (place, b"\x01")))
-    with pytest.raises(RefusedError, match="has data") as caught:
-        NbdTarget(uri).open(writes=True)
-    assert f"add --erase '{uri}:{SIZE}:NOT-EMPTY'" in str(caught.value)
-    with pytest.raises(NotEmptyError, match="it is not empty: "):
-        NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
-    NbdTarget(uri, f"{uri}:{SIZE}:NOT-EMPTY").open(writes=True)
+def test_one_byte_anywhere_is_data(serve: Servers, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    uri = serve("file", f"dir={tmp_path / 'all'}")
+    for place in (0, 3 * MIB, 33 * MIB + 12345, 61 * MIB, SIZE - 1):
+        image(tmp_path / "all" / str(place), (place, b"\x01"))
+        of_it = uri.replace("///", f"///{place}")
+        with pytest.raises(RefusedError, match="has data") as caught:
+            NbdTarget(of_it).open(writes=True)
+        assert f"add --erase '{of_it}:{SIZE}:NOT-EMPTY'" in str(caught.value)
+        with pytest.raises(NotEmptyError, match="it is not empty: "):
+            NbdTarget(of_it, f"{of_it}:{SIZE}").open(writes=True)
+        NbdTarget(of_it, f"{of_it}:{SIZE}:NOT-EMPTY").open(writes=True)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_large_export_that_is_empty_is_written_and_one_byte_deep_inside_it_is_found(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -226,7 +223,6 @@ def test_a_large_export_that_is_empty_is_written_and_one_byte_deep_inside_it_is_
         NbdTarget(serve("file", deep)).open(writes=True)
 
 
-@needs_nbdkit
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -244,15 +240,12 @@ def test_an_export_whose_server_knows_no_holes_has_to_be_named(
     NbdTarget(uri, f"{uri}:{SIZE}").open(writes=True)
 
 
-@needs_nbdkit
-def test_zeros_that_take_up_space_are_not_plainly_empty(serve: Servers, tmp_path: Path) -> None:
-    uri = serve("file", image(tmp_path / "image", (10 * MIB, bytes(4096))))
+def test_zeros_that_take_up_space_and_holes_that_hold_data_are_not_plainly_empty(
+    serve: Servers, tmp_path: Path
+) -> None:
+    uri = serve("file", image(tmp_path / "zeros", (10 * MIB, bytes(4096))))
     with pytest.raises(RefusedError, match=f"allocated space, at byte {10 * MIB}"):
         NbdTarget(uri).open(writes=True)
-
-
-@needs_nbdkit
-def test_a_hole_that_holds_data_is_not_a_hole(serve: Servers, tmp_path: Path) -> None:
     wrong = tmp_path / "extents"
     wrong.write_text(f"0 {SIZE} 3\n")
     held = image(tmp_path / "image", (1 * MIB, b"\x01"))
@@ -261,8 +254,6 @@ def test_a_hole_that_holds_data_is_not_a_hole(serve: Servers, tmp_path: Path) ->
         NbdTarget(uri).open(writes=True)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_server_that_takes_one_connection_at_a_time_is_reported(
     serve: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,8 +264,6 @@ def test_a_server_that_takes_one_connection_at_a_time_is_reported(
     NbdTarget(uri).open(writes=False)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Servers) -> None:
     uri = serve("-r", "memory", "64M")
     with pytest.raises(RefusedError, match="read-only"):
@@ -286,21 +275,6 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Server
     assert told[-1] == 4 * MIB
 
 
-@pytest.mark.slow
-@needs_nbdkit
-def test_a_purge_makes_an_export_empty_again(serve: Servers) -> None:
-    uri = serve("memory", "64M")
-    target = NbdTarget(uri)
-    target.open(writes=True)
-    list(target.run(write(io_size="8m")))
-    list(target.purge())
-    with Server(uri) as server, server.connect() as export:
-        assert not any(export.read(0, 8 * MIB))
-    NbdTarget(uri).open(writes=True)
-
-
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
     uri = serve(
         "eval",
@@ -316,8 +290,6 @@ def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
     assert "not purged" in note.text
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_server_that_reports_errors_ends_the_step_with_one(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -330,8 +302,6 @@ def test_a_server_that_reports_errors_ends_the_step_with_one(
         list(target.run(write(io_size="8m")))
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_server_that_dies_ends_the_step_and_keeps_what_was_seen(serve: Servers) -> None:
     uri = serve("--filter=rate", "memory", "64M", "rate=80M")
     at = Path(uri.partition("=")[2])
@@ -412,8 +382,6 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow
-@needs_nbdkit
 @pytest.mark.parametrize("erase", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("transport", rest_long(["unix", "tcp"], every=2))
@@ -425,8 +393,6 @@ def test_an_export_that_changed_between_steps_is_not_written(
     refused_after(CHANGES[change], Scene(serve, uri, held, other), erase=erase)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 @pytest.mark.parametrize("place", [0, 33 * MIB])
 @pytest.mark.parametrize("change", [Scene.another_image, Scene.another_content])
 def test_data_without_a_signature_that_came_between_steps_are_not_written(
@@ -436,8 +402,6 @@ def test_data_without_a_signature_that_came_between_steps_are_not_written(
     refused_after(change, Scene(serve, serve("file", held), held, other), erase=True)
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_fio_loads_the_server_that_was_examined_and_never_one_that_took_its_path(
     serve: Servers, tmp_path: Path
 ) -> None:
@@ -456,19 +420,19 @@ def test_fio_loads_the_server_that_was_examined_and_never_one_that_took_its_path
     assert another.read_bytes() == before
 
 
-@pytest.mark.slow
-@needs_nbdkit
-@pytest.mark.parametrize("words", [["memory", "64M"], ["--filter=nozero", "memory", "64M"]])
-@pytest.mark.parametrize("transport", ["unix", "tcp"])
+@pytest.mark.parametrize(
+    ("transport", "words"),
+    [("unix", ["memory", "64M"]), ("tcp", ["--filter=nozero", "memory", "64M"])],
+)
 def test_an_export_that_nobody_else_changes_takes_every_step(
-    serve: Servers, words: list[str], transport: str
+    serve: Servers, transport: str, words: list[str]
 ) -> None:
     target = NbdTarget(serve(*words, uri=tcp_uri() if transport == "tcp" else ""))
     target.open(writes=True)
     batches: list[Batch] = []
     for step in (
         write(io_size="16m"),
-        write(rw="randrw", bs="4k", runtime=0.5),
+        write(rw="randrw", bs="4k", runtime=0.3),
         write(io_size="1m", offset="30m", numjobs=3),
     ):
         batches += [*target.run(step), *target.purge(), *target.run(step)]
@@ -482,8 +446,6 @@ def test_an_export_that_nobody_else_changes_takes_every_step(
     target.close()
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
     uri = serve("memory", "64M")
     target = NbdTarget(uri)
@@ -493,8 +455,6 @@ def test_a_server_that_died_in_a_pause_has_gone(serve: Servers) -> None:
         list(target.run(write(io_size="8m")))
 
 
-@pytest.mark.slow
-@needs_nbdkit
 def test_an_export_has_one_lock_however_its_uri_is_written(
     serve: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -535,29 +495,17 @@ def test_an_export_has_one_lock_however_its_uri_is_written(
         pass
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "nbd+unix:///",
-        "nbd://",
-        "nbds://host",
-        "nbd://host:port",
-        "http://x",
-        "nbd+unix://[/",
-        "nbd+unix:///a%00b?socket=/run/x",
-        "nbd+unix:///?socket=/run/x%00",
-    ],
-)
-def test_a_uri_that_cannot_be_loaded_says_what_could(uri: str) -> None:
-    with pytest.raises(UsageError, match=r"such as nbd\+unix"):
-        parse_uri(uri)
-
-
-def test_uris_name_socket_or_host_and_export() -> None:
+def test_uris_name_socket_or_host_and_export_and_others_are_told_what_could_be_loaded() -> None:
     assert parse_uri("nbd+unix:///a%20b?socket=/run/x").export == "a b"
     assert parse_uri("nbd+unix:///?socket=/run/x").socket == "/run/x"
     there = parse_uri("nbd://host:99/disk")
     assert (there.host, there.port, there.export) == ("host", 99, "disk")
+    for uri in (
+        *("nbd+unix:///", "nbd://", "nbds://host", "nbd://host:port", "http://x"),
+        *("nbd+unix://[/", "nbd+unix:///a%00b?socket=/run/x", "nbd+unix:///?socket=/run/x%00"),
+    ):
+        with pytest.raises(UsageError, match=r"such as nbd\+unix"):
+            parse_uri(uri)
 
 
 @given(answer=st.binary(max_size=200), polite=st.booleans())

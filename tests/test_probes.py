@@ -1,9 +1,7 @@
 """Probes: steps that are taken only where an earlier one fell, and what is recorded of them."""
 
 import gc
-import json
 import re
-import shutil
 import threading
 import time
 import weakref
@@ -13,24 +11,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import heatsoak
+from command import json_here
 from heatsoak.analysis import analyze
 from heatsoak.bench import probes
-from heatsoak.bench.conductor import conduct
 from heatsoak.bench.plan import typical_plan
-from heatsoak.bench.progress import LiveView, Observer, PlainView
+from heatsoak.bench.progress import LiveView, PlainView
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import plan_session
 from heatsoak.cli.run import print_preview
 from heatsoak.errors import RunInterrupted, ShutDownError
 from heatsoak.output import Console
-from heatsoak.protocol import Protocol, Step, load
+from heatsoak.protocol import Protocol, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Event, Recording
 from heatsoak.target import parse_place
 from heatsoak.target.fio import DirectoryTarget
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.units import Size
+from needs import needs
+from observed import Watcher, begun, conducted
 
 HOT = "puget-top-2gpu-loaded"
 COOL = "u2-bay"
@@ -96,39 +95,10 @@ io_size = "1GB"
 """
 
 
-class Watcher(Observer):
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, ...]] = []
-
-    def on_step(self, index: int, step: Step, t_s: float) -> None:  # noqa: ARG002
-        self.told.append(("step", step.name))
-
-    def on_probe(self, step: Step, reason: str) -> None:
-        self.told.append(("probe", step.name, reason))
-
-    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002
-        self.told.append(("skip", step.name, reason))
-
-    def on_progress(self, t_s: float, latest: Latest) -> None: ...
-
-    def on_note(self, level: str, text: str) -> None:
-        self.told.append((level, text))
-
-
 def run(
-    text: str, drive: Path, place: str, directory: Path, observer: Observer | None = None
-) -> tuple[Recording, SimulatedTarget]:
-    target = SimulatedTarget(str(drive), place)
-    recording = conduct(
-        parse_toml(text, "mine"), target, {}, directory, sensors=[], observer=observer or Watcher()
-    )
-    return recording, target
-
-
-def begun(recording: Recording) -> list[str | None]:
-    return [event.step for event in recording.events if event.kind == "step-begin"]
+    text: str, drive: Path, place: str, directory: Path, watcher: Watcher | None = None
+) -> Recording:
+    return conducted(text, SimulatedTarget(str(drive), place), directory, watcher)
 
 
 def skipped(recording: Recording) -> dict[str | None, str]:
@@ -155,39 +125,48 @@ def throttled_s(recording: Recording) -> float | None:
 # ---- taken and skipped, with the simulator's truth
 
 
-def test_probes_are_taken_where_the_governor_acts(small_drive: Path, tmp_path: Path) -> None:
-    watcher = Watcher()
-    recording, _ = run(READS, small_drive, HOT, tmp_path / "r", watcher)
-    samples = recording.samples()
-    assert begun(recording) == ["read", "pause", "again", "last"]
-    assert skipped(recording) == {}
-    why = begin_of(recording, "again").text
+def test_probes_are_taken_where_the_governor_acts_and_left_out_where_nothing_falls(
+    small_drive: Path, tmp_path: Path
+) -> None:
+    watchers = {HOT: Watcher(), COOL: Watcher()}
+    target = SimulatedTarget(str(small_drive), COOL)
+    hot = run(READS, small_drive, HOT, tmp_path / "hot", watchers[HOT])
+    cool = conducted(READS, target, tmp_path / "cool", watchers[COOL])
+    assert begun(hot) == ["read", "pause", "again", "last"]
+    assert skipped(hot) == {}
+    why = begin_of(hot, "again").text
     onset_s = float(why.rpartition("after ")[2].removesuffix(" s"))
     assert why.startswith("probe: 'read' fell by ")
-    assert onset_s == pytest.approx(throttled_s(recording), abs=1.5)
-    assert ("probe", "again", why.removeprefix("probe: ")) in watcher.told
+    assert onset_s == pytest.approx(throttled_s(hot), abs=1.5)
+    assert ("probe", "again", why.removeprefix("probe: ")) in watchers[HOT].told
+    samples = hot.samples()
     assert samples.filter(samples["step"] == "again").height >= 100
 
-
-def test_probes_are_left_out_where_nothing_falls(small_drive: Path, tmp_path: Path) -> None:
-    watcher = Watcher()
-    recording, target = run(READS, small_drive, COOL, tmp_path / "r", watcher)
-    samples = recording.samples()
-    assert throttled_s(recording) is None
-    assert begun(recording) == ["read", "last"]
-    assert skipped(recording) == dict.fromkeys(("pause", "again"), "nothing fell in 'read'")
-    assert ("skip", "again", "nothing fell in 'read'") in watcher.told
-    assert set(samples["step"].drop_nulls()) == {"read", "last"}
+    assert throttled_s(cool) is None
+    assert begun(cool) == ["read", "last"]
+    assert skipped(cool) == dict.fromkeys(("pause", "again"), "nothing fell in 'read'")
+    assert ("skip", "again", "nothing fell in 'read'") in watchers[COOL].told
+    assert set(cool.samples()["step"].drop_nulls()) == {"read", "last"}
     assert target.clock.now_s() == pytest.approx(45, abs=0.1)
-    [found] = analyze([recording]).recordings
+    [found] = analyze([cool]).recordings
     assert [step.step for step in found.steps] == ["read", "last"]
+
+    for recording in (hot, cool):
+        at = {
+            e.data["index"]: e.step
+            for e in recording.events
+            if e.kind in ("step-begin", "step-skipped")
+        }
+        assert at == {0: "read", 1: "pause", 2: "again", 3: "last"}
+        assert isinstance(recording.meta.protocol, Protocol)
+        assert [step.name for step in recording.meta.protocol.steps] == list(at.values())
 
 
 @pytest.mark.slow
 def test_an_exhausted_cache_is_probed_and_a_purge_on_a_whole_drive_brings_it_back(
     cached_drive: Path, tmp_path: Path
 ) -> None:
-    recording, _ = run(WRITES, cached_drive, "board-heatsink", tmp_path / "r")
+    recording = run(WRITES, cached_drive, "board-heatsink", tmp_path / "r")
     samples = recording.samples()
     # the cache it was, and not heat
     assert throttled_s(recording) is None
@@ -200,26 +179,17 @@ def test_an_exhausted_cache_is_probed_and_a_purge_on_a_whole_drive_brings_it_bac
     assert means["purged"] > 2 * means["at-once"]  # type: ignore[operator]
 
 
-def test_steps_say_their_place_in_the_protocol(small_drive: Path, tmp_path: Path) -> None:
-    for place in (HOT, COOL):
-        recording, _ = run(READS, small_drive, place, tmp_path / place)
-        at = {
-            e.data["index"]: e.step
-            for e in recording.events
-            if e.kind in ("step-begin", "step-skipped")
-        }
-        assert at == {0: "read", 1: "pause", 2: "again", 3: "last"}
-        assert isinstance(recording.meta.protocol, Protocol)
-        assert [step.name for step in recording.meta.protocol.steps] == list(at.values())
-
-
-def test_a_probe_of_a_step_that_was_left_out_is_left_out(small_drive: Path, tmp_path: Path) -> None:
+def test_a_probe_of_a_step_that_was_left_out_or_is_too_short_to_be_judged_is_left_out(
+    small_drive: Path, tmp_path: Path
+) -> None:
     text = READS + 'only_if_drop_in = "again"\n[[steps]]\nkind = "pause"\nname = "after"\n'
     text += 'duration = 3\nonly_after = "again"\n'
-    recording, _ = run(text, small_drive, COOL, tmp_path / "r")
+    recording = run(text, small_drive, COOL, tmp_path / "r")
     assert begun(recording) == ["read"]
     assert skipped(recording)["last"] == "not run: 'again'"
     assert skipped(recording)["after"] == "'again' was not done"
+    recording = run(READS.replace('"40s"', '"500ms"'), small_drive, HOT, tmp_path / "short")
+    assert skipped(recording)["again"] == "too short to judge: 'read'"
 
 
 @pytest.mark.slow
@@ -230,22 +200,16 @@ def test_one_of_several_steps_is_enough(small_drive: Path, tmp_path: Path) -> No
         '[[steps]]\nname = "read"',
         1,
     )
-    recording, _ = run(text, small_drive, HOT, tmp_path / "hot")
+    recording = run(text, small_drive, HOT, tmp_path / "hot")
     assert begin_of(recording, "again").text.startswith("probe: 'read' fell by")
-    recording, _ = run(text, small_drive, COOL, tmp_path / "cool")
+    recording = run(text, small_drive, COOL, tmp_path / "cool")
     assert skipped(recording)["again"] == "nothing fell in 'first' or 'read'"
-
-
-def test_a_step_too_short_to_be_judged_is_not_probed(small_drive: Path, tmp_path: Path) -> None:
-    text = READS.replace('"40s"', '"500ms"')
-    recording, _ = run(text, small_drive, HOT, tmp_path / "r")
-    assert skipped(recording)["again"] == "too short to judge: 'read'"
 
 
 @pytest.mark.slow
 def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_path: Path) -> None:
     text = READS.replace('runtime = "40s"', 'runtime = "30m"\nend_after_drop = "20s"', 1)
-    recording, _ = run(text, small_drive, HOT, tmp_path / "r")
+    recording = run(text, small_drive, HOT, tmp_path / "r")
     [end] = [e for e in recording.events if (e.kind, e.step) == ("step-end", "read")]
     assert end.text == "ended early: it was slowed for 20 s"
     onset_s = throttled_s(recording)
@@ -253,7 +217,7 @@ def test_a_step_ends_once_it_was_down_for_long_enough(small_drive: Path, tmp_pat
     # the simulator gives 30 s at a time
     assert 19 <= end.data["duration_s"] - onset_s <= 20 + 30
     assert begun(recording) == ["read", "pause", "again", "last"]
-    cool, _ = run(
+    cool = run(
         READS.replace('runtime = "40s"', 'runtime = "90s"\nend_after_drop = "20s"', 1),
         small_drive,
         COOL,
@@ -285,7 +249,7 @@ def test_where_judging_fails_the_probe_is_run_and_a_note_says_so(
 
     monkeypatch.setattr(probes, "drops_of", broken)
     text = READS.replace('runtime = "40s"', 'runtime = "40s"\nend_after_drop = "5s"', 1)
-    recording, _ = run(text, small_drive, COOL, tmp_path / "r")
+    recording = run(text, small_drive, COOL, tmp_path / "r")
     assert recording.meta.status == "finished"
     assert begun(recording) == ["read", "pause", "again", "last"]
     assert begin_of(recording, "again").text == "probe: 'read' could not be judged"
@@ -299,18 +263,8 @@ def test_where_judging_fails_the_probe_is_run_and_a_note_says_so(
 def test_a_probe_that_is_interrupted_is_kept_as_far_as_it_came(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    class Impatient(Watcher):
-        is_probe = False
-
-        def on_probe(self, step: Step, reason: str) -> None:  # noqa: ARG002
-            self.is_probe = step.name == "again"
-
-        def on_progress(self, t_s: float, latest: Latest) -> None:  # noqa: ARG002
-            if self.is_probe:
-                raise KeyboardInterrupt
-
     with pytest.raises(RunInterrupted):
-        run(READS, small_drive, HOT, tmp_path / "r", Impatient())
+        run(READS, small_drive, HOT, tmp_path / "r", Watcher(stop_at="again"))
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "interrupted"
     assert begun(recording) == ["read", "pause", "again"]
@@ -380,10 +334,9 @@ def test_a_plan_counts_probes_as_at_most() -> None:
     assert plan.written_bytes > least.written_bytes > 0
 
 
-@pytest.mark.slow
 def test_a_dry_run_says_when_a_step_is_taken_and_counts_all_of_them(tmp_path: Path) -> None:
     words = ("run", "why", "--on", "sim:samsung-950-pro-512", "--dry-run")
-    [row] = json.loads(heatsoak(*words, "--format", "json", cwd=tmp_path).stdout)
+    [row] = json_here(*words, cwd=tmp_path)
     by_name = {step["step"]: step for step in row["steps"]}
     assert by_name["write"]["condition"] is None
     assert by_name["write-purged"]["condition"] == "only if 'write' falls and after 'purge'"
@@ -493,9 +446,9 @@ name = "load"
 rw = "write"
 bs = "64k"
 rate = "10m"
-runtime = "{runtime}"
-{end}
-beside = [{{ rw = "randwrite", bs = "64k", rate = "30m", runtime = "{beside}" }}]
+runtime = "2m"
+end_after_drop = "3s"
+beside = [{ rw = "randwrite", bs = "64k", rate = "30m", runtime = "4500ms" }]
 [[steps]]
 name = "again"
 only_if_drop_in = "load"
@@ -512,8 +465,6 @@ only_after = "purge"
 rw = "write"
 """
 
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-
 
 def on_disk(text: str, tmp_path: Path) -> Recording:
     place = tmp_path / "place"
@@ -521,30 +472,29 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
     target = DirectoryTarget(place, Size(bytes=64 << 20))
     try:
         notes = target.open(writes=True)
-        return conduct(
-            parse_toml(text, "mine"),
-            target,
-            {},
-            tmp_path / "r",
-            sensors=[],
-            observer=Watcher(),
-            notes=notes,
-        )
+        return conducted(text, target, tmp_path / "r", notes=notes)
     finally:
         target.close()
 
 
-@needs_fio
+@needs("fio")
 @pytest.mark.slow
-def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_path: Path) -> None:
+def test_on_a_real_disk_a_step_ends_early_a_probe_is_taken_and_nothing_of_fio_is_left(
+    tmp_path: Path,
+) -> None:
+    threads = threading.active_count()
     for attempt in "abc":
         (tmp_path / attempt).mkdir()
-        recording = on_disk(REAL.format(runtime="16s", beside="8s", end=""), tmp_path / attempt)
+        recording = on_disk(REAL, tmp_path / attempt)
+        assert list((tmp_path / attempt / "place").iterdir()) == []
         # where others leave the disk less than what falls away, nothing falls
         rates = recording.samples(["t_s", "write_bw_mb_s"]).drop_nulls()
-        early = rates["write_bw_mb_s"].to_numpy()[rates["t_s"].to_numpy() < 7]
+        early = rates["write_bw_mb_s"].to_numpy()[rates["t_s"].to_numpy() < 4]
         if float(np.median(early)) > 30:
             break
+    [end] = [e for e in recording.events if (e.kind, e.step) == ("step-end", "load")]
+    assert end.text == "ended early: it was slowed for 3 s"
+    assert end.data["duration_s"] < 120
     assert begun(recording) == ["load", "again"]
     told = re.fullmatch(
         r"probe: 'load' fell by (\d+) % after .*", begin_of(recording, "again").text
@@ -552,24 +502,12 @@ def test_on_a_real_disk_a_probe_is_taken_and_a_file_is_not_purged_for_one(tmp_pa
     assert told is not None
     # 75 of what was asked; a disk that neighbours keep busy gives less of it before
     assert 10 < int(told[1]) < 80
+    # a file cannot be purged for a probe
     assert skipped(recording) == {
         "purge": "a file cannot be purged for certain, only a whole drive can",
         "purged": "'purge' was not done",
     }
     assert "again" in set(recording.samples()["step"])
-
-
-@needs_fio
-@pytest.mark.slow
-def test_on_a_real_disk_a_step_ends_early_and_nothing_of_fio_is_left(tmp_path: Path) -> None:
-    threads = threading.active_count()
-    text = REAL.format(runtime="10m", beside="4500ms", end='end_after_drop = "3s"')
-    recording = on_disk(text, tmp_path)
-    [end] = [e for e in recording.events if (e.kind, e.step) == ("step-end", "load")]
-    assert end.text == "ended early: it was slowed for 3 s"
-    assert end.data["duration_s"] < 120
-    assert begun(recording) == ["load", "again"]
-    assert list((tmp_path / "place").iterdir()) == []
     assert threading.active_count() == threads
 
 
@@ -577,7 +515,8 @@ def test_a_target_is_let_go_as_soon_as_its_run_is_over(small_drive: Path, tmp_pa
     text = 'name = "mine"\n[[steps]]\nname = "write"\nrw = "write"\nbs = "128k"\nio_size = "1GB"\n'
     gc.disable()
     try:
-        _, target = run(text, small_drive, COOL, tmp_path / "run")
+        target = SimulatedTarget(str(small_drive), COOL)
+        conducted(text, target, tmp_path / "run")
         alive = weakref.ref(target)
         del target
         # a full drive's map is a gigabyte, in which the collector sees one small object

@@ -32,21 +32,21 @@ def test_puget_is_the_published_matrix() -> None:
     assert all(step.runtime_s == 300 for step in judged)
     pauses = [step for step in load("puget").steps if isinstance(step, Pause)]
     assert [pause.duration_s for pause in pauses] == [300] * 4
+    (heat,) = load("puget").heat
+    assert heat.is_on({"slot": "top", "gpu_load": "loaded"})
+    assert not heat.is_on({"slot": "top", "gpu_load": "idle"})
 
 
-def test_quick_takes_two_minutes_and_at_most_two_more_where_something_falls() -> None:
+def test_quick_takes_two_minutes_at_most_two_more_where_something_falls_and_never_purges() -> None:
     lengths = {True: 0.0, False: 0.0}
     for step in load("quick").steps:
+        assert not isinstance(step, Purge)
         if isinstance(step, Pause):
             lengths[step.is_probe] += step.duration_s
         elif isinstance(step, WorkloadStep):
             lengths[step.is_probe] += step.runtime_s or 0
     assert 60 <= lengths[False] <= 120
     assert 60 <= lengths[True] <= 120
-
-
-def test_quick_never_purges() -> None:
-    assert not any(isinstance(step, Purge) for step in load("quick").steps)
 
 
 @pytest.mark.parametrize(
@@ -132,20 +132,21 @@ def test_an_unknown_protocol_gets_a_suggestion() -> None:
         load("nowhere/mine.toml")
 
 
-def test_a_setting_chooses_cells_of_the_matrix() -> None:
+def test_a_setting_chooses_cells_of_the_matrix_or_changes_judged_steps_or_one_step() -> None:
     chosen = apply_settings(load("puget"), ["slot=top", "gpus=2"])
     assert chosen.cells() == [
         {"slot": "top", "gpus": 2, "gpu_load": load} for load in ("idle", "loaded")
     ]
-
-
-def test_a_setting_changes_judged_steps_or_one_step() -> None:
     protocol = apply_settings(load("puget"), ["runtime=60s", "sequential-read.bs=1m"])
     by_name = {s.name: s for s in protocol.workload_steps if isinstance(s, WorkloadStep)}
     assert by_name["create-file"].runtime_s is None
     assert by_name["random-read"].runtime_s == 60
     assert by_name["sequential-read"].bs == 1 << 20
     assert by_name["sequential-write"].bs == 131072
+    # any other is a label
+    labels = ["heatsink=none", "ambient=22.5", "conditions.size=big"]
+    protocol = apply_settings(load("quick"), labels)
+    assert protocol.cells() == [{"heatsink": "none", "ambient": 22.5, "size": "big"}]
 
 
 def test_a_step_may_be_taken_only_where_an_earlier_one_fell(tmp_path: Path) -> None:
@@ -160,9 +161,7 @@ def test_a_step_may_be_taken_only_where_an_earlier_one_fell(tmp_path: Path) -> N
     assert pause.describe_condition() == "only if 'a' falls"
     assert last.describe_condition() == "only if 'a' falls and after 'pause'"
     assert Protocol.model_validate_json(protocol.model_dump_json()) == protocol
-
-
-def test_protocols_from_before_there_were_probes_are_read(tmp_path: Path) -> None:
+    # those from before there were probes are read
     protocol = load(written(tmp_path, STEP + PAUSE))
     old = json.loads(protocol.model_dump_json())
     for step in old["steps"]:
@@ -187,13 +186,6 @@ def test_a_setting_changes_probes_and_pauses_as_other_steps() -> None:
     assert (pauses["rest"], pauses["rest-again"], pauses["gap"]) == (600, 600, 10)
 
 
-def test_any_other_setting_is_a_label() -> None:
-    protocol = apply_settings(
-        load("quick"), ["heatsink=none", "ambient=22.5", "conditions.size=big"]
-    )
-    assert protocol.cells() == [{"heatsink": "none", "ambient": 22.5, "size": "big"}]
-
-
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -212,12 +204,6 @@ def test_any_other_setting_is_a_label() -> None:
 def test_a_wrong_setting_is_one_line(setting: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         apply_settings(load("puget"), [setting])
-
-
-def test_heat_is_on_where_its_conditions_ask_for_it() -> None:
-    (heat,) = load("puget").heat
-    assert heat.is_on({"slot": "top", "gpu_load": "loaded"})
-    assert not heat.is_on({"slot": "top", "gpu_load": "idle"})
 
 
 def test_a_step_says_what_it_does_in_a_few_words() -> None:

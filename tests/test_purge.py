@@ -25,7 +25,9 @@ from hypothesis import strategies as st
 from machine_tree import with_nvme
 from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
 
+pytestmark = pytest.mark.slow
 SIZE = 32 << 20
+Take = Callable[[str], Claim]
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def image(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def claimed(image: Path) -> Iterator[Callable[[str], Claim]]:
+def claimed(image: Path) -> Iterator[Take]:
     """Return what claims a drive full of data that says it is on `transport`."""
     with loop_drive.attached(image, SIZE) as node:
         claims: list[Claim] = []
@@ -59,9 +61,8 @@ def notes(batches: Iterable[Batch]) -> list[Note]:
     return [batch for batch in batches if isinstance(batch, Note)]
 
 
-@pytest.mark.slow
 def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
-    claimed: Callable[[str], Claim], image: Path
+    claimed: Take, image: Path
 ) -> None:
     drive = Controller(image)
     warned, told = purged(claimed("nvme"), "auto", drive)
@@ -74,10 +75,9 @@ def test_a_format_is_chosen_where_it_is_offered_and_keeps_the_layout(
     assert drive.format_dword == 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["format", "sanitize"])
 def test_what_would_erase_another_namespace_is_never_sent(
-    claimed: Callable[[str], Claim], image: Path, method: PurgeMethod
+    claimed: Take, image: Path, method: PurgeMethod
 ) -> None:
     drive = Controller(image, formats_all=True, others=(2, 7))
     held = claimed("nvme")
@@ -89,9 +89,8 @@ def test_what_would_erase_another_namespace_is_never_sent(
     assert drive.done == []
 
 
-@pytest.mark.slow
 def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
-    claimed: Callable[[str], Claim], image: Path
+    claimed: Take, image: Path
 ) -> None:
     class Grows(Controller):
         looks = 0
@@ -108,48 +107,35 @@ def test_a_namespace_that_comes_between_choice_and_command_stops_the_command(
     assert drive.done == []
 
 
-@pytest.mark.slow
-def test_a_sanitize_is_followed_to_its_end(claimed: Callable[[str], Claim], image: Path) -> None:
+def test_a_sanitize_is_followed_to_its_end_and_one_that_fails_says_so(
+    claimed: Take, image: Path
+) -> None:
     drive = Controller(image, formats=False)
-    begun, told = purged(claimed("nvme"), "auto", drive)
+    held = claimed("nvme")
+    begun, told = purged(held, "auto", drive)
     assert drive.done == [SANITIZE]
     assert "continues even after Ctrl-C" in begun.text
     assert told.data["method"] == "sanitize"
     assert told.data["samples_kept"] == 0
-
-
-@pytest.mark.slow
-def test_a_sanitize_that_fails_says_so(claimed: Callable[[str], Claim], image: Path) -> None:
-    drive = Controller(image, sanitize_status=3, polls=0)
     with pytest.raises(ToolError, match="sanitize failed"):
-        purged(claimed("nvme"), "sanitize", drive)
+        purged(held, "sanitize", Controller(image, sanitize_status=3, polls=0))
 
 
-@pytest.mark.slow
-def test_where_the_drive_declines_auto_continues_and_a_method_does_not(
-    claimed: Callable[[str], Claim], image: Path
+def test_where_the_drive_declines_or_keeps_its_data_auto_continues_and_a_method_says_so(
+    claimed: Take, image: Path
 ) -> None:
-    drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
     held = claimed("nvme")
+    told = purged(held, "format", Controller(image, forgets=False))[-1]
+    assert told.level == "warning"
+    assert "still read what they held" in told.text
+    assert told.data["samples_kept"] == told.data["samples"]
+    drive = Controller(image, declines={FORMAT: INVALID_OPCODE}, polls=0)
     with pytest.raises(ToolError, match="rejected the format"):
         purged(held, "format", drive)
     assert purged(held, "auto", drive)[-1].data["method"] == "sanitize"
 
 
-def test_a_drive_that_keeps_its_data_was_not_purged_whatever_it_says(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
-    drive = Controller(image, forgets=False)
-    told = purged(claimed("nvme"), "format", drive)[-1]
-    assert told.level == "warning"
-    assert "still read what they held" in told.text
-    assert told.data["samples_kept"] == told.data["samples"]
-
-
-@pytest.mark.slow
-def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_a_format_is_waited_for_even_by_whoever_stops_the_run(claimed: Take, image: Path) -> None:
     drive = Controller(image, may_end=threading.Event())
     assert drive.may_end is not None
     running = purge(claimed("nvme"), "format", drive.ioctl)
@@ -160,10 +146,7 @@ def test_a_format_is_waited_for_even_by_whoever_stops_the_run(
     assert drive.done == [FORMAT]
 
 
-@pytest.mark.slow
-def test_nothing_is_sent_without_a_claim_that_holds(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) -> None:
     drive = Controller(image)
     held = claimed("nvme")
     running = purge(held, "format", drive.ioctl)
@@ -178,10 +161,7 @@ def test_nothing_is_sent_without_a_claim_that_holds(
     assert drive.done == []
 
 
-@pytest.mark.slow
-def test_a_drive_on_another_bus_is_asked_no_nvme_command(
-    claimed: Callable[[str], Claim], image: Path
-) -> None:
+def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: Path) -> None:
     held = claimed("usb")
     with pytest.raises(UsageError, match="on NVMe drives, but this is on usb"):
         list(purge(held, "format", nvme_controller.unreachable))
@@ -195,7 +175,7 @@ def test_a_drive_on_another_bus_is_asked_no_nvme_command(
 # -- a sanitize of an earlier run
 
 
-def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
+def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(tmp_path: Path) -> None:
     roots, drive = with_nvme(tmp_path), Controller(polls=3)
     place = Place(str(tmp_path), "block")
     told: list[str] = []
@@ -205,13 +185,11 @@ def test_a_sanitize_that_goes_on_is_seen_until_it_ends(tmp_path: Path) -> None:
     wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
     assert len(told) == 1
     assert "50 % done" in told[0]
-    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
-
-
-def test_a_drive_that_cannot_sanitize_is_not_asked_how_far_it_is(tmp_path: Path) -> None:
+    info = describe_device("nvme0n1", roots)
+    assert sanitizing(info, roots, drive.ioctl) is None
+    # one that cannot is not asked how far it is
     drive = Controller(sanitizes=0, declines={0x02: 0x4002})
-    roots = with_nvme(tmp_path)
-    assert sanitizing(describe_device("nvme0n1", roots), roots, drive.ioctl) is None
+    assert sanitizing(info, roots, drive.ioctl) is None
 
 
 @given(st.binary(min_size=32, max_size=512))
@@ -243,121 +221,68 @@ def words(status: int, minutes: int = 2, *, has_hpa: bool = False) -> str:
     return "".join(" ".join(f"{word:04x}" for word in line) + "\n" for line in lines)
 
 
-@dataclasses.dataclass
-class Hdparm:
-    """A program that answers as hdparm does, and what it was told."""
+def hdparm(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    erase: str = "exit 5",
+    shows: str | None = None,
+) -> Callable[[], list[str]]:
+    """Put a program in place that answers as hdparm does; return what tells what it was told."""
+    monkeypatch.setenv(VARIABLE, str(directory))
+    answers, log, program = (directory / name for name in ("words", "log", "hdparm"))
+    answers.write_text(words(status, has_hpa=shows is not None))
+    log.write_text("")
+    shown = ":" if shows is None else f"echo ' {shows}'"
+    given = {"log": quote(str(log)), "words": quote(str(answers)), "erase": erase, "lock": ":"}
+    program.write_text(HDPARM.format(**given, shows=shown))
+    program.chmod(0o755)
 
-    directory: Path
-    log: Path
+    def told() -> list[str]:
+        lines = log.read_text().splitlines()
+        return [line for line in lines if not line.startswith(("--Istdout", "-N "))]
 
-    @classmethod
-    def make(
-        cls,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        status: int,
-        erase: str = "exit 5",
-        shows: str | None = None,
-    ) -> "Hdparm":
-        directory = tmp_path / "bin"
-        directory.mkdir()
-        monkeypatch.setenv(VARIABLE, str(directory))
-        (tmp_path / "words").write_text(words(status, has_hpa=shows is not None))
-        program = directory / "hdparm"
-        log = tmp_path / "log"
-        text = HDPARM.format(
-            log=quote(str(log)),
-            words=quote(str(tmp_path / "words")),
-            erase=erase,
-            lock=":",
-            shows=":" if shows is None else f"echo ' {shows}'",
-        )
-        program.write_text(text)
-        program.chmod(0o755)
-        return cls(directory, log)
-
-    def told(self) -> list[str]:
-        asked = ("--Istdout", "-N ")
-        return [line for line in self.log.read_text().splitlines() if not line.startswith(asked)]
+    return told
 
 
-@pytest.mark.slow
-def test_a_secure_erase_sets_a_password_erases_and_looks(
-    claimed: Callable[[str], Claim], image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_secure_erase_sets_a_password_erases_and_looks_and_takes_it_off_where_that_fails(
+    claimed: Take, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = Hdparm.make(
-        tmp_path,
-        monkeypatch,
-        status=0x21,
-        erase=f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32",
-    )
+    zeroes = f"/bin/dd if=/dev/zero of={quote(str(image))} bs=1M count=32"
+    told = hdparm(tmp_path, monkeypatch, status=0x21, erase=zeroes)
     held = claimed("sata")
     way = ata.way(held)
     assert way.why_not is None
     assert "stays locked until" in notes(way.run(held))[0].text
-    assert [line.split()[2] for line in tool.told()] == ["--security-set-pass", "--security-erase"]
-    assert all(line.endswith(held.fd_path) for line in tool.told())
+    assert [line.split()[2] for line in told()] == ["--security-set-pass", "--security-erase"]
+    assert all(line.endswith(held.fd_path) for line in told())
     assert not any(image.read_bytes())
-
-
-@pytest.mark.slow
-def test_a_secure_erase_that_fails_takes_its_password_off(
-    claimed: Callable[[str], Claim], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21)
-    held = claimed("sata")
+    told = hdparm(tmp_path, monkeypatch, status=0x21)
     with pytest.raises(ToolError, match="exit code 5"):
         list(ata.way(held).run(held))
-    assert "--security-disable" in tool.told()[-1]
+    assert "--security-disable" in told()[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        (0x00, "does not support"),
-        (0x29, "frozen.*suspend"),
-        (0x23, "already has a password"),
-        (0x11, "no more passwords"),
-    ],
-)
-def test_a_drive_whose_security_does_not_permit_it_gets_no_command(
-    claimed: Callable[[str], Claim],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    why: str,
+def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_command(
+    claimed: Take, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = Hdparm.make(tmp_path, monkeypatch, status)
     held = claimed("sata")
-    way = ata.way(held)
-    assert way.why_not is not None
-    assert re.search(why, way.why_not)
-    assert tool.told() == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shows", "why"),
-    [
-        ("max sectors   = 65536/65536, HPA is disabled", None),
-        ("max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
-        ("max sectors   = 0/1, HPA setting seems invalid (buggy?)", "shows no host protected area"),
-        ("", "shows no host protected area"),
-    ],
-)
-def test_what_a_drive_hides_is_not_erased_with_the_rest(
-    claimed: Callable[[str], Claim],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    shows: str,
-    why: str | None,
-) -> None:
-    tool = Hdparm.make(tmp_path, monkeypatch, status=0x21, shows=shows)
-    found = ata.way(claimed("sata")).why_not
-    assert (found is None) == (why is None)
-    assert why is None or re.search(why, str(found))
-    assert tool.told() == []
+    no_hpa = "shows no host protected area"
+    for status, shows, why in (
+        (0x00, None, "does not support"),
+        (0x29, None, "frozen.*suspend"),
+        (0x23, None, "already has a password"),
+        (0x11, None, "no more passwords"),
+        (0x21, "max sectors   = 65536/65536, HPA is disabled", None),
+        (0x21, "max sectors   = 65536/70000, HPA is enabled", "hides 4464 sectors.*erased as well"),
+        (0x21, "max sectors   = 0/1, HPA setting seems invalid (buggy?)", no_hpa),
+        (0x21, "", no_hpa),
+    ):
+        told = hdparm(tmp_path, monkeypatch, status, shows=shows)
+        found = ata.way(held).why_not
+        assert (found is None) == (why is None), shows
+        assert why is None or re.search(why, str(found))
+        assert told() == []
 
 
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
@@ -369,7 +294,6 @@ def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
 # -- protocols
 
 
-@pytest.mark.slow
 def test_a_method_that_the_drive_does_not_offer_is_reported_before_anything_is_written(
     image: Path, tmp_path: Path
 ) -> None:

@@ -1,29 +1,28 @@
 """Traces replayed: on simulated drives, and by the real fio on files, drives and exports."""
 
-import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from exports import memory_export
 from heatsoak._core import Trace
 from heatsoak.bench.session import plan_session
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import Protocol, Replay
 from heatsoak.recording import find_recordings
-from heatsoak.target import Note, parse_place
+from heatsoak.target import parse_place
 from heatsoak.target.base import Target
 from heatsoak.target.fio import DirectoryTarget, FileTarget, NbdTarget
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.units import Size
+from loaded import load, moved_bytes
+from needs import needs
 
 MIB = 1 << 20
-FIO = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+FIO = needs("fio")
 
 
 def replay(trace: Path | str, **given: Any) -> Replay:
@@ -37,17 +36,6 @@ def iolog(path: Path, *ios: str, file: str = "/dev/sdz") -> Path:
     head = ["fio version 3 iolog", f"0 {file} add", f"0 {file} open"]
     path.write_text("\n".join([*head, *lines, f"{parts[-1][0]} {file} close"]) + "\n")
     return path
-
-
-def load(target: Target, step: Replay) -> tuple[pl.DataFrame, list[Note]]:
-    batches = list(target.run(step))
-    frames = [batch for batch in batches if isinstance(batch, pl.DataFrame) and batch.height]
-    return pl.concat(frames), [batch for batch in batches if isinstance(batch, Note)]
-
-
-def moved(samples: pl.DataFrame, direction: str) -> float:
-    rate = pl.col(f"{direction}_bw_mb_s").fill_null(0) * 1e6
-    return float(samples.select((rate * pl.col("interval_s")).sum()).item())
 
 
 @pytest.fixture(params=["simulated", pytest.param("fio", marks=FIO)])
@@ -67,19 +55,17 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
 
 
 @pytest.mark.slow
-def test_all_bytes_of_a_trace_are_moved(target: Target, tmp_path: Path) -> None:
+def test_all_bytes_of_a_trace_are_moved_and_pauses_are_cut_to_the_limit(
+    target: Target, tmp_path: Path
+) -> None:
     ios = [f"{100 * at} {'write' if at % 3 else 'read'} {at * 8192} 8192" for at in range(300)]
     log = iolog(tmp_path / "log", *ios)
     samples, notes = load(target, replay(log, iodepth=1))
-    assert moved(samples, "read") == pytest.approx(100 * 8192)
-    assert moved(samples, "write") == pytest.approx(200 * 8192)
+    assert moved_bytes(samples, "read") == pytest.approx(100 * 8192)
+    assert moved_bytes(samples, "write") == pytest.approx(200 * 8192)
     assert [note.text for note in notes if note.level == "warning"] == []
     assert samples["write_over_10ms"].sum() <= 200
     assert set(samples.columns) <= set(target.columns())
-
-
-@pytest.mark.slow
-def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", *[f"{at * 60_000_000} write 0 4096" for at in range(11)])
     start_s = target.clock.now_s()
     load(target, replay(log, idle_limit="40ms"))
@@ -87,13 +73,20 @@ def test_pauses_are_cut_to_the_limit(target: Target, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_line_is_named_or_left_out_as_asked(target: Target, tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_or_left_out_as_asked_and_what_is_no_trace_refused(
+    target: Target, tmp_path: Path
+) -> None:
     log = iolog(tmp_path / "log", "0 write 0 4096", "1 wrote 0 4096", "2 write 0 4096")
     with pytest.raises(UsageError, match=f"^r: {log}: line 5: "):
         load(target, replay(log))
     samples, notes = load(target, replay(log, damaged="skip", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(8192)
+    assert moved_bytes(samples, "write") == pytest.approx(8192)
     assert any("left out 1 damaged line, the first is line 5" in note.text for note in notes)
+    with pytest.raises(UsageError, match=r"no such file or shape.*destroyer, heavy, light"):
+        load(target, replay("lightest"))
+    log.write_text("hello\n")
+    with pytest.raises(UsageError, match=str(log)):
+        load(target, replay(log))
 
 
 @pytest.mark.slow
@@ -107,18 +100,10 @@ def test_an_offset_past_the_end_is_refused_left_out_or_folded(
     with pytest.raises(UsageError, match=rf"^r: {log}: {named}.*8192 bytes at {far}"):
         load(target, replay(log, damaged=damaged))
     samples, notes = load(target, replay(log, damaged=damaged, beyond="skip", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(8192)
+    assert moved_bytes(samples, "write") == pytest.approx(8192)
     assert any("left out 1 I/O past the target's end" in note.text for note in notes)
     samples, _ = load(target, replay(log, damaged=damaged, beyond="wrap", iodepth=1))
-    assert moved(samples, "write") == pytest.approx(16384)
-
-
-def test_what_is_not_a_trace_is_refused(target: Target, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no such file or shape.*destroyer, heavy, light"):
-        load(target, replay("lightest"))
-    (tmp_path / "log").write_text("hello\n")
-    with pytest.raises(UsageError, match=str(tmp_path / "log")):
-        load(target, replay(tmp_path / "log"))
+    assert moved_bytes(samples, "write") == pytest.approx(16384)
 
 
 @pytest.mark.slow
@@ -128,7 +113,7 @@ def test_a_shape_is_made_as_large_as_the_target_and_always_the_same(target: Targ
     for _ in range(2):
         samples, notes = load(target, step)
         assert [note.text for note in notes if note.level == "warning"] == []
-        totals.add(round(moved(samples, "read") + moved(samples, "write")))
+        totals.add(round(moved_bytes(samples, "read") + moved_bytes(samples, "write")))
     (total,) = totals
     assert total == pytest.approx(0.0005 * 41e9, rel=0.15)  # few I/Os, sizes in whole classes
 
@@ -166,8 +151,8 @@ def test_what_fio_would_drop_is_said_beforehand(tmp_path: Path) -> None:
     warnings = " ".join(note.text for note in notes if note.level == "warning")
     assert "left out 1 trim" in warnings
     if target.describe()["test_file_bytes"] and "widened" in warnings:
-        assert moved(samples, "write") % 512 == 0
-    assert moved(samples, "write") >= 8000 + 4096
+        assert moved_bytes(samples, "write") % 512 == 0
+    assert moved_bytes(samples, "write") >= 8000 + 4096
 
 
 @FIO
@@ -189,7 +174,7 @@ def test_a_replay_writes_and_is_refused_like_every_write(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @FIO
-@pytest.mark.skipif(shutil.which("nbdkit") is None, reason="nbdkit is not installed")
+@needs("nbdkit")
 def test_an_export_gets_just_what_the_trace_writes(tmp_path: Path) -> None:
     log = iolog(tmp_path / "log", "0 write 4096 4096", "1 read 0 4096", "2 write 1048576 512")
     with memory_export(tmp_path, 400) as (uri, _):
@@ -198,7 +183,7 @@ def test_an_export_gets_just_what_the_trace_writes(tmp_path: Path) -> None:
         samples, notes = load(target, replay(log, iodepth=1))
         target.close()
     assert [note.text for note in notes if "fio did" in note.text] == []
-    assert moved(samples, "write") == pytest.approx(4096 + 512)
+    assert moved_bytes(samples, "write") == pytest.approx(4096 + 512)
 
 
 @pytest.mark.slow
@@ -212,15 +197,13 @@ def test_a_trace_that_cannot_be_replayed_ends_the_run_before_anything_is_written
         '[[steps]]\nkind = "precondition"\nname = "fill"\nrw = "write"\nspan = "1g"\n'
         '[[steps]]\nkind = "replay"\nname = "again"\ntrace = "log"\n'
     )
-    done = heatsoak_here(
-        "run", "p.toml", "--on", "sim:samsung-950-pro-512", "-o", "r", cwd=tmp_path
-    )
+    on = ("run", "p.toml", "--on", "sim:samsung-950-pro-512")
+    done = heatsoak_here(*on, "-o", "r", cwd=tmp_path)
     assert "again: log: line 5: 4096 bytes at" in complaint(done, 2)
     assert not (tmp_path / "r").exists()
     for beyond, written in (("skip", 4096), ("wrap", 8192)):
-        words = ["run", "p.toml", "--on", "sim:samsung-950-pro-512", "--dry-run"]
-        words += ["--format", "json", "--set", f"again.beyond={beyond}"]
-        (row,) = json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)
+        words = ("--dry-run", "--set", f"again.beyond={beyond}")
+        (row,) = json_here(*on, *words, cwd=tmp_path)
         assert row["steps"][1]["written_bytes"] == written
         assert row["unknown_steps"] == []
 
@@ -233,8 +216,7 @@ def test_the_recording_states_what_the_load_cost(tmp_path: Path) -> None:
         'schema = 1\nname = "p"\nfile_size = "16m"\n'
         '[[steps]]\nname = "w"\nrw = "randwrite"\nbs = "4k"\nruntime = "1s"\n'
     )
-    done = heatsoak("run", "p.toml", "--on", "dir", "-o", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "p.toml", "--on", "dir", "-o", "r", cwd=tmp_path)
     (recording,) = find_recordings(tmp_path / "r")
     (end,) = (event for event in recording.events if event.kind == "step-end")
     assert 0 < end.data["load_cpu_s"] < 10

@@ -69,6 +69,7 @@ def test_all_of_a_trace_is_read_and_written(
     core = drive()
     core.begin_trace(trace(at_s, op, [512 * io[2] for io in ios], bytes), idle_limit_s, iodepth)
     samples = replay(core)
+    assert all(dtype_of(name) for name in samples)
     for way, which in (("read", READ), ("write", WRITE)):
         moved = [size for size, one in zip(bytes, op, strict=True) if one == which]
         assert 1e6 * total(samples, f"{way}_bw_mb_s") == pytest.approx(sum(moved))
@@ -78,34 +79,20 @@ def test_all_of_a_trace_is_read_and_written(
     assert core.t_s >= waits_s - 1e-6
 
 
-@pytest.mark.slow
-def test_every_column_has_its_type() -> None:
-    for name in drive().columns():
-        dtype_of(name)
-
-
-def test_a_trace_runs_beside_workloads() -> None:
+def test_a_trace_is_replayed_once_beside_workloads_and_ends_at_an_io_beyond_the_drive() -> None:
     core = drive()
     workloads = '[{"rw": "write", "bs": 4096, "iodepth": 1, "span_bytes": 4096, "io_bytes": 8192}]'
-    core.begin_trace(trace([0, 0.01], [WRITE, READ], [0, 0], [4096, 512]), 0.025, 4, workloads)
-    samples = replay(core)
-    assert total(samples, "write_iops") == pytest.approx(3)
-    assert total(samples, "read_iops") == pytest.approx(1)
-
-
-def test_a_trace_is_replayed_once() -> None:
-    core = drive()
-    once = trace([0.0], [READ], [0], [4096])
+    once = trace([0, 0.01], [WRITE, READ], [0, 0], [4096, 512])
     with pytest.raises(ValueError, match="idle_limit_s is -1:"):
         core.begin_trace(once, -1.0)
     with pytest.raises(ValueError, match="iodepth is 0:"):
         core.begin_trace(once, 1.0, 0)
-    core.begin_trace(once)
+    core.begin_trace(once, 0.025, 4, workloads)
+    samples = replay(core)
+    assert total(samples, "write_iops") == pytest.approx(3)
+    assert total(samples, "read_iops") == pytest.approx(1)
     with pytest.raises(ValueError, match="opened anew"):
         core.begin_trace(once)
-
-
-def test_an_io_beyond_the_drive_ends_the_replay() -> None:
     core = drive()
     at_the_end = [core.user_bytes - 512, core.user_bytes - 511]
     core.begin_trace(trace([0.0, 0.001], [WRITE, WRITE], at_the_end, [512, 512]))

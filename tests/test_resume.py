@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from cut_run import (
     MADE_READY,
     PROTOCOL,
@@ -18,7 +18,6 @@ from cut_run import (
     cut_in,
     own_locks,
     require_whole,
-    resume,
     resume_here,
     wait_for_step,
 )
@@ -27,10 +26,11 @@ from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 from made_recording import remake
+from needs import needs
 from started import small_disk
 from waiting import until
 
-pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+pytestmark = [needs("fio"), pytest.mark.slow]
 
 SIZE = 64 << 20
 
@@ -47,16 +47,55 @@ def steps_begun(recording: Recording) -> list[str]:
     return [str(event.step) for event in recording.events if event.kind == "step-begin"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("with_", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_was_ended_in_any_way_is_resumed(bench: Path, with_: int) -> None:
-    cut_in(bench, "write", with_=with_)
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was killed in its last step, not to be changed."""
+    directory = tmp_path_factory.mktemp("cut")
+    (directory / "place").mkdir()
+    (directory / "short.toml").write_text(PROTOCOL)
+    cut_in(directory, "write")
+    return directory
+
+
+@pytest.fixture
+def copied(cut: Path, tmp_path: Path) -> Path:
+    """A copy of it, on the same place."""
+    copy = tmp_path / "copied"
+    shutil.copytree(cut, copy, ignore=shutil.ignore_patterns("place"))
+    (copy / "place").symlink_to(cut / "place")
+    return copy
+
+
+def torn_by_power_loss(directory: Path) -> None:
+    with (directory / "r" / JOURNAL).open("ab") as file:
+        file.write(b'{"t_s":5.0,"step":"wri\0\0\0\0\n{"t_s": 5.1, "ste')
+    with (directory / "r" / EVENTS).open("ab") as file:
+        file.write(b'{"t_s": 5.0, "kin')
+
+
+def files_of(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("by_a_signal", [False, True])
+def test_a_run_that_was_ended_in_any_way_is_resumed(
+    bench: Path, by_a_signal: bool, request: pytest.FixtureRequest
+) -> None:
+    if by_a_signal:
+        cut_in(bench, "write", with_=signal.SIGINT)
+        assert Recording.open(bench / "r").meta.status == "interrupted"
+        done_here("analyze", "r", cwd=bench)
+    else:
+        bench = request.getfixturevalue("copied")
     before = Recording.open(bench / "r").samples()
-    done = resume(bench, "--evidence")
+    if not by_a_signal:
+        torn_by_power_loss(bench)
+    done = resume_here(bench, "--evidence")
     assert done.returncode == 0, done.stderr
     recording = require_whole(bench / "r")
     samples = recording.samples()
     assert samples["t_s"].is_sorted()
+    assert len(samples) > len(before)
     # all that was seen before is there still, whatever it is called now
     columns = ["t_s", "write_bw_mb_s", "read_bw_mb_s"]
     kept = samples.filter(pl.col("t_s") <= before["t_s"].max()).select(columns)
@@ -67,10 +106,10 @@ def test_a_run_that_was_ended_in_any_way_is_resumed(bench: Path, with_: int) -> 
     assert "in 'write'" in warning.text
     assert warning.text in " ".join(done.stdout.split())
     # once it is whole, it is left as it is, and judged
-    files = {path: path.read_bytes() for path in (bench / "r").iterdir() if path.is_file()}
-    done = resume(bench, "--format", "json")
+    files = files_of(bench / "r")
+    done = resume_here(bench, "--format", "json")
     assert [step["step"] for step in json.loads(done.stdout)["recordings"][0]["steps"]]
-    assert {p: p.read_bytes() for p in (bench / "r").iterdir() if p.is_file()} == files
+    assert files_of(bench / "r") == files
 
 
 @pytest.fixture
@@ -79,10 +118,11 @@ def drive(tmp_path: Path) -> Iterator[Path]:
         yield node
 
 
+_HALF_USED = MADE_READY.replace('"purge"', '"purge"\ncapacity = "50%"')
 DRIVE_PROTOCOL = f"""
 schema = 1
 name = "short"
-{MADE_READY}
+{_HALF_USED}
 [[steps]]
 kind = "pause"
 duration = "0.2s"
@@ -105,7 +145,6 @@ rate = "50m"
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "again"),
     [
@@ -132,23 +171,13 @@ def test_what_prepared_the_interrupted_step_is_repeated(
     renamed = [f"{name}~1" for name in [*before, step] if name in again]
     assert [name for name in steps_begun(recording) if "~" in name] == renamed
     assert first_again == again[0]
-
-
-@pytest.mark.slow
-def test_what_a_purge_left_unused_is_left_unused_again(tmp_path: Path, drive: Path) -> None:
-    protocol = DRIVE_PROTOCOL.replace('kind = "purge"', 'kind = "purge"\ncapacity = "50%"')
-    (tmp_path / "short.toml").write_text(protocol)
-    erase = ("--erase", f"{drive}:{SIZE}:NOT-EMPTY")  # what a killed run left is nobody's
-    cut_in(tmp_path, "second", *erase, on=str(drive))
-    assert resume_here(tmp_path, *erase, on=str(drive)).returncode == 0
-    recording = require_whole(tmp_path / "r")
+    # what a purge left unused is left unused again, also where it is not repeated
     (gone_on,) = (event.t_s for event in recording.events if "was resumed" in event.text)
     used = [event for event in recording.events if "capacity_bytes" in event.data]
     assert [event.data["capacity_bytes"] for event in used] == [SIZE // 2, SIZE // 2]
     assert used[0].t_s < gone_on < used[1].t_s
 
 
-@pytest.mark.slow
 def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     cut_in(bench, "again/2")
     assert resume_here(bench).returncode == 0
@@ -161,42 +190,17 @@ def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     assert end.data["rounds"] == 2
 
 
-@pytest.mark.slow
 def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None:
     cut_in(bench, "read")
-    with begin(bench, "--resume", env=own_locks(bench)) as process:
+    with begin(bench, "--resume", env=own_locks(bench)) as run:
         wait_for_step(bench / "r", "fill~1")
         wait_for_step(bench / "r", "fill", "step-end")
-        process.kill()
+        run.kill()
     assert resume_here(bench).returncode == 0
-    recording = require_whole(bench / "r")
-    assert [name for name in steps_begun(recording) if name.startswith("fill")] == [
-        "fill~1",
-        "fill~2",
-        "fill",
-    ]
+    begun = steps_begun(require_whole(bench / "r"))
+    assert [name for name in begun if name.startswith("fill")] == ["fill~1", "fill~2", "fill"]
 
 
-@pytest.fixture(scope="module")
-def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was cut in its last step, not to be changed."""
-    directory = tmp_path_factory.mktemp("cut")
-    (directory / "place").mkdir()
-    (directory / "short.toml").write_text(PROTOCOL)
-    cut_in(directory, "write")
-    return directory
-
-
-@pytest.fixture
-def copied(cut: Path, tmp_path: Path) -> Path:
-    """A copy of it, on the same place."""
-    copy = tmp_path / "copied"
-    shutil.copytree(cut, copy, ignore=shutil.ignore_patterns("place"))
-    (copy / "place").symlink_to(cut / "place")
-    return copy
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -215,41 +219,31 @@ def copied(cut: Path, tmp_path: Path) -> Path:
 )
 def test_another_run_does_not_resume_it(copied: Path, words: list[str], said: str) -> None:
     (copied / "other").mkdir()
-    before = {path: path.read_bytes() for path in (copied / "r").iterdir() if path.is_file()}
-    done = heatsoak_here("run", *words, "-o", "r", "--resume", cwd=copied)
-    line = complaint(done, 2)
+    before = files_of(copied / "r")
+    line = complaint(heatsoak_here("run", *words, "-o", "r", "--resume", cwd=copied), 2)
     assert said in line
     assert "-o" in line
-    after = {path: path.read_bytes() for path in (copied / "r").iterdir() if path.is_file()}
-    assert after == before
+    # without --resume, it says how to continue
+    done = heatsoak_here("run", "short.toml", "--on", "place", "-o", "r", cwd=copied)
+    assert "--resume" in complaint(done, 2)
+    assert files_of(copied / "r") == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["raw", "photo.jpg", "samples.parquet"])
-def test_what_is_not_a_recording_is_not_touched(bench: Path, name: str) -> None:
+def test_what_is_not_a_recording_is_not_touched_and_a_run_killed_before_it_recorded_starts_over(
+    bench: Path,
+) -> None:
     (bench / "r").mkdir()
-    (bench / "r" / name).write_text("mine")
-    line = complaint(resume_here(bench), 2)
-    assert f"r: holds {name}" in line
-    assert (bench / "r" / name).read_text() == "mine"
-
-
-@pytest.mark.slow
-def test_a_run_that_was_killed_before_it_recorded_starts_over(bench: Path) -> None:
-    (bench / "r").mkdir()
+    for name in ("raw", "photo.jpg", PARQUET):
+        (bench / "r" / name).write_text("mine")
+        assert f"r: holds {name}" in complaint(resume_here(bench), 2)
+        assert (bench / "r" / name).read_text() == "mine"
+        (bench / "r" / name).unlink()
     for name in (JOURNAL, EVENTS, RESERVE):
         (bench / "r" / name).touch()
     assert resume_here(bench).returncode == 0
     require_whole(bench / "r")
 
 
-@pytest.mark.slow
-def test_a_recording_that_is_in_the_way_says_how_to_continue(copied: Path) -> None:
-    done = heatsoak_here("run", "short.toml", "--on", "place", "-o", "r", cwd=copied)
-    assert "--resume" in complaint(done, 2)
-
-
-@pytest.mark.slow
 def test_without_a_directory_the_last_interrupted_run_is_resumed(copied: Path) -> None:
     runs = copied / "recordings"
     runs.mkdir()
@@ -264,19 +258,6 @@ def test_without_a_directory_the_last_interrupted_run_is_resumed(copied: Path) -
     assert "-o" in complaint(heatsoak_here(*words, cwd=copied), 2)
 
 
-@pytest.mark.slow
-def test_a_journal_torn_by_power_loss_is_continued(copied: Path) -> None:
-    journal, events = copied / "r" / JOURNAL, copied / "r" / EVENTS
-    whole = len(Recording.open(copied / "r").samples())
-    with journal.open("ab") as file:
-        file.write(b'{"t_s":5.0,"step":"wri\0\0\0\0\n{"t_s": 5.1, "ste')
-    with events.open("ab") as file:
-        file.write(b'{"t_s": 5.0, "kin')
-    assert resume_here(copied).returncode == 0
-    assert len(require_whole(copied / "r").samples()) > whole
-
-
-@pytest.mark.slow
 def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
     cut: Path, tmp_path: Path
 ) -> None:
@@ -314,13 +295,12 @@ slot = ["bottom", "top", "upright"]
 """
 
 
-@pytest.mark.slow
 def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been(
     tmp_path: Path, small_drive: Path
 ) -> None:
     (tmp_path / "sim.toml").write_text(SIMULATED)
     words = ("run", "sim.toml", "--on", f"sim:{small_drive}", "-o", "r")
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    done_here(*words, cwd=tmp_path)
     first, second, third = sorted(path.parent for path in (tmp_path / "r").rglob(META))
     expected = {d: Recording.open(d).samples() for d in (first, second, third)}
     kept = (first / META).stat().st_mtime_ns
@@ -329,8 +309,7 @@ def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been
     expected[second].head(100).write_ndjson(second / JOURNAL)
     (second / PARQUET).unlink()
     shutil.rmtree(third)
-    done = heatsoak_here(*words, "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*words, "--resume", cwd=tmp_path)
     for directory, samples in expected.items():
         assert Recording.open(directory).meta.status == "finished"
         assert Recording.open(directory).samples().equals(samples)
@@ -340,7 +319,7 @@ def test_a_simulated_matrix_makes_what_is_missing_the_same_as_it_would_have_been
 def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_drive: Path) -> None:
     (tmp_path / "sim.toml").write_text(SIMULATED)
     words = ("run", "sim.toml", "--on", f"sim:{small_drive}@puget-top-1gpu-idle", "-o", "r")
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
+    done_here(*words, cwd=tmp_path)
     finished = Recording.open(tmp_path / "r")
     live = tmp_path / "live"
     with RecordingWriter(live, finished.meta.model_copy(update={"status": "running"})) as writer:
@@ -350,12 +329,10 @@ def test_what_another_run_is_recording_is_not_touched(tmp_path: Path, small_driv
         assert "live: another run is recording there" in complaint(done, 4)
         assert (live / JOURNAL).read_bytes() == before
     # nobody writes it any more
-    done = heatsoak_here(*words[:-1], "live", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*words[:-1], "live", "--resume", cwd=tmp_path)
     assert Recording.open(live).samples().equals(finished.samples())
 
 
-@pytest.mark.slow
 def test_a_test_file_of_all_free_space_is_as_large_again_beside_neighbours(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(PROTOCOL.replace('file_size = "64MiB"\n', ""))
     with small_disk(tmp_path / "place", "80m") as place:

@@ -4,23 +4,13 @@ from pathlib import Path
 
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench.conductor import conduct
 from heatsoak.bench.plan import typical_plan
-from heatsoak.bench.progress import Observer
-from heatsoak.bench.recorder import Latest
 from heatsoak.errors import RunInterrupted, UsageError
-from heatsoak.protocol import (
-    Protocol,
-    SingleStep,
-    Step,
-    WorkloadStep,
-    apply_settings,
-    load,
-)
+from heatsoak.protocol import WorkloadStep, apply_settings, load
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording
-from heatsoak.target import parse_place
 from heatsoak.target.simulated import SimulatedTarget
+from observed import Watcher, conducted
 
 SCORE = (
     '[[scores]]\nname = "Writes"\nmetric = "iops"\nsteps = "write"\n'
@@ -43,32 +33,8 @@ FALLING = (
 )
 
 
-class Watcher(Observer):
-    """Takes down what begins, and stops the run at a step."""
-
-    def __init__(self, stop_at: str | None = None) -> None:
-        self.rounds: list[tuple[str, int]] = []
-        self.stop_at = stop_at
-
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        pass
-
-    def on_round(self, step: SingleStep, number: int) -> None:
-        self.rounds.append((step.name, number))
-        if step.name == self.stop_at:
-            raise KeyboardInterrupt
-
-    def on_progress(self, t_s: float, latest: Latest) -> None:
-        pass
-
-    def on_note(self, level: str, text: str) -> None:
-        pass
-
-
-def run(protocol: Protocol, drive: Path, path: Path, watcher: Watcher | None = None) -> Recording:
-    target = parse_place(f"sim:{drive}@open-bench").target(protocol)
-    assert isinstance(target, SimulatedTarget)
-    return conduct(protocol, target, {}, path, sensors=[], observer=watcher or Watcher())
+def run(text: str, drive: Path, path: Path, watcher: Watcher | None = None) -> Recording:
+    return conducted(text, SimulatedTarget(str(drive), "open-bench"), path, watcher)
 
 
 def taken(recording: Recording) -> list[str | None]:
@@ -77,10 +43,10 @@ def taken(recording: Recording) -> list[str | None]:
 
 def test_rounds_end_as_soon_as_five_are_steady(small_drive: Path, tmp_path: Path) -> None:
     watcher = Watcher()
-    recording = run(parse_toml(QUIET, "x"), small_drive, tmp_path / "r", watcher)
+    recording = run(QUIET, small_drive, tmp_path / "r", watcher)
     names = [f"{step}/{number}" for number in range(1, 6) for step in ("read", "write")]
     assert taken(recording) == names
-    assert [name for name, _ in watcher.rounds] == names
+    assert [told[1] for told in watcher.told if told[0] == "round"] == names
     findings = analyze([recording]).recordings[0]
     assert [step.step for step in findings.steps] == names
     assert [(step.rounds, step.round) for step in findings.steps[:3]] == [
@@ -105,7 +71,7 @@ def test_rounds_end_as_soon_as_five_are_steady(small_drive: Path, tmp_path: Path
 def test_rounds_that_keep_changing_are_warned_of_and_give_no_score(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    recording = run(parse_toml(FALLING, "x"), small_drive, tmp_path / "r")
+    recording = run(FALLING, small_drive, tmp_path / "r")
     findings = analyze([recording]).recordings[0]
     (rounds,) = findings.rounds
     assert rounds.is_steady is False
@@ -121,7 +87,7 @@ def test_a_run_that_is_stopped_within_a_round_keeps_the_whole_ones(
     small_drive: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(RunInterrupted):
-        run(parse_toml(QUIET, "x"), small_drive, tmp_path / "r", Watcher(stop_at="write/3"))
+        run(QUIET, small_drive, tmp_path / "r", Watcher(stop_at="write/3"))
     findings = analyze([Recording.open(tmp_path / "r")]).recordings[0]
     (rounds,) = findings.rounds
     assert (rounds.taken, rounds.is_steady) == (2, False)
@@ -131,15 +97,16 @@ def test_a_run_that_is_stopped_within_a_round_keeps_the_whole_ones(
 
 def test_without_an_end_all_rounds_are_taken(small_drive: Path, tmp_path: Path) -> None:
     text = 'name = "x"\n' + SCORE + ROUNDS.replace("8", "3") + WRITE
-    protocol = parse_toml(text + 'span = "1GiB"\nruntime = "2s"\n', "x")
-    findings = analyze([run(protocol, small_drive, tmp_path / "r")]).recordings[0]
+    recording = run(text + 'span = "1GiB"\nruntime = "2s"\n', small_drive, tmp_path / "r")
+    findings = analyze([recording]).recordings[0]
     (rounds,) = findings.rounds
     assert (rounds.taken, rounds.is_steady, rounds.text) == (3, None, "3 rounds")
     assert len(findings.scores[0].of_steps) == 3
 
 
-def test_a_step_may_stand_for_all_combinations_of_its_values() -> None:
-    rounds = load("snia-pts").rounds[0]
+def test_snia_takes_all_combinations_of_its_values_after_twice_the_capacity() -> None:
+    snia = load("snia-pts")
+    (rounds,) = snia.rounds
     names = [step.name for step in rounds.steps]
     assert len(set(names)) == len(names) == 49
     assert names[:2] == ["reads-100-1m", "reads-100-128k"]
@@ -147,14 +114,22 @@ def test_a_step_may_stand_for_all_combinations_of_its_values() -> None:
     last = rounds.steps[-1]
     assert isinstance(last, WorkloadStep)
     assert (last.bs, last.read_share, last.runtime_s) == (4096, 0.0, 60)
-    assert len([s for s in load("snia-pts").workload_steps if s.name == "reads-0-4k/25"]) == 1
-
-
-def test_snia_writes_twice_the_capacity_before_its_rounds() -> None:
-    fills = [s for s in load("snia-pts").steps if s.kind == "precondition"]
+    assert len([s for s in snia.workload_steps if s.name == "reads-0-4k/25"]) == 1
+    fills = [s for s in snia.steps if s.kind == "precondition"]
     assert len(fills) == 2
     assert all(isinstance(s, WorkloadStep) and s.bs == 131072 for s in fills)
     assert all(isinstance(s, WorkloadStep) and s.span.percent == 100 for s in fills)
+    # all rounds are counted in a plan, which says how few there may be
+    most = typical_plan(snia)
+    assert most.duration_s - most.without_probes().duration_s == pytest.approx(20 * 49 * 60)
+    changes = ["reads-0-*.runtime=5s", "rounds.at_most=7", "iodepth=8"]
+    (rounds,) = apply_settings(snia, changes).rounds
+    assert rounds.at_most == 7
+    runtimes = {
+        s.name: (s.runtime_s, s.iodepth) for s in rounds.steps if isinstance(s, WorkloadStep)
+    }
+    assert runtimes["reads-0-4k"] == (5, 8)
+    assert runtimes["reads-5-4k"] == (60, 8)
 
 
 @pytest.mark.parametrize(
@@ -184,22 +159,3 @@ def test_what_is_wrong_with_rounds_is_one_line(text: str, said: str) -> None:
         parse_toml('name = "x"\n' + text, "mine.toml")
     assert str(caught.value).startswith("mine.toml: ")
     assert "\n" not in str(caught.value)
-
-
-def test_settings_reach_the_steps_of_rounds_and_how_many_there_are() -> None:
-    protocol = apply_settings(
-        load("snia-pts"), ["reads-0-*.runtime=5s", "rounds.at_most=7", "iodepth=8"]
-    )
-    rounds = protocol.rounds[0]
-    assert rounds.at_most == 7
-    runtimes = {
-        s.name: (s.runtime_s, s.iodepth) for s in rounds.steps if isinstance(s, WorkloadStep)
-    }
-    assert runtimes["reads-0-4k"] == (5, 8)
-    assert runtimes["reads-5-4k"] == (60, 8)
-
-
-def test_a_plan_counts_all_rounds_and_says_how_few_there_may_be() -> None:
-    most = typical_plan(load("snia-pts"))
-    least = most.without_probes()
-    assert most.duration_s - least.duration_s == pytest.approx(20 * 49 * 60)

@@ -12,11 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 _BUILD = "import sys, heatsoak_build; heatsoak_build.build_sdist(sys.argv[1])"
 
 
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(place: Path) -> Path:
     """The archive that the build backend makes of this tree, unpacked."""
     pytest.importorskip("maturin")
-    place = tmp_path_factory.mktemp("archive")
     words = [sys.executable, "-c", _BUILD, str(place)]
     env = {"PYTHONPATH": str(ROOT / "build_backend"), "PATH": _path()}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -43,25 +41,17 @@ def _tracked(*folders: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_it_holds_every_file_of_the_program(unpacked: Path) -> None:
-    there = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
-    tracked = _tracked(
-        "crates",
-        "python/heatsoak",
-        "web",
-        "build_backend",
-        "installed",
-        "Cargo.lock",
-        "pyproject.toml",
-    )
+def test_it_holds_every_file_of_the_program_as_cargo_finds_it(tmp_path: Path) -> None:
+    root = unpacked(tmp_path)
+    there = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    folders = ("crates", "python/heatsoak", "web", "build_backend", "installed")
+    tracked = _tracked(*folders, "Cargo.lock", "pyproject.toml")
     wanted = {name for name in tracked if not name.startswith("web/") or "/src/" in name}
     assert sorted(wanted - there) == []
 
-
-@pytest.mark.slow
-def test_cargo_finds_every_crate_and_its_lock_file_fits(unpacked: Path) -> None:
+    # cargo finds every crate in it, and its lock file fits
     words = ["cargo", "metadata", "--no-deps", "--offline", "--locked", "--format-version=1"]
-    done = subprocess.run(words, cwd=unpacked, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     here = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
     packages = json.loads(done.stdout)["packages"]

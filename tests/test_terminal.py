@@ -2,10 +2,7 @@
 
 import json
 import os
-import pty
 import re
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from heatsoak.recording import Event, Recording
 from hypothesis import given
 from hypothesis import strategies as st
 from made_recording import make_recording, remake
+from streams import Streams, call_on
 
 #: Sets a terminal's title; turns the direction of what follows; is rich's markup; ends a line.
 TITLE = "\x1b]0;pwned\x07"
@@ -73,27 +71,9 @@ def acting(text: str) -> set[str]:
 
 def in_terminal(*words: str, cwd: Path) -> str:
     """What a command writes to a terminal, both streams."""
-    main, side = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=side,
-        stderr=side,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "400"},
-    ):
-        os.close(side)
-        pieces = []
-        while True:
-            try:
-                piece = os.read(main, 1 << 16)
-            except OSError:  # as Linux says that the other side has closed it
-                break
-            if not piece:
-                break
-            pieces.append(piece)
-    os.close(main)
-    return b"".join(pieces).decode(errors="surrogateescape").replace("\r\n", "\n")
+    wide = {"TERM": "xterm-256color", "COLUMNS": "400"}
+    done = call_on(Streams("terminal", "terminal", wide), words, cwd)
+    return (done.stdout + done.stderr).replace("\r\n", "\n")
 
 
 COMMANDS = [
@@ -117,36 +97,27 @@ COMMANDS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS, ids=range(len(COMMANDS)))
-def test_no_command_lets_what_it_shows_act_on_whoever_reads_it(
-    shown: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    done = heatsoak_here(*(word.format(out=tmp_path / "a") for word in words), cwd=shown)
-    assert "Traceback" not in done.stderr
-    assert acting(done.stdout) == set()
-    assert acting(done.stderr) == set()
-    if done.returncode == 2:
-        complaint(done, 2)
+def test_no_command_lets_what_it_shows_act_on_whoever_reads_it(shown: Path, tmp_path: Path) -> None:
+    for words in COMMANDS:
+        done = heatsoak_here(*(word.format(out=tmp_path / "a") for word in words), cwd=shown)
+        assert "Traceback" not in done.stderr
+        assert acting(done.stdout) == set(), words
+        assert acting(done.stderr) == set(), words
+        if done.returncode == 2:
+            complaint(done, 2)
+    text = heatsoak_here("analyze", ".", cwd=shown).stdout.replace("\n", "")
+    for as_it_is in ("\\x1b]0;pwned\\x07", MARKUP, "one\\ntwo\\rthree\\u2028four"):
+        assert as_it_is in text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS[:3] + COMMANDS[7:11], ids=range(7))
-def test_a_terminal_only_gets_our_own_colours(
-    shown: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    text = in_terminal(*(word.format(out=tmp_path / "b") for word in words), cwd=shown)
-    assert text
-    assert TITLE not in text
-    assert acting(OWN.sub("", text)) - {"\r"} == set()
-    assert "\x1b]" not in text
-
-
-@pytest.mark.slow
-def test_markup_and_line_ends_in_data_are_shown_as_they_are(shown: Path) -> None:
-    text = heatsoak_here("analyze", ".", cwd=shown).stdout
-    assert "\\x1b]0;pwned\\x07" in text
-    assert MARKUP in text.replace("\n", "")
-    assert "one\\ntwo\\rthree\\u2028four" in text.replace("\n", "")
+def test_a_terminal_only_gets_our_own_colours(shown: Path, tmp_path: Path) -> None:
+    for words in COMMANDS[:3] + COMMANDS[7:11]:
+        text = in_terminal(*(word.format(out=tmp_path / "b") for word in words), cwd=shown)
+        assert text
+        assert TITLE not in text
+        assert acting(OWN.sub("", text)) - {"\r"} == set()
+        assert "\x1b]" not in text
 
 
 @pytest.mark.slow
@@ -163,12 +134,14 @@ def test_a_live_run_shows_labels_and_protocols_as_text(tmp_path: Path) -> None:
     assert MARKUP in text.replace("\n", "")
 
 
-def test_json_says_the_same_and_does_nothing_to_a_terminal() -> None:
+def test_json_and_names_that_are_not_utf8_say_the_same_and_do_nothing_to_a_terminal() -> None:
     document = {HOSTILE: [HOSTILE, "größe 4 °C", "\U000e0001", "\udcff"]}
     text = json_text(document)
     assert acting(text) == set()
     assert json.loads(text) == document
     assert "größe 4 °C" in text
+    assert printable(os.fsdecode(b"a\xff\xfe")) == "a\\xff\\xfe"
+    assert printable("größe\u00a04\u202f°C") == "größe\u00a04\u202f°C"
 
 
 @given(st.text())
@@ -200,11 +173,6 @@ def test_whatever_is_put_into_a_table_or_text_stays_one_line_of_text(text: str) 
     console.print(text, soft_wrap=True)
     assert acting(OWN.sub("", screen.getvalue())) == set()
     assert screen.getvalue().count("\n") == 4
-
-
-def test_a_name_that_is_not_utf8_is_shown_by_its_bytes() -> None:
-    assert printable(os.fsdecode(b"a\xff\xfe")) == "a\\xff\\xfe"
-    assert printable("größe\u00a04\u202f°C") == "größe\u00a04\u202f°C"
 
 
 def test_what_a_message_quotes_of_a_file_is_bounded(tmp_path: Path) -> None:

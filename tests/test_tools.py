@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak
+from command import complaint, heatsoak, ran
 from heatsoak.errors import ToolError
 from heatsoak.tools import VARIABLE, environment, find_tool
+from needs import needs, needs_root
 from other_user import as_other_user
-
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 TINY = '[[steps]]\nname = "w"\nrw = "write"\nbs = "64k"\nio_size = "1m"\n'
 
@@ -28,41 +27,38 @@ def planted(directory: Path, *names: str, mode: int = 0o755) -> Path:
     return directory
 
 
-def ran(directory: Path) -> list[str]:
+def were_run(directory: Path) -> list[str]:
     return sorted(path.name.removeprefix("ran-") for path in directory.glob("ran-*"))
 
 
-@as_root
+def tried(tmp_path: Path, **env: str) -> "subprocess.CompletedProcess[str]":
+    """Run a protocol that writes little, in an environment."""
+    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
+    words = ("run", "tiny.toml", "--on", ".", "-o", "r")
+    return heatsoak(*words, cwd=tmp_path, env={**os.environ, **env})
+
+
+@needs_root
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_programs_on_roots_path_that_others_can_change_are_not_run(tmp_path: Path) -> None:
+@needs("fio")
+def test_roots_runs_take_programs_of_its_own_directory_and_none_that_others_can_change(
+    tmp_path: Path,
+) -> None:
     names = ("fio", "setpriv", "fallocate", "nvme", "blkid", "hdparm")
     path = planted(tmp_path / "bin", *names)
-    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
-    env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
-    words = ("run", "tiny.toml", "--on", ".", "-o", "r")
-    done = heatsoak(*words, cwd=tmp_path, env=env)
+    env = {"PATH": f"{path}:{os.environ['PATH']}"}
+    done = tried(tmp_path, **env)
     assert done.returncode == 0, done.stderr
-    assert heatsoak("drives", cwd=tmp_path, env=env).returncode == 0
-    assert ran(path) == []
-
-
-@as_root
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_a_directory_of_roots_own_comes_first(tmp_path: Path) -> None:
-    path = planted(tmp_path / "bin", "fio", "setpriv")
-    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
-    done = heatsoak(
-        *("run", "tiny.toml", "--on", ".", "-o", "r"),
-        cwd=tmp_path,
-        env={**os.environ, VARIABLE: str(path)},
-    )
+    assert heatsoak("drives", cwd=tmp_path, env={**os.environ, **env}).returncode == 0
+    assert were_run(path) == []
+    shutil.rmtree(tmp_path / "r")
+    path = planted(tmp_path / "own", "fio", "setpriv")
+    done = tried(tmp_path, **{VARIABLE: str(path)})
     assert done.returncode == 0, done.stderr
-    assert ran(path) == ["fio", "setpriv"]
+    assert were_run(path) == ["fio", "setpriv"]
 
 
-@as_root
+@needs_root
 @pytest.mark.parametrize("what", ["directory", "above", "program", "owner", "relative"])
 def test_a_directory_that_others_can_change_is_refused_to_root(tmp_path: Path, what: str) -> None:
     above = tmp_path / "above"
@@ -72,29 +68,22 @@ def test_a_directory_that_others_can_change_is_refused_to_root(tmp_path: Path, w
         os.chown(path, 65534, 65534)
     elif what != "relative":
         {"directory": path, "above": above, "program": path / "fio"}[what].chmod(0o777)
-    (tmp_path / "tiny.toml").write_text(f'name = "tiny"\nfile_size = "4m"\n{TINY}')
     named = "above/bin" if what == "relative" else str(path)
-    done = heatsoak(
-        *("run", "tiny.toml", "--on", ".", "-o", "r"),
-        cwd=tmp_path,
-        env={**os.environ, VARIABLE: named},
-    )
-    assert VARIABLE in complaint(done, 3)
-    assert ran(path) == []
+    assert VARIABLE in complaint(tried(tmp_path, **{VARIABLE: named}), 3)
+    assert were_run(path) == []
 
 
-def test_what_is_not_installed_is_said_with_its_package() -> None:
-    with pytest.raises(ToolError, match="no-such-tool is not installed: apt-get install some-pack"):
-        find_tool("no-such-tool", "some-package")
-
-
-@as_root
-def test_root_is_warned_of_a_program_that_is_passed_over(
+@needs_root
+def test_what_is_not_installed_or_passed_over_is_said_and_gets_no_path_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(planted(tmp_path / "bin", "gpu-burn")))
+    with pytest.raises(ToolError, match="no-such-tool is not installed: apt-get install some-pack"):
+        find_tool("no-such-tool", "some-package")
+    path = planted(tmp_path / "bin", "gpu-burn")
+    monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
     with pytest.raises(ToolError, match=f"{tmp_path}/bin/gpu-burn is not run as root: see"):
         find_tool("gpu-burn", "gpu-burn")
+    assert str(tmp_path) not in environment()["PATH"]
 
 
 def test_any_other_user_runs_what_is_on_his_path(tmp_path: Path) -> None:
@@ -102,22 +91,9 @@ def test_any_other_user_runs_what_is_on_his_path(tmp_path: Path) -> None:
     program = "from heatsoak.tools import which; print(which('my-own-tool'), which('blkid'))"
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
     env.pop(VARIABLE, None)
-    done = subprocess.run(
-        as_other_user(sys.executable, "-c", program, sees=[path]),
-        cwd="/",
-        env=env,
-        capture_output=True,
-        text=True,
-        check=True,
+    done = ran(
+        *as_other_user(sys.executable, "-c", program, sees=[path]), cwd="/", env=env, check=True
     )
     own, system = done.stdout.split()
     assert own == str(path / "my-own-tool")
     assert system == shutil.which("blkid", path="/usr/sbin:/usr/bin:/sbin:/bin")
-
-
-@as_root
-def test_programs_that_root_runs_get_no_path_of_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert str(tmp_path) not in environment()["PATH"]

@@ -2,29 +2,24 @@
 
 import gzip
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command import ran
 from heatsoak._core import Trace
+from needs import needs
 
 READ, WRITE, TRIM = 0, 1, 2
 UNKNOWN = 2**64 - 1
 ALL = 10**6
 
 
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-
-
 def fio(where: Path, *words: str) -> dict[str, Any]:
     """Run the real fio in a directory; what it says of its only job."""
     command = ["fio", "--name=t", "--output-format=json", "--randseed=1", *words]
-    run = subprocess.run(
-        command, cwd=where, capture_output=True, text=True, timeout=200, check=True
-    )
+    run = ran(*command, cwd=where, timeout=200, check=True)
     job: dict[str, Any] = json.loads(run.stdout)["jobs"][0]
     return job
 
@@ -55,7 +50,7 @@ def counted(job: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_what_fio_recorded_is_what_fio_counted(tmp_path: Path) -> None:
     sizes = ("--bsrange=512-64k", "--rw=randrw", "--rwmixread=60", "--fsync=32")
     log, job = recorded(tmp_path, "--filename=one", "--size=8m", *sizes)
@@ -66,7 +61,7 @@ def test_what_fio_recorded_is_what_fio_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_times_of_a_recorded_log_are_within_its_runtime(tmp_path: Path) -> None:
     log, job = recorded(tmp_path, "--filename=one", "--size=800k", "--rw=write", "--rate_iops=400")
     records = Trace.open(log).take(ALL)
@@ -78,7 +73,7 @@ def test_times_of_a_recorded_log_are_within_its_runtime(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_files_of_a_recorded_log_share_no_address(tmp_path: Path) -> None:
     files = ("--nrfiles=3", "--directory=.", "--size=3m", "--bs=4k", "--rw=randwrite")
     log, job = recorded(tmp_path, *files)
@@ -88,37 +83,43 @@ def test_files_of_a_recorded_log_share_no_address(tmp_path: Path) -> None:
     assert int(records["offset"].max()) < 3 << 20
 
 
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A log that fio has recorded, and what it says of it."""
+    words = ("--filename=one", "--size=1m", "--bs=4k,8k", "--rw=randrw", "--rate_iops=2000")
+    return recorded(tmp_path_factory.mktemp("log"), *words)
+
+
 @pytest.mark.slow
-@needs_fio
+@needs("fio")
 @pytest.mark.parametrize("version", ["iolog-v2", "iolog-v3"])
-def test_fio_replays_what_is_written(tmp_path: Path, version: str) -> None:
-    log, job = recorded(tmp_path, "--filename=one", "--size=512k", "--bs=4k", "--rw=randrw")
+def test_fio_replays_what_is_written(
+    tmp_path: Path, version: str, log: tuple[Path, dict[str, Any]]
+) -> None:
+    path, job = log
     written = tmp_path / "written"
-    Trace.open(log).write(written, version, name="two")
-    (tmp_path / "two").write_bytes(bytes(512 << 10))
-    again = fio(tmp_path, f"--read_iolog={written}")
-    assert counted(again) == counted(job)
+    Trace.open(path).write(written, version, name="two")
+    (tmp_path / "two").write_bytes(bytes(1 << 20))
+    assert counted(fio(tmp_path, f"--read_iolog={written}")) == counted(job)
 
 
-@needs_fio
-@pytest.mark.parametrize("ending", ["", ".gz", ".zst", ".xz"])
+@needs("fio")
 @pytest.mark.parametrize("form", ["iolog-v2", "iolog-v3", "blkparse", "msr"])
 def test_a_recorded_log_says_the_same_in_every_format(
-    tmp_path: Path, form: str, ending: str
+    tmp_path: Path, form: str, log: tuple[Path, dict[str, Any]]
 ) -> None:
-    words = ("--filename=one", "--size=1m", "--bs=4k,8k", "--rw=randrw", "--rate_iops=2000")
-    log, _ = recorded(tmp_path, *words)
-    before = Trace.open(log).take(ALL)
-    path = tmp_path / f"other{ending}"
-    assert Trace.open(log).write(path, form) == len(before["op"])
-    other = Trace.open(path)
-    assert other.format == form
-    after = other.take(ALL)
+    before = Trace.open(log[0]).take(ALL)
     if form == "iolog-v2":
         # it has whole milliseconds
         before["at_ns"] = before["at_ns"] // 1_000_000 * 1_000_000
-    for name, column in before.items():
-        np.testing.assert_array_equal(after[name], column, err_msg=name)
+    for ending in ("", ".gz", ".zst", ".xz"):
+        path = tmp_path / f"other{ending}"
+        assert Trace.open(log[0]).write(path, form) == len(before["op"])
+        other = Trace.open(path)
+        assert other.format == form
+        after = other.take(ALL)
+        for name, column in before.items():
+            np.testing.assert_array_equal(after[name], column, err_msg=name + ending)
 
 
 def test_a_trace_comes_in_pieces_and_ends_with_nothing(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_what_is_not_a_trace_is_one_line(tmp_path: Path, text: str, said: str) -
         whole(path)
 
 
-def test_wrong_words_are_named(tmp_path: Path) -> None:
+def test_wrong_words_are_named_and_a_trace_is_used_up_by_writing_it(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_text(TEXT)
     with pytest.raises(ValueError, match='damaged is "maybe", expected "error" or "skip"'):
@@ -209,11 +210,6 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
         Trace.open(path).write(tmp_path / "u", "msr", name="a b")
     with pytest.raises(FileNotFoundError):
         Trace.open(tmp_path / "none")
-
-
-def test_a_trace_is_used_up_by_writing_it(tmp_path: Path) -> None:
-    path = tmp_path / "t"
-    path.write_text(TEXT)
     trace = Trace.open(path)
     trace.take(99_000)
     assert trace.write(tmp_path / "rest", "iolog-v3") == 1000

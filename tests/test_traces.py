@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak import catalog
 from heatsoak._core import Trace
 from heatsoak.analysis.traces import compare_with_shape
@@ -16,9 +16,6 @@ from heatsoak.errors import UsageError
 from test_catalog import ROOT, bare_numbers
 
 SHAPES = ("destroyer", "heavy", "light")
-needs_files = pytest.mark.skipif(
-    not hasattr(Trace, "open"), reason="traces in files are not built in"
-)
 
 
 def counted(name: str, scale: float, seed: int = 0) -> dict[str, Any]:
@@ -86,8 +83,9 @@ def test_a_trace_comes_in_pieces_as_it_comes_in_one() -> None:
         np.testing.assert_array_equal(column, np.concatenate([piece[name] for piece in taken]))
 
 
-def test_statistics_use_a_trace_up_and_report_progress() -> None:
-    trace = Trace.synthetic(catalog.load_trace("light").core_json())
+def test_statistics_use_a_trace_up_report_progress_and_end_where_that_raises() -> None:
+    shape = catalog.load_trace("light").core_json()
+    trace = Trace.synthetic(shape)
     seen: list[int] = []
     trace.statistics(progress=seen.append)
     assert seen == sorted(set(seen))
@@ -95,18 +93,13 @@ def test_statistics_use_a_trace_up_and_report_progress() -> None:
     with pytest.raises(ValueError, match="was used up"):
         trace.statistics()
 
-
-def test_what_progress_raises_ends_the_count() -> None:
-    trace = Trace.synthetic(catalog.load_trace("light").core_json())
-
     def stop(_done: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        trace.statistics(progress=stop)
+        Trace.synthetic(shape).statistics(progress=stop)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -130,39 +123,32 @@ def test_a_wrong_shape_is_one_line_that_says_what_is_wrong(
 
 
 @pytest.mark.slow
-def test_an_own_shape_is_taken_wherever_an_id_is(tmp_path: Path) -> None:
+def test_an_own_shape_is_taken_wherever_an_id_is_with_its_provenance(tmp_path: Path) -> None:
     own_shape(tmp_path / "mine.toml", "{ value = 70,", "{ value = 20,")
-    done = heatsoak(
-        "trace", "stats", "mine.toml", "--scale", "0.1", "--format", "json", cwd=tmp_path
-    )
-    assert done.returncode == 0
-    found = json.loads(done.stdout)
+    found = json_here("trace", "stats", "mine.toml", "--scale", "0.1", cwd=tmp_path)
     assert found["sequential"]["pct"]["all"] == pytest.approx(20, abs=0.1)
-
-
-def test_a_number_without_provenance_is_refused(tmp_path: Path) -> None:
     own_shape(tmp_path / "mine.toml", 'source = "AnandTech, 2011 to 2015, IO size', 'x = "')
     with pytest.raises(UsageError, match="unknown key 'x' in sizes"):
         catalog.load_trace(str(tmp_path / "mine.toml"))
 
 
 @pytest.mark.slow
-def test_check_prints_asked_and_got_side_by_side(tmp_path: Path) -> None:
-    done = heatsoak_here("trace", "check", "light", cwd=tmp_path)
-    assert done.returncode == 0
+def test_check_and_statistics_print_asked_and_got_as_the_articles_tables(tmp_path: Path) -> None:
+    done = done_here("trace", "check", "light", cwd=tmp_path)
     assert done.stderr == ""
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["reads", "372,630", "372,630", "0"] in lines
     assert "figures hold within 1 %" in done.stdout
-
-
-@pytest.mark.parametrize(
-    "words", [("check", "light"), ("stats", "light", "--idle-limit", "1000000s")]
-)
-def test_no_number_has_an_exponent(tmp_path: Path, words: tuple[str, ...]) -> None:
-    shown = heatsoak_here("trace", *words, "--scale", "1e-5", cwd=tmp_path).stdout
-    assert ", scale 0.00001" in shown
-    assert re.search(r"\de[+-]?\d", shown) is None
+    done = done_here("trace", "stats", "light", "--idle-limit", "10ms", cwd=tmp_path)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    heading = ["I/O", "size,", "%", "<4K", "4K", "8K", "16K", "32K", "64K", "128K", "others"]
+    assert heading in lines
+    assert ["All", "6.2", "27.6", "2.4", "8", "6.5", "4.8", "26.4", "18.1"] in lines
+    assert "limited to 10 ms each" in done.stdout
+    for words in (("check", "light"), ("stats", "light", "--idle-limit", "1000000s")):
+        shown = heatsoak_here("trace", *words, "--scale", "1e-5", cwd=tmp_path).stdout
+        assert ", scale 0.00001" in shown
+        assert re.search(r"\de[+-]?\d", shown) is None  # no number has an exponent
 
 
 @pytest.mark.slow
@@ -180,23 +166,10 @@ def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
         assert old in text
         text = text.replace(old, new)
     path.write_text(text, "utf-8")
-    done = heatsoak_here("trace", "check", "mine.toml", "--format", "json", cwd=tmp_path)
-    document = json.loads(done.stdout)
+    document = json_here("trace", "check", "mine.toml", cwd=tmp_path, code=1)
     assert [row["name"] for row in document["rows"] if not row["holds"]] == ["sequential_pct"]
     assert document["holds"] is False
-    assert done.returncode == 1
     assert "does not hold" in heatsoak_here("trace", "check", "mine.toml", cwd=tmp_path).stdout
-
-
-@pytest.mark.slow
-def test_statistics_are_the_articles_tables(tmp_path: Path) -> None:
-    done = heatsoak("trace", "stats", "light", "--idle-limit", "10ms", cwd=tmp_path)
-    assert done.returncode == 0
-    lines = [line.split() for line in done.stdout.splitlines()]
-    heading = ["I/O", "size,", "%", "<4K", "4K", "8K", "16K", "32K", "64K", "128K", "others"]
-    assert heading in lines
-    assert ["All", "6.2", "27.6", "2.4", "8", "6.5", "4.8", "26.4", "18.1"] in lines
-    assert "limited to 10 ms each" in done.stdout
 
 
 @pytest.mark.slow
@@ -214,16 +187,11 @@ def test_wrong_words_are_one_line(tmp_path: Path, words: tuple[str, ...], said: 
 
 
 @pytest.mark.slow
-@needs_files
 @pytest.mark.parametrize("form", ["fio3", "fio2", "msr", "blkparse"])
 def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form: str) -> None:
-    made = heatsoak_here(
-        "trace", "make", "light", "-o", "t", "--scale", "0.01", "--as", form, cwd=tmp_path
-    )
-    assert made.returncode == 0, made.stderr
-    done = heatsoak_here("trace", "stats", "t", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    found, asked = json.loads(done.stdout), counted("light", 0.01)
+    words = ("trace", "make", "light", "-o", "t", "--scale", "0.01", "--as", form)
+    done_here(*words, cwd=tmp_path)
+    found, asked = json_here("trace", "stats", "t", cwd=tmp_path), counted("light", 0.01)
     for name in ("reads", "writes", "read_bytes", "write_bytes", "size_pct", "sequential", "span"):
         assert found[name] == asked[name]
     again = heatsoak_here("trace", "make", "light", "-o", "t", cwd=tmp_path)

@@ -1,89 +1,46 @@
 """``heatsoak watch``: somebody else's load, seen by the kernel's counters."""
 
 import gc
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
+from counted_disk import CountedDisk
 from heatsoak.analysis import analyze
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import ToolError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Observation, Observed
-from heatsoak.recording import Recording, RecordingMeta, RecordingWriter, find_recordings
-from heatsoak.sensor import CountersSensor
-from heatsoak.target.device import describe_device
+from heatsoak.recording import Recording, RecordingMeta, RecordingWriter
+from heatsoak.sensor import CountersSensor, device_behind
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
-from waiting import PATIENCE_S, until
-
-SECTOR = 512
-
-
-class Disk:
-    """A disk whose counters a test moves."""
-
-    def __init__(self, tmp_path: Path) -> None:
-        self.machine = Machine(tmp_path / "machine")
-        _, self.directory = self.machine.nvme(0, "0000:01:00.0", "S1")
-        self.counts = [0] * 17
-        self.put()
-
-    def put(self) -> None:
-        # in place, as the kernel does: the descriptor stays good
-        with (self.directory / "stat").open("r+" if self.stat_exists else "w") as file:
-            file.write(" ".join(f"{count:12d}" for count in self.counts) + "\n")
-
-    @property
-    def stat_exists(self) -> bool:
-        return (self.directory / "stat").exists()
-
-    def move(self, way: str, ios: int, size: int, spent_ms: int = 0, busy_ms: int = 0) -> None:
-        place = 0 if way == "read" else 4
-        self.counts[place] += ios
-        self.counts[place + 2] += ios * size // SECTOR
-        self.counts[place + 3] += spent_ms
-        self.counts[9] += busy_ms
-        self.counts[10] += spent_ms
-        self.put()
-
-    def watch(self, directory: Path, interval_s: float = 0.1) -> DriveWatch:
-        roots = self.machine.roots
-        return DriveWatch(
-            device=describe_device("nvme0n1", roots),
-            directory=directory,
-            conditions={"slot": "top"},
-            roots=roots,
-            interval_s=interval_s,
-        )
+from loaded import moved_bytes
+from started import Started, started
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Disk:
-    return Disk(tmp_path)
+def disk(tmp_path: Path) -> CountedDisk:
+    return CountedDisk(tmp_path / "machine")
 
 
-def counters(disk: Disk) -> tuple[CountersSensor, list[float]]:
+def counters(disk: CountedDisk) -> tuple[CountersSensor, list[float]]:
     """The sensor on a clock that the list holds."""
     now = [100.0]
     return CountersSensor(disk.directory, 0.1, now_s=lambda: now[0]), now
 
 
-def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
+def test_counters_give_the_rates_of_the_interval(disk: CountedDisk) -> None:
     disk.move("write", 7, 4096)
     sensor, now = counters(disk)
     disk.move("read", 200, 128 * 1024, spent_ms=100, busy_ms=50)
@@ -103,6 +60,15 @@ def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
     still = sensor.read()
     assert still["read_bw_mb_s"] == still["busy_pct"] == 0
     assert "read_lat_us" not in still
+    # counters that restart give nothing, and are then counted from there
+    disk.counts = [0] * 17
+    disk.put()
+    now[0] += 1
+    assert sensor.read() == {}
+    assert sensor.last_error == "the counters of nvme0n1 went backwards"
+    disk.move("read", 10, 4096)
+    now[0] += 1
+    assert sensor.read()["read_iops"] == pytest.approx(10)
     sensor.close()
 
 
@@ -111,7 +77,7 @@ def test_counters_give_the_rates_of_the_interval(disk: Disk) -> None:
 @given(st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5000)), max_size=20))
 def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        disk = Disk(Path(directory))
+        disk = CountedDisk(Path(directory))
         sensor, now = counters(disk)
         seen = {"read": 0.0, "write": 0.0}
         for way, ios in moves:
@@ -125,23 +91,9 @@ def test_whatever_was_moved_is_counted_once(moves: list[tuple[str, int]]) -> Non
             assert seen[name] == pytest.approx(sum(ios for way, ios in moves if way == name))
 
 
-def test_counters_that_restart_give_nothing_and_then_continue(disk: Disk) -> None:
-    disk.move("read", 100, 4096)
-    sensor, now = counters(disk)
-    disk.counts = [0] * 17
-    disk.put()
-    now[0] += 1
-    assert sensor.read() == {}
-    assert sensor.last_error == "the counters of nvme0n1 went backwards"
-    disk.move("read", 10, 4096)
-    now[0] += 1
-    assert sensor.read()["read_iops"] == pytest.approx(10)
-    sensor.close()
-
-
 @pytest.mark.slow
 def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
-    disk: Disk, tmp_path: Path
+    disk: CountedDisk, tmp_path: Path
 ) -> None:
     stop = threading.Event()
 
@@ -153,7 +105,9 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     loading.start()
     try:
         beats = []
-        recording = disk.watch(tmp_path / "r").run(3.0, lambda watch: beats.append(watch.elapsed_s))
+        recording = disk.watch(tmp_path / "r", slot="top").run(
+            3.0, lambda watch: beats.append(watch.elapsed_s)
+        )
     finally:
         stop.set()
         loading.join()
@@ -164,9 +118,9 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
     assert (step.reads, step.writes) == (False, True)
     samples = recording.samples()
     rates = samples.filter(pl.col("step") == step.name)
-    assert rates.height >= 10
+    assert rates.height >= 8
     assert rates["interval_s"].median() == pytest.approx(0.1, rel=0.3)
-    assert len(beats) >= 3
+    assert len(beats) >= 2
     assert not (tmp_path / "r" / "samples.jsonl").exists()
     assert divided(recording) is recording
     [found] = analyze([recording]).recordings
@@ -175,18 +129,18 @@ def test_a_drive_that_is_watched_is_recorded_with_its_loads_as_steps(
 
 @pytest.mark.slow
 def test_a_drive_that_goes_away_ends_the_watch_and_what_was_seen_is_kept(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch._GONE_S", 0.5)
 
     def pull(watch: DriveWatch) -> None:
-        if watch.elapsed_s > 1 and disk.stat_exists:
+        if watch.elapsed_s > 1 and disk.stat.exists():
             (disk.machine.roots.sys / "block" / "nvme0n1").unlink()
-            with (disk.directory / "stat").open("r+") as file:
+            with disk.stat.open("r+") as file:
                 file.truncate()
 
     with pytest.raises(ToolError, match=r"nvme0n1: is gone; the recording so far is in .*r"):
-        disk.watch(tmp_path / "r").run(30.0, pull)
+        disk.watch(tmp_path / "r", slot="top").run(30.0, pull)
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "failed"
     assert recording.samples().height >= 5
@@ -226,9 +180,7 @@ def watched(path: Path, status: str = "running") -> Recording:
 
 def test_an_interrupted_watch_is_divided_when_it_is_read(tmp_path: Path) -> None:
     watched(tmp_path / "r")
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    [found] = json.loads(done.stdout)["recordings"]
+    [found] = json_here("analyze", "r", cwd=tmp_path)["recordings"]
     assert [(one["step"], one["verdict"]) for one in found["steps"]] == [
         ("writes 1", "steady"),
         ("reads 2", "steady"),
@@ -247,7 +199,7 @@ class TenthsOfSeconds:
         return next(self.ticks) / 10
 
 
-def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]:
+def traced_mb(disk: CountedDisk, directory: Path, at_s: Sequence[float]) -> list[float]:
     """What Python holds at some times of a watch at 10 Hz, whose clock is as fast as it can be."""
     seen: list[float] = []
 
@@ -268,7 +220,7 @@ def traced_mb(disk: Disk, directory: Path, at_s: Sequence[float]) -> list[float]
 
 @pytest.mark.slow
 def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
     before_mb, after_mb = traced_mb(disk, tmp_path / "r", [60, 360])
@@ -278,7 +230,7 @@ def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
     early_mb, full_mb, later_mb = traced_mb(disk, tmp_path / "r", [60, 2400, 6000])
@@ -286,58 +238,38 @@ def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
     assert later_mb - full_mb < 3  # rows go many at a time
 
 
-@pytest.fixture
-def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    words = [sys.executable, "-m", "heatsoak", "watch", str(tmp_path), "-o", str(tmp_path / "r")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as made:
-        journal = tmp_path / "r" / "samples.jsonl"
-        end = time.monotonic() + PATIENCE_S
-        while not (journal.exists() and journal.stat().st_size > 4000):
-            if made.poll() is not None or time.monotonic() > end:
-                made.kill()
-                _, text = made.communicate()
-                if "is not on a drive" in text or "does not count" in text:
-                    pytest.skip(text)
-                raise AssertionError(text)
-            time.sleep(0.05)
-        yield made
-        made.kill()
+@contextmanager
+def watching(directory: Path) -> Iterator[Started]:
+    """A watch of the drive that a directory lies on."""
+    if device_behind(directory) is None:
+        pytest.skip("the tests lie on no drive")
+    with started(directory, "watch", str(directory), "-o", "r") as run:
+        run.wait_for_rows(8)
+        yield run
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(
-    watching: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    with (tmp_path / "written").open("wb") as file:
-        for _ in range(8):
-            file.write(os.urandom(1 << 20))
-            file.flush()
-            os.fsync(file.fileno())
-    assert until(lambda: written_mb(Recording.open(tmp_path / "r")) >= 8)
-    watching.send_signal(signal.SIGINT)
-    _, errors = watching.communicate(timeout=200)
-    assert watching.returncode == 0, errors
-    [recording] = find_recordings(tmp_path / "r")
-    assert recording.meta.status == "finished"
-    assert recording.meta.reason == "stopped by the user"
-    assert written_mb(recording) >= 8
-
-
-def written_mb(recording: Recording) -> float:
-    samples = recording.samples(["interval_s", "write_bw_mb_s"]).drop_nulls()
-    return float((samples["interval_s"] * samples["write_bw_mb_s"]).sum())
+def test_ctrl_c_ends_a_watch_of_this_machines_disk_with_a_recording(tmp_path: Path) -> None:
+    with watching(tmp_path) as run:
+        with (tmp_path / "written").open("wb") as file:
+            for _ in range(8):
+                file.write(os.urandom(1 << 20))
+                file.flush()
+                os.fsync(file.fileno())
+        run.wait_until(lambda: moved_bytes(run.recording.samples(), "write") >= 8e6)
+        run.end(0, by=signal.SIGINT)
+    assert run.status == "finished"
+    assert run.recording.meta.reason == "stopped by the user"
+    assert moved_bytes(run.recording.samples(), "write") >= 8e6
 
 
 @pytest.mark.slow
-def test_a_watch_that_is_killed_leaves_what_it_saw(
-    watching: subprocess.Popen[str], tmp_path: Path
-) -> None:
-    watching.kill()
-    watching.wait(timeout=200)
-    [recording] = find_recordings(tmp_path / "r")
-    assert recording.was_cut
-    assert recording.samples().height >= 8
-    assert heatsoak_here("analyze", "r", cwd=tmp_path).returncode == 0
+def test_a_watch_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
+    with watching(tmp_path) as run:
+        run.kill()
+    assert run.recording.was_cut
+    assert run.recording.samples().height >= 8
+    done_here("analyze", "r", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +288,4 @@ def test_what_cannot_be_watched_is_one_line(tmp_path: Path, words: list[str], sa
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     assert said in complaint(heatsoak_here("watch", *words, cwd=tmp_path), 2)
-
-
-def test_help_says_that_nothing_is_loaded(tmp_path: Path) -> None:
-    assert "neither loaded nor" in heatsoak_here("watch", "--help", cwd=tmp_path).stdout
+    assert "neither loaded nor" in done_here("watch", "--help", cwd=tmp_path).stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.bench.resume import reopen
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Observation, Observed
@@ -18,7 +18,7 @@ from started import fill, protocol, small_disk, started
 from waiting import is_alive
 
 SAID = "m/r: cannot be written: No space left on device: free some space there"
-PAUSE = '[[steps]]\nkind = "pause"\nduration = "10s"\n'
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "6s"\n'
 
 
 @pytest.fixture
@@ -28,15 +28,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield mount
 
 
-def words(tmp_path: Path, steps: str = "", runtime_s: float = 5) -> list[str]:
+def words(tmp_path: Path, steps: str = "", runtime_s: float = 3) -> list[str]:
     name = protocol(tmp_path, steps, runtime_s=runtime_s)
     return ["run", name, "--on", "place", "-o", "m/r"]
-
-
-def steps_of(tmp_path: Path) -> str:
-    done = heatsoak_here("analyze", "m/r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow
@@ -55,15 +49,14 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     assert (recording.meta.status, recording.meta.reason) == ("failed", SAID)
     assert recording.events[-1].kind == "fault"
     assert recording.samples().height >= kept
-    assert "load" in steps_of(tmp_path)
+    assert "load" in done_here("analyze", "m/r", cwd=tmp_path).stdout
 
     fill(disk)
     command = words(tmp_path)
-    assert complaint(heatsoak(*command, "--resume", cwd=tmp_path), 3) == f"heatsoak: {SAID}"
+    assert complaint(heatsoak_here(*command, "--resume", cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     assert run.recording.samples().height >= kept
     taken.unlink()
-    done = heatsoak_here(*command, "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*command, "--resume", cwd=tmp_path)
     assert run.status == "finished"
     assert run.recording.samples().height > kept
 
@@ -82,8 +75,7 @@ def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     seen = recording.samples().filter(pl.col("step") == "load").height
     assert seen
     taken.unlink()
-    done = heatsoak_here(*command, "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*command, "--resume", cwd=tmp_path)
     assert run.status == "finished"
     assert run.recording.samples().filter(pl.col("step") == "load").height == seen
     assert {path.name for path in run.directory.iterdir()} == {
@@ -97,9 +89,9 @@ def test_a_disk_that_is_full_from_the_start_is_one_line_and_no_obstacle_later(
 ) -> None:
     taken = fill(disk)
     command = words(tmp_path, runtime_s=0.5)
-    assert complaint(heatsoak(*command, cwd=tmp_path), 3) == f"heatsoak: {SAID}"
+    assert complaint(heatsoak_here(*command, cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     taken.unlink()
-    assert heatsoak_here(*command, "--resume", cwd=tmp_path).returncode == 0
+    done_here(*command, "--resume", cwd=tmp_path)
     assert Recording.open(disk / "r").meta.status == "finished"
 
 
@@ -111,8 +103,7 @@ def test_a_run_that_is_stopped_while_the_disk_is_full_ends_like_any_other(
     with started(tmp_path, *words(tmp_path, runtime_s=20)) as run:
         loader = run.wait_for_load().loader()
         fill(disk)
-        run.process.send_signal(number)
-        line = run.end(130)
+        line = run.end(130, by=number)
     assert line.startswith("heatsoak: stopped; ")
     assert line.endswith("the recording so far is in m/r, and --resume continues it")
     assert not is_alive(loader)
@@ -147,7 +138,7 @@ def test_a_watch_whose_disk_fills_up_ends_in_one_line_and_can_be_analysed(
     assert line == f"heatsoak: {SAID}; the recording so far is in m/r"
     assert (run.status, run.recording.meta.reason) == ("failed", SAID)
     assert run.recording.samples().height >= 8
-    assert heatsoak_here("analyze", "m/r", cwd=tmp_path).returncode == 0
+    done_here("analyze", "m/r", cwd=tmp_path)
 
 
 def test_a_rack_whose_host_has_no_room_left_says_so_and_keeps_what_there_is(
@@ -218,36 +209,35 @@ def test_a_journal_continues_in_whole_lines_once_there_is_space_again(larger: Pa
     assert Recording.open(larger / "r").samples()["t_s"].to_list() == rows(0, 15)["t_s"].to_list()
 
 
-def test_parquet_that_finds_no_room_leaves_the_journal_and_says_how_it_ended(larger: Path) -> None:
-    writer = RecordingWriter(larger / "r", meta())
-    for turn in range(20):
-        writer.append(rows(1000 * turn, 1000))
+def test_parquet_that_finds_no_room_leaves_the_journal_and_a_recording_is_reopened_once_it_has(
+    larger: Path,
+) -> None:
+    def written(status: str) -> RecordingWriter:
+        writer = RecordingWriter(larger / status, meta())
+        for turn in range(20):
+            writer.append(rows(1000 * turn, 1000))
+        writer.event(Event(t_s=0.0, kind="step-begin", step="a"))
+        return writer
+
+    writer = written("finished")
     taken = fill(larger)
     with pytest.raises(ToolError, match="No space left on device: free some space there"):
         writer.finish("finished", 1.0)
-    recording = Recording.open(larger / "r")
+    recording = Recording.open(larger / "finished")
     assert recording.meta.status == "failed"
     assert recording.samples().height == 20_000
-    assert {path.name for path in (larger / "r").iterdir()} == {
+    assert {path.name for path in recording.path.iterdir()} == {
         *("recording.json", "events.jsonl", "samples.jsonl")
     }
     taken.unlink()
     assert reopen(recording, None)[0].samples().height == 20_000
-
-
-def test_a_recording_that_cannot_be_reopened_for_lack_of_space_stays_as_it_was(
-    larger: Path,
-) -> None:
-    writer = RecordingWriter(larger / "r", meta())
-    for turn in range(20):
-        writer.append(rows(1000 * turn, 1000))
-    writer.event(Event(t_s=0.0, kind="step-begin", step="a"))
-    writer.finish("interrupted", 1.0)
-    before = {path.name: path.read_bytes() for path in (larger / "r").iterdir()}
+    # for lack of space it stays as it was
+    written("interrupted").finish("interrupted", 1.0)
+    place = larger / "interrupted"
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
     taken = fill(larger)
     with pytest.raises(ToolError, match="free some space there"):
-        reopen(Recording.open(larger / "r"), 0)
-    assert {path.name: path.read_bytes() for path in (larger / "r").iterdir()} == before
+        reopen(Recording.open(place), 0)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
     taken.unlink()
-    reopened = reopen(Recording.open(larger / "r"), 0)[0]
-    assert reopened.samples().height == 20_000
+    assert reopen(Recording.open(place), 0)[0].samples().height == 20_000

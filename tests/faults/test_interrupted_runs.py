@@ -1,7 +1,5 @@
 """Runs of the real fio whose machine sleeps or is set to another time meanwhile."""
 
-import shutil
-import signal
 import time
 from pathlib import Path
 
@@ -9,16 +7,13 @@ import polars as pl
 import pytest
 from command import heatsoak
 from heatsoak.sensor import device_behind
+from needs import needs
 from set_clock import Clock
 from started import protocol, started
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.long,
-    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.long, needs("fio")]
 HOUR_S = 3600
-PAUSE = '[[steps]]\nkind = "pause"\nduration = "10s"\n'
+PAUSE = '[[steps]]\nkind = "pause"\nduration = "6s"\n'
 
 
 @pytest.fixture
@@ -43,12 +38,10 @@ def test_a_clock_change_is_reported_and_moves_no_sample(
     assert [event.data["clock_set_s"] for event in told] == [pytest.approx(by_s, abs=0.6)]
     assert ("forward" if by_s > 0 else "back") in told[0].text
     samples = run.recording.samples()
-    rates = samples.filter(pl.col("interval_s").is_not_null()).sort("t_s")
+    rates = samples["interval_s"].drop_nulls()
     assert samples["t_s"].max() < 60  # type: ignore[operator]
-    assert rates["interval_s"].max() < 60  # type: ignore[operator]
-    moved = rates.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
-    wrote = [event.data["write_bytes"] for event in run.events if "write_bytes" in event.data]
-    assert moved * 1e6 == pytest.approx(wrote[0], rel=1e-6)
+    assert rates.max() < 60  # type: ignore[operator]
+    run.require_tiled_and_whole()
 
 
 @pytest.mark.parametrize("by_s", [HOUR_S, -int(1.7e9)])
@@ -57,9 +50,7 @@ def test_a_run_is_resumed_after_the_time_that_passed_whatever_the_clock_was_set_
 ) -> None:
     command = words(tmp_path)
     with started(tmp_path, *command, env=clock.env) as run:
-        run.wait_for_load()
-        run.process.send_signal(signal.SIGKILL)
-        run.process.wait()
+        run.wait_for_load().kill()
     killed = time.monotonic()
     clock.move(by_s)
     done = heatsoak(*command, "--resume", cwd=tmp_path, env=clock.env)

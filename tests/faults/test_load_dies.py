@@ -1,22 +1,18 @@
 """What makes the load is killed or stopped, or the terminal is closed, while a run goes on."""
 
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here
+from needs import needs
 from started import protocol, started
 from waiting import is_alive, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.long,
-    pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.long, needs("fio")]
 
 
 def words(tmp_path: Path, runtime_s: float = 5) -> list[str]:
@@ -35,8 +31,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_resumed(tmp_path: Path) -
     assert (run.events[-1].kind, run.events[-1].text) == ("fault", said)
     seen = run.recording.samples().filter(pl.col("step") == "load").height
     assert seen >= 2
-    done = heatsoak_here(*words(tmp_path), "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*words(tmp_path), "--resume", cwd=tmp_path)
     assert run.status == "finished"
     kept = run.recording.samples().filter(pl.col("step") == "load~1")
     assert kept.height == seen
@@ -46,7 +41,7 @@ def test_fio_that_is_killed_fails_the_run_which_can_be_resumed(tmp_path: Path) -
 def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wrong_time(
     tmp_path: Path,
 ) -> None:
-    with started(tmp_path, *words(tmp_path, 10)) as run:
+    with started(tmp_path, *words(tmp_path, 8)) as run:
         loader = run.wait_for_load().loader()
         os.kill(loader, signal.SIGSTOP)
         time.sleep(4)
@@ -57,29 +52,18 @@ def test_fio_that_is_stopped_for_a_while_is_reported_and_no_sample_covers_the_wr
     told = max(held_up, key=lambda event: event.data["stalled_s"])
     assert told.kind == "warning"
     assert told.text.endswith(" because fio was stopped; then it continued")
-    tiled(run.recording.samples())
+    run.require_tiled_and_whole()
 
 
 def test_a_heatsoak_that_is_stopped_for_a_while_continues_and_says_so(tmp_path: Path) -> None:
-    with started(tmp_path, *words(tmp_path, 10)) as run:
+    with started(tmp_path, *words(tmp_path, 8)) as run:
         run.wait_for_load()
         run.process.send_signal(signal.SIGSTOP)
         time.sleep(4)
         run.process.send_signal(signal.SIGCONT)
         run.end(0)
     assert any("heatsoak was paused" in event.text for event in run.events)
-    samples = run.recording.samples()
-    tiled(samples)
-    moved = samples.select(pl.col("interval_s") * pl.col("write_bw_mb_s")).sum().item()
-    wrote = [event.data["write_bytes"] for event in run.events if "write_bytes" in event.data]
-    assert moved * 1e6 == pytest.approx(wrote[0], rel=1e-6)
-
-
-def tiled(samples: pl.DataFrame) -> None:
-    """Check that no sample of the load speaks for time that another speaks for."""
-    load = samples.filter(pl.col("interval_s").is_not_null()).sort("t_s")
-    begins = (load["t_s"] - load["interval_s"])[1:]
-    assert (begins - load["t_s"][:-1]).min() > -1.0  # type: ignore[operator]
+    run.require_tiled_and_whole()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -88,8 +72,7 @@ def test_a_closed_terminal_and_a_shutdown_end_a_run_as_ctrl_c_does(
 ) -> None:
     with started(tmp_path, *words(tmp_path, 20)) as run:
         loader = run.wait_for_load().loader()
-        run.process.send_signal(number)
-        assert run.end(130) == (
+        assert run.end(130, by=number) == (
             "heatsoak: stopped; the recording so far is in r, and --resume continues it"
         )
     assert (run.recording.meta.status, run.recording.meta.reason) == (

@@ -10,15 +10,10 @@ import polars as pl
 import pytest
 from exports import memory_export
 from machine import Machine
+from needs import needs
 from started import Started, protocol, started
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("fio") is None or shutil.which("nbdkit") is None,
-        reason="fio or nbdkit is not installed",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs("fio", "nbdkit")]
 #: Longer than any of these waits.
 RUNTIME_S = 300
 
@@ -85,8 +80,7 @@ def stopped_at(run: Started, temp_c: float) -> None:
 
 def stop(run: Started) -> None:
     """Stop a run, which nothing has ended so far."""
-    run.process.send_signal(signal.SIGINT)
-    run.end(130)
+    run.end(130, by=signal.SIGINT)
     assert run.status == "interrupted"
 
 
@@ -109,20 +103,17 @@ def test_a_drive_at_its_limit_ends_the_run_as_before(run: Started, drive: Drive)
     assert run.status == "failed"
 
 
-def test_a_node_that_comes_back_under_another_number_is_found_again(
+def test_a_node_that_comes_back_is_found_again_and_one_that_never_answers_loses_only_its_column(
     run: Started, drive: Drive
 ) -> None:
     (drive.machine.roots.sys / "class" / "hwmon" / drive.node.name).unlink()
     shutil.rmtree(drive.node)
     run.wait_for_event("nvme cannot be read (none of its temperatures can be read)")
-    drive.heated(7, 55)
+    node = drive.heated(7, 55)
     run.wait_for_event("nvme answers again")
-    stopped_at(run, 55.0)
-
-
-def test_a_node_that_never_answers_loses_only_its_own_column(run: Started, drive: Drive) -> None:
-    os.mkfifo(drive.node / "new")
-    (drive.node / "new").replace(drive.node / "temp1_input")
+    run.wait_until(lambda: readings(run, "temp_c.composite")["temp_c.composite"][-1] == 55.0)
+    os.mkfifo(node / "new")
+    (node / "new").replace(node / "temp1_input")
     run.wait_for_event("nvme: a reading has hung for")
     before = readings(run, "temp_c.composite")
     run.wait_until(lambda: readings(run, "link_mb_s")["t_s"][-1] > before["t_s"][-1])

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 import typer
-from command import heatsoak_here
+from command import done_here
+from drawn import take
 from heatsoak.cli.app import app
 from rest_long import rest_soak
 from streams import InAscii, Streams, breach_on
@@ -118,17 +119,10 @@ ENVIRONMENT = {
     "FORCE_COLOR": ("1",),
     "TTY_COMPATIBLE": ("1",),
 }
-_SELDOM: tuple[str, ...] = (
-    "calibrate",
-    "reproduce",
-    "demo",
-    "corpus",
-    "serve",
-    "nbd",
-    "drives",
-    "protocols",
+_SELDOM = (
+    *("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols"),
+    *("watch", "trace check", "trace stats"),
 )
-_SELDOM += ("watch", "trace check", "trace stats")
 
 
 def _commands() -> dict[str, Any]:
@@ -162,8 +156,7 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
     (root / "loop").symlink_to("loop")
     for place, slot in (("rec", "top"), ("two/a", "top"), ("two/ä", "außen")):
         words = ("run", "tiny.toml", "--on", "sim:small.toml", "--set", f"slot={slot}", "-o", place)
-        done = heatsoak_here(*words, cwd=root)
-        assert done.returncode == 0, done.stderr
+        done_here(*words, cwd=root)
     return root
 
 
@@ -237,17 +230,9 @@ def _call(number: int, ground: Path, place: Path, ascii_only: InAscii) -> str | 
 
 
 def _take(numbers: range, ground: Path, tmp_path: Path) -> None:
-    one = os.environ.get("HEATSOAK_FUZZ_CASE")
-    wrong = []
     ascii_only = InAscii()
-    for number in numbers if one is None else [int(one)]:
-        place = tmp_path / str(number)
-        if (told := _call(number, ground, place, ascii_only)) is not None:
-            wrong.append(told)
-        if one is None:
-            shutil.rmtree(place)
+    take(numbers, lambda number, place: _call(number, ground, place, ascii_only), tmp_path)
     ascii_only.close()
-    assert not wrong, f"{len(wrong)} of {len(numbers)} calls:\n" + "\n".join(wrong)
 
 
 @pytest.mark.slow

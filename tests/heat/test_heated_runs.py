@@ -4,24 +4,20 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from shlex import quote
 
 import psutil
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak, heatsoak_here, json_here
 from heatsoak.heat import cpus_to_load
 from heatsoak.recording import Recording
+from needs import needs
+from started import Started, started
 from waiting import below, until
 
-pytestmark = pytest.mark.skipif(
-    any(shutil.which(tool) is None for tool in ("fio", "stress-ng")),
-    reason="fio or stress-ng is not installed",
-)
+pytestmark = needs("fio", "stress-ng")
 
 CPU = '[[heat]]\nsource = "cpu"\nload_pct = 20\n'
 READ = '[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\nrate = "20m"\nruntime = "{}"\n'
@@ -42,42 +38,19 @@ def kinds(directory: Path) -> list[str]:
     ]
 
 
-def has_begun(directory: Path) -> bool:
-    events = directory / "events.jsonl"
-    return events.exists() and "step-begin" in events.read_text()
-
-
-@contextmanager
-def running(directory: Path, heat: str) -> Iterator[psutil.Popen]:
+def running(directory: Path, heat: str) -> AbstractContextManager[Started]:
     """A run in its only step."""
     words = ("run", protocol(directory, heat, "10m"), "--on", "place", "-o", "r")
-    with psutil.Popen(
-        [sys.executable, "-m", "heatsoak", *words],
-        cwd=directory,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert until(lambda: has_begun(directory / "r") or process.poll() is not None)
-            assert process.poll() is None, process.stderr.read()
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
+    return started(directory, *words)
 
 
-def heaters(run: psutil.Process) -> list[psutil.Process]:
-    """All that heat: they take a while to begin, and long at idle priority on a busy machine."""
+def heaters(run: Started) -> list[psutil.Process]:
+    """All that heat, in its step: they take long to begin at idle priority on a busy machine."""
     count = len(cpus_to_load(os.sched_getaffinity(0))) + 1  # and the one that starts the others
-    found: list[psutil.Process] = []
-
-    def have_begun() -> bool:
-        found[:] = below(run, "stress-ng")
-        return len(found) == count
-
-    assert until(have_begun)
-    return found
+    run.wait_for_event("step-begin")
+    process = psutil.Process(run.process.pid)
+    run.wait_until(lambda: len(below(process, "stress-ng")) == count)
+    return below(process, "stress-ng")
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
@@ -101,59 +74,45 @@ def test_a_run_is_heated_from_its_first_step_to_its_last(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_heater_that_dies_is_reported_and_the_run_continues(tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as process:
-        heating = heaters(process)
+    with running(tmp_path, CPU) as run:
+        heating = heaters(run)
         # the first to begin has begun the others
         min(heating, key=lambda one: one.create_time()).kill()
         said = "the cpu heat ended early"
-        assert until(lambda: said in (tmp_path / "r" / "events.jsonl").read_text())
-        assert process.poll() is None
+        run.wait_for_event(said)
         assert are_gone(heating)
-        process.send_signal(signal.SIGINT)
-        process.wait(200)
-    (warning,) = (e for e in Recording.open(tmp_path / "r").events if said in e.text)
+        run.end(130, by=signal.SIGINT)
+    (warning,) = (event for event in run.events if said in event.text)
     assert "stress-ng was killed by signal 9 (SIGKILL): stress-ng:" in warning.text
     assert warning.step == "read"
     assert kinds(tmp_path / "r").count("heat-end") == 1
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
-    (recording,) = json.loads(done.stdout)["recordings"]
+    (recording,) = json_here("analyze", "r", cwd=tmp_path)["recordings"]
     assert warning.text in recording["notes"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_heat_ends_with_a_run_that_is_ended(number: signal.Signals, tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as process:
-        heaters(process)
-        started = process.children(recursive=True)
-        process.send_signal(number)
-        process.wait(200)
-        assert are_gone(started)
-    recording = Recording.open(tmp_path / "r")
-    if number == signal.SIGKILL:
-        assert recording.was_cut
+@pytest.mark.parametrize("by", ["SIGINT", "SIGTERM", "SIGKILL", "the end of its load"])
+def test_heat_ends_with_a_run_that_is_ended_or_fails(by: str, tmp_path: Path) -> None:
+    with running(tmp_path, CPU) as run:
+        heaters(run)
+        begun = psutil.Process(run.process.pid).children(recursive=True)
+        if by == "the end of its load":
+            os.kill(run.wait_for_load().loader(), signal.SIGKILL)
+        else:
+            run.process.send_signal(signal.Signals[by])
+        code = run.process.wait(200)
+        assert are_gone(begun)
+    assert code == {"SIGINT": 130, "SIGTERM": 130, "SIGKILL": -signal.SIGKILL}.get(by, 3)
+    assert list((tmp_path / "place").iterdir()) == []
+    if by == "SIGKILL":
+        assert run.recording.was_cut
+    elif by == "the end of its load":
+        assert run.recording.meta.reason == "step 'read': fio was killed by SIGKILL"
+        assert run.recording.samples()["read_bw_mb_s"].drop_nulls().len() >= 2
     else:
-        assert recording.meta.status == "interrupted"
+        assert run.status == "interrupted"
+    if by != "SIGKILL":
         assert kinds(tmp_path / "r")[-1] == "heat-end"
-
-
-@pytest.mark.slow
-def test_heat_ends_with_a_run_that_fails(tmp_path: Path) -> None:
-    with running(tmp_path, CPU) as process:
-        loads: list[psutil.Process] = []
-
-        def is_loaded() -> bool:
-            loads[:] = below(process, "fio")
-            return bool(loads)
-
-        assert until(is_loaded)
-        started = process.children(recursive=True)
-        for one in loads:
-            one.kill()
-        assert process.wait(200) == 3
-        assert are_gone(started)
-    assert Recording.open(tmp_path / "r").meta.status == "failed"
-    assert kinds(tmp_path / "r")[-1] == "heat-end"
 
 
 @pytest.mark.slow
@@ -177,33 +136,26 @@ def test_heat_that_cannot_be_commanded_is_refused_before_anything_is_made(tmp_pa
     line = complaint(done, 2)
     assert "heated asks for command heat here: the command 'no-such-program' does not exist" in line
     assert not (tmp_path / "r").exists()
-    done = heatsoak_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0
+    done = done_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
     assert "heat: command heat (no-such-program -x)" in done.stdout
     assert "the command 'no-such-program' does not exist" in " ".join(done.stdout.split())
 
 
 @pytest.mark.slow
-def test_heat_by_hand_needs_no_program(tmp_path: Path) -> None:
+def test_heat_by_hand_and_a_simulated_drives_own_need_no_program(
+    small_drive: Path, tmp_path: Path
+) -> None:
+    name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\nwarm_up = "1h"\n', "0.3s")
+    done_here("run", name, "--on", f"sim:{small_drive}@open-bench", "-o", "s", cwd=tmp_path)
     name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\n', "0.3s")
-    words = ("run", name, "--on", "place", "-o", "r", "--set", "heat=by-hand")
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert kinds(tmp_path / "r") == ["step-begin", "step-end"]
-
-
-def test_a_simulated_drive_has_its_enclosures_heat(small_drive: Path, tmp_path: Path) -> None:
-    name = protocol(tmp_path, '[[heat]]\nsource = "gpu"\nwarm_up = "1h"\n')
-    on = f"sim:{small_drive}@open-bench"
-    done = heatsoak_here("run", name, "--on", on, "-o", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert kinds(tmp_path / "r") == ["step-begin", "step-end"]
+    done_here("run", name, "--on", "place", "-o", "r", "--set", "heat=by-hand", cwd=tmp_path)
+    for made in ("s", "r"):
+        assert kinds(tmp_path / made) == ["step-begin", "step-end"]
 
 
 def test_a_dry_run_lists_heat_and_counts_its_warm_up(tmp_path: Path) -> None:
     name = protocol(tmp_path, CPU + 'warm_up = "steady"\nat_most = "20m"\n')
-    words = ("run", name, "--on", "place", "--dry-run")
-    (row,) = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)
+    (row,) = json_here("run", name, "--on", "place", "--dry-run", cwd=tmp_path)
     assert row["warm_up_s"] == 1200
     assert row["duration_s"] == 1202
     text = "cpu heat at 20 %, warm-up until steady, at most 20 min"

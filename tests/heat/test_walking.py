@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import stat
 from itertools import pairwise, product
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from at_terminal import at_terminal
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from compared import run as made
 from compared import steady
 from heatsoak.bench.by_hand import axes_by_hand, changed, walk, walked
@@ -25,8 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine import Machine
 from machine_tree import with_nvme
-
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+from needs import needs
 
 PROTOCOL = """
 name = "walk"
@@ -61,12 +59,13 @@ def cells_of(shape: list[int]) -> list[Conditions]:
 
 
 @pytest.mark.slow
-@given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=4))
-def test_a_walk_goes_to_every_cell_once_with_no_more_moves_than_as_given(
-    data: st.DataObject, shape: list[int]
+@given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=4), st.booleans())
+def test_a_walk_goes_to_every_cell_once_with_no_more_moves_than_as_given_and_fewest_for_all(
+    data: st.DataObject, shape: list[int], takes_all: bool
 ) -> None:
-    every = st.sampled_from(cells_of(shape))
-    cells = data.draw(st.lists(every, min_size=1, max_size=40, unique_by=str))
+    cells = cells_of(shape)
+    if not takes_all:
+        cells = data.draw(st.lists(st.sampled_from(cells), min_size=1, max_size=40, unique_by=str))
     axes = data.draw(st.lists(st.sampled_from(list(cells[0])), unique=True))
     order = walked(cells, axes)
     assert sorted(map(str, order)) == sorted(map(str, cells))
@@ -76,18 +75,11 @@ def test_a_walk_goes_to_every_cell_once_with_no_more_moves_than_as_given(
         place for place, before in zip(places, [None, *places], strict=False) if place != before
     ]
     assert len(stays) == len(set(stays))  # never back to a place
+    if takes_all:
+        assert moves(order, axes) == len(stays) - 1
 
 
-@pytest.mark.slow
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
-def test_every_combination_takes_one_move_each(shape: list[int], data: st.DataObject) -> None:
-    cells = cells_of(shape)
-    axes = data.draw(st.lists(st.sampled_from(list(cells[0])), unique=True))
-    places = {tuple(cell[axis] for axis in axes) for cell in cells}
-    assert moves(walked(cells, axes), axes) == len(places) - 1
-
-
-def test_pugets_seven_places_take_six_moves() -> None:
+def test_pugets_seven_places_take_six_moves_and_heat_by_hand_is_one_more_to_ask_for() -> None:
     puget = load("puget")
     axes = axes_by_hand(puget)
     assert axes == ["slot", "gpus"]
@@ -95,15 +87,10 @@ def test_pugets_seven_places_take_six_moves() -> None:
     assert moves(order, axes) == 6
     # one that is idle comes before the case is hot
     assert [cell["gpu_load"] for cell in order] == ["idle", "loaded"] * 7
-
-
-def test_who_makes_the_heat_by_hand_is_asked_for_it() -> None:
-    puget = apply_settings(load("puget"), ["heat=by-hand", "slot=top"])
-    assert axes_by_hand(puget) == ["slot", "gpus", "gpu_load"]
-    assert axes_by_hand(apply_settings(load("puget"), ["slot=top", "gpus=1"])) == []
-
-
-def test_what_has_changed_is_all_at_first() -> None:
+    by_hand = apply_settings(puget, ["heat=by-hand", "slot=top"])
+    assert axes_by_hand(by_hand) == ["slot", "gpus", "gpu_load"]
+    assert axes_by_hand(apply_settings(puget, ["slot=top", "gpus=1"])) == []
+    # what has changed is all at first
     before: Conditions = {"slot": "top", "gpus": 1, "load": "idle"}
     assert changed(before, None, ["slot", "gpus"]) == {"slot": "top", "gpus": 1}
     assert changed({**before, "gpus": 2, "load": "x"}, before, ["slot", "gpus"]) == {"gpus": 2}
@@ -149,9 +136,11 @@ WORDS = ("run", "walk.toml", "--on", "place", "-o", "out")
 
 
 @pytest.mark.slow
-@needs_fio
-def test_each_place_is_asked_for_once_and_heatsoak_switches_the_heat(directory: Path) -> None:
-    with at_terminal(*WORDS, "--format", "json", cwd=directory) as terminal:
+@needs("fio")
+def test_each_place_is_asked_for_once_and_a_stopped_walk_resumes_at_the_next(
+    directory: Path,
+) -> None:
+    with at_terminal(*WORDS, cwd=directory) as terminal:
         assert terminal.read_until(ENTER).endswith("Set up: slot = top; ")
         terminal.type("what?")
         assert "'what?' is neither" in terminal.read_until(ENTER)
@@ -159,41 +148,45 @@ def test_each_place_is_asked_for_once_and_heatsoak_switches_the_heat(directory: 
         assert terminal.read_until(ENTER).endswith("Set up: slot = bottom; ")
         made = sorted(path.name for path in (directory / "out").iterdir())
         assert made == ["load-idle_slot-top", "load-loaded_slot-top"]
+        terminal.type("Stop")
+        assert terminal.end()[0] == 130
+    assert "stopped; the recordings so far are in out" in " ".join(terminal.said.split())
+    kept = {path: path.stat().st_mtime_ns for path in (directory / "out").rglob("*.parquet")}
+    assert len(kept) == 2
+    with at_terminal(*WORDS, "--resume", "--format", "json", cwd=directory) as terminal:
+        assert terminal.read_until(ENTER).endswith("Set up: slot = bottom; ")
         terminal.type("")
         code, output = terminal.end()
     assert code == 0, terminal.said
     assert ENTER not in terminal.said
-    found = json.loads(output)["recordings"]
-    assert [(one["conditions"]["slot"], one["conditions"]["load"]) for one in found] == [
-        ("top", "idle"),
-        ("top", "loaded"),
-        ("bottom", "idle"),
-        ("bottom", "loaded"),
-    ]
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    # whole by now: nobody has to be asked, and all four are judged
+    again = json_here(*WORDS, "--resume", cwd=directory)["recordings"]
+    for found in (json.loads(output)["recordings"], again):
+        assert [(one["conditions"]["slot"], one["conditions"]["load"]) for one in found] == [
+            *(("top", "idle"), ("top", "loaded"), ("bottom", "idle"), ("bottom", "loaded"))
+        ]
     for recording in find_recordings(directory / "out"):
+        assert recording.meta.status == "finished"
         kinds = [event.kind for event in recording.events]
         is_loaded = recording.meta.conditions["load"] == "loaded"
         assert kinds.count("heat-begin") == kinds.count("heat-end") == int(is_loaded)
 
 
 @pytest.mark.slow
-@needs_fio
-@pytest.mark.parametrize("way", ["stop", "the end of input", "Ctrl-C"])
-def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -> None:
+@needs("fio")
+@pytest.mark.parametrize("way", ["the end of input", "Ctrl-C"])
+def test_a_walk_that_ends_otherwise_keeps_what_there_is(way: str, directory: Path) -> None:
     with at_terminal(*WORDS, "--set", "load=idle", cwd=directory) as terminal:
         terminal.read_until(ENTER)
         terminal.type("")
         terminal.type("")  # an Enter too many answers no later question
         terminal.read_until(ENTER)
-        match way:
-            case "stop":
-                terminal.type("Stop")
-            case "the end of input":
-                os.write(terminal.master, b"\x04")
-            case "Ctrl-C":
-                terminal.process.send_signal(signal.SIGINT)
-        code, _ = terminal.end()
-    assert code == 130
+        if way == "Ctrl-C":
+            terminal.process.send_signal(signal.SIGINT)
+        else:
+            os.write(terminal.master, b"\x04")
+        assert terminal.end()[0] == 130
     assert "stopped; the recordings so far are in out" in " ".join(terminal.said.split())
     (recording,) = find_recordings(directory / "out")
     assert recording.meta.status == "finished"
@@ -201,43 +194,7 @@ def test_a_walk_that_is_stopped_keeps_what_there_is(way: str, directory: Path) -
 
 
 @pytest.mark.slow
-@needs_fio
-def test_a_walk_that_was_stopped_resumes_at_the_next_place(directory: Path) -> None:
-    with at_terminal(*WORDS, cwd=directory) as terminal:
-        terminal.read_until(ENTER)
-        terminal.type("")
-        terminal.read_until(ENTER)
-        terminal.type("stop")
-        assert terminal.end()[0] == 130
-    kept = {path: path.stat().st_mtime_ns for path in (directory / "out").rglob("*.parquet")}
-    assert len(kept) == 2
-    with at_terminal(*WORDS, "--resume", cwd=directory) as terminal:
-        assert terminal.read_until(ENTER).endswith("Set up: slot = bottom; ")
-        terminal.type("")
-        assert terminal.end()[0] == 0
-    assert ENTER not in terminal.said
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    recordings = find_recordings(directory / "out")
-    assert [one.meta.status for one in recordings] == ["finished"] * 4
-    # whole by now: nobody has to be asked, and all four are judged
-    done = heatsoak_here(*WORDS, "--resume", "--format", "json", cwd=directory)
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["recordings"]) == 4
-
-
-@pytest.mark.slow
-@needs_fio
-def test_stopping_at_the_first_question_records_nothing_and_says_so(directory: Path) -> None:
-    with at_terminal(*WORDS, cwd=directory) as terminal:
-        terminal.read_until(ENTER)
-        terminal.type("stop")
-        assert terminal.end()[0] == 130
-    assert "heatsoak: stopped; nothing was recorded" in terminal.said
-    assert not (directory / "out").exists()
-
-
-@pytest.mark.slow
-@needs_fio
+@needs("fio")
 def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> None:
     heat = '[[heat]]\nsource = "person"\nload_pct = 80\n'
     text = 'name = "asked"\nfile_size = "16m"\n' + heat + PROTOCOL[PROTOCOL.index("[[steps]]") :]
@@ -253,20 +210,26 @@ def test_a_person_is_asked_for_heat_before_the_first_step(directory: Path) -> No
 
 
 @pytest.mark.slow
-@needs_fio
-def test_without_a_terminal_one_cell_has_to_be_named(directory: Path) -> None:
+@needs("fio")
+def test_nothing_is_recorded_before_the_first_answer_and_without_a_terminal_a_cell_is_named(
+    directory: Path,
+) -> None:
+    with at_terminal(*WORDS, cwd=directory) as terminal:
+        terminal.read_until(ENTER)
+        terminal.type("stop")
+        assert terminal.end()[0] == 130
+    assert "heatsoak: stopped; nothing was recorded" in terminal.said
     line = complaint(heatsoak_here(*WORDS, cwd=directory), 2)
     assert "takes the drive through 2 places, which on a real machine have to be changed" in line
     assert line.endswith("such as --set load=idle --set slot=top")
     assert not (directory / "out").exists()
-    done = heatsoak_here(*WORDS, "--set", "slot=top", cwd=directory)
-    assert done.returncode == 0, done.stderr
+    done_here(*WORDS, "--set", "slot=top", cwd=directory)
     assert len(find_recordings(directory / "out")) == 2
 
 
 def test_a_dry_run_lists_the_places_of_a_walk(directory: Path) -> None:
     words = (*WORDS[:4], "--dry-run")
-    rows = json.loads(heatsoak_here(*words, "--format", "json", cwd=directory).stdout)
+    rows = json_here(*words, cwd=directory)
     assert [row["set_up"] for row in rows] == [{"slot": "top"}, {}, {"slot": "bottom"}, {}]
     assert [len(row["heat"]) for row in rows] == [0, 1, 0, 1]
     text = heatsoak_here(*words, cwd=directory).stdout

@@ -8,38 +8,22 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import analyze
-from heatsoak.bench.conductor import conduct
 from heatsoak.bench.heating import Heating, HeatSource, Steadiness, warm_up_s
 from heatsoak.bench.plan import typical_plan
-from heatsoak.bench.progress import Observer, SessionView
+from heatsoak.bench.progress import SessionView
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import ProcessHeater, heater
-from heatsoak.protocol import Heat, Protocol, Step, scaled
+from heatsoak.protocol import Heat, Protocol, scaled
 from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
 from hypothesis import given
 from hypothesis import strategies as st
+from observed import Watcher, conducted, kinds
 
 STEP = '[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\nruntime = "3s"\n'
 SLEEP = '[[heat]]\nsource = "command"\ncommand = "sleep 1000"\n'
-
-
-class Watcher(Observer):
-    def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
-
-    def on_warm_up(self, text: str) -> None:
-        self.told.append(("warm-up", text))
-
-    def on_step(self, index: int, step: Step, t_s: float) -> None:  # noqa: ARG002
-        self.told.append(("step", step.name))
-
-    def on_progress(self, t_s: float, latest: Latest) -> None: ...
-
-    def on_note(self, level: str, text: str) -> None:
-        self.told.append((level, text))
 
 
 def protocol_of(heat: str) -> Protocol:
@@ -53,32 +37,19 @@ def heating_of(protocol: Protocol, directory: Path) -> list[HeatSource]:
     ]
 
 
-def run(
-    heat: str, drive: Path, directory: Path, watcher: Watcher | None = None
-) -> tuple[Recording, Watcher]:
-    watcher = watcher or Watcher()
+def run(heat: str, drive: Path, directory: Path, watcher: Watcher | None = None) -> Recording:
     protocol = protocol_of(heat)
-    recording = conduct(
-        protocol,
-        SimulatedTarget(str(drive), "open-bench"),
-        {},
-        directory / "r",
-        sensors=[],
-        observer=watcher,
-        heat=heating_of(protocol, directory),
-    )
-    return recording, watcher
-
-
-def kinds(recording: Recording) -> list[str]:
-    return [event.kind for event in recording.events]
+    heating = heating_of(protocol, directory)
+    target = SimulatedTarget(str(drive), "open-bench")
+    return conducted(protocol, target, directory / "r", watcher, heat=heating)
 
 
 @pytest.mark.slow
 def test_a_warm_up_of_a_fixed_time_comes_before_the_first_step_and_belongs_to_none(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    recording, watcher = run(SLEEP + 'warm_up = "2m"\n', small_drive, tmp_path)
+    watcher = Watcher()
+    recording = run(SLEEP + 'warm_up = "2m"\n', small_drive, tmp_path, watcher)
     assert kinds(recording) == ["heat-begin", "step-begin", "step-end", "heat-end"]
     begin, first, _, end = recording.events
     assert begin.t_s == 0
@@ -100,7 +71,7 @@ def test_a_warm_up_of_a_fixed_time_comes_before_the_first_step_and_belongs_to_no
 def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_known(
     small_drive: Path, tmp_path: Path
 ) -> None:
-    recording, _ = run(SLEEP + 'warm_up = "steady"\n', small_drive, tmp_path)
+    recording = run(SLEEP + 'warm_up = "steady"\n', small_drive, tmp_path)
     assert kinds(recording) == ["heat-begin", "heat-steady", "step-begin", "step-end", "heat-end"]
     (steady,) = (event for event in recording.events if event.kind == "heat-steady")
     assert steady.data["waited_s"] == pytest.approx(600, abs=20)
@@ -111,7 +82,7 @@ def test_a_drive_at_rest_is_steady_as_soon_as_that_can_be_known(
 @pytest.mark.slow
 def test_a_longer_fixed_time_beside_it_is_waited_for(small_drive: Path, tmp_path: Path) -> None:
     heats = SLEEP + 'warm_up = "steady"\nat_most = "15m"\n' + SLEEP + 'warm_up = "20m"\n'
-    recording, _ = run(heats, small_drive, tmp_path)
+    recording = run(heats, small_drive, tmp_path)
     (begin,) = (event for event in recording.events if event.kind == "step-begin")
     assert begin.t_s == pytest.approx(1200, abs=11)
     assert kinds(recording).count("heat-end") == 2
@@ -122,7 +93,8 @@ def test_a_warm_up_that_does_not_get_steady_in_its_time_is_said(
     small_drive: Path, tmp_path: Path
 ) -> None:
     heat = SLEEP + 'warm_up = "steady"\nat_most = "5m"\n'
-    recording, watcher = run(heat, small_drive, tmp_path)
+    watcher = Watcher()
+    recording = run(heat, small_drive, tmp_path, watcher)
     assert "heat-not-steady" in kinds(recording)
     said = ("the warm-up was not steady within 5 min: it takes ten minutes to tell at its end",)
     assert analyze([recording]).recordings[0].notes == list(said)
@@ -175,13 +147,10 @@ def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_p
     protocol = protocol_of(SLEEP + 'warm_up = "10m"\n')
     heat = _FailsAfterStart(["/bin/sleep", "1000"], tmp_path / "log")
     with pytest.raises(ToolError, match="command heat ended before it had warmed up: it ended"):
-        conduct(
+        conducted(
             protocol,
             SimulatedTarget(str(small_drive), "open-bench"),
-            {},
             tmp_path / "r",
-            sensors=[],
-            observer=Watcher(),
             heat=[(protocol.heat[0], heat)],
         )
     recording = Recording.open(tmp_path / "r")
@@ -189,7 +158,7 @@ def test_heat_that_ends_during_the_warm_up_ends_the_run(small_drive: Path, tmp_p
     assert kinds(recording) == ["heat-begin", "heat-end", "fault"]
 
 
-def test_a_warm_up_counts_in_what_is_left_to_do(tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_warm_up_counts_in_what_is_left_to_do() -> None:
     planned = typical_plan(protocol_of(SLEEP))
     plan = replace(planned, warm_up_s=600)
     assert plan.duration_s == 603
@@ -247,19 +216,14 @@ def test_what_keeps_rising_is_never_steady(rate_k_per_h: float) -> None:
         assert not steadiness.is_steady(t_s)
 
 
-def test_a_sensor_that_has_just_started_to_answer_is_waited_for() -> None:
-    steadiness = Steadiness(0.0)
+def test_a_sensor_that_has_just_started_to_answer_is_waited_for_and_what_cools_is_steady() -> None:
+    late, cooling = Steadiness(0.0), Steadiness(0.0)
     for t_s in range(1000):
-        temps_c = {"composite": 40.0} | ({"gpu0": 60.0} if t_s > 900 else {})
-        steadiness.add(t_s, temps_c)
-    assert not steadiness.is_steady(1000)
-
-
-def test_a_case_that_cools_is_steady() -> None:
-    steadiness = Steadiness(0.0)
-    for t_s in range(0, 700, 5):
-        steadiness.add(t_s, {"case": 40 - t_s / 100})
-    assert steadiness.is_steady(700)
+        late.add(t_s, {"composite": 40.0} | ({"gpu0": 60.0} if t_s > 900 else {}))
+        if t_s < 700 and t_s % 5 == 0:
+            cooling.add(t_s, {"case": 40 - t_s / 100})
+    assert not late.is_steady(1000)
+    assert cooling.is_steady(700)
 
 
 @pytest.mark.parametrize(
