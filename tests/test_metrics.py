@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from command import complaint, done_here, heatsoak_here
+from command import done_here
 from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import DriveState, Metrics, MetricsAddress, Scrapes, seen_of, served
@@ -373,5 +373,5 @@ def test_an_address_may_be_a_port_alone_and_what_is_none_or_in_use_is_one_line(
         used.bind(("127.0.0.1", 0))
         used.listen()
         address = MetricsAddress("127.0.0.1", used.getsockname()[1])
-        with pytest.raises(UsageError, match="cannot listen there: MetricsAddress already in use"):
+        with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
             served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()
