@@ -57,7 +57,7 @@ fuzz: build ## Feed the importer's readers a million damaged files each: an hour
 	$(GROUP) fuzz
 	$(BIN)/python tests/importer/fuzz.py all --runs 1000000
 
-lint: build $(VENV)/.tested ## Check format, style, types, unused names, and which room imports which
+lint: build $(VENV)/.tested ## Check format, style, types, unused names, sizes, and which room imports which
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check
@@ -66,6 +66,7 @@ lint: build $(VENV)/.tested ## Check format, style, types, unused names, and whi
 	$(BIN)/stubtest heatsoak._core
 	PYTHONPATH=benches $(BIN)/lint-imports
 	$(BIN)/python scripts/unused.py
+	$(BIN)/pytest -n 0 tests/test_tidy.py
 	$(BIN)/python build_backend/page_bundle.py lint
 
 format: $(VENV)/.tested ## Format all sources

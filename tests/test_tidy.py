@@ -1,0 +1,182 @@
+"""The house holds its size, and names in it say what things are."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: What reads badly, as patterns with any space between words, and what to write instead.
+BANNED = {
+    r"fore(?:tell|told)": "predict is the field's word",
+    r"\bis complained of\b": "say who complains, or of what",
+    r"\blet expect\b": "say what is expected",
+    r"\bfrom the begin\b": "from the start, or the beginning",
+    r"\btold more briefly\b": "say that its description is shorter",
+}
+#: What parts words, at the end of a line of a comment too.
+GAP = r"[\s#/*]+"
+MOST_LINES_OF_A_FUNCTION = 70
+MOST_LINES_UNRELEASED = 60
+#: Public classes of one name: a number with its interval is to become one shape.
+SHARED_NAMES = {"Estimate"}
+
+
+def _shape() -> Any:
+    spec = importlib.util.spec_from_file_location("shape", ROOT / "scripts" / "shape.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SHAPE = _shape()
+
+
+def _sources(*roots: str) -> Iterator[Path]:
+    for root in roots:
+        yield from sorted((ROOT / root).rglob("*.py"))
+
+
+def _git(*words: str) -> str:
+    """What git says; the test is skipped in a tree without a history."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no history here: {done.stderr.strip()}")
+    return done.stdout
+
+
+def test_each_room_keeps_within_its_budget_and_no_budget_is_far_above_its_room() -> None:
+    budgets = tomllib.loads((ROOT / SHAPE.BUDGETS).read_text("utf-8"))
+    assert not list(SHAPE.complaints(SHAPE.sizes_of(ROOT, budgets), budgets))
+
+
+def test_a_budget_goes_up_only_with_a_reason() -> None:
+    commits = _git("log", "--first-parent", "-n", "20", "--format=%h", "--", str(SHAPE.BUDGETS))
+    texts = [_git("show", f"{commit}:{SHAPE.BUDGETS}") for commit in commits.split()]
+    versions = [tomllib.loads(text) for text in ((ROOT / SHAPE.BUDGETS).read_text("utf-8"), *texts)]
+    raised = [
+        line
+        for after, before in pairwise(versions)
+        for line in SHAPE.raised_without_reason(before, after)
+    ]
+    assert not raised
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in _sources("python/heatsoak"):
+        for node in SHAPE.definitions_in(SHAPE.tree_of(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    shared = {name: there for name, there in places.items() if len(there) > 1}
+    assert shared.keys() == SHARED_NAMES, f"rename one of each: {shared}"
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {length} lines"
+        for path in _sources("python/heatsoak", "benches", "scripts", "build_backend")
+        for node in SHAPE.definitions_in(SHAPE.tree_of(path))
+        if not isinstance(node, ast.ClassDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_OF_A_FUNCTION
+    ]
+    assert not long, f"at most {MOST_LINES_OF_A_FUNCTION}: part it where its ideas part"
+
+
+def banned_in(name: str, text: str) -> list[str]:
+    """Return where banned words stand in a file or in its name, and what to write instead."""
+    found = []
+    for words, instead in BANNED.items():
+        pattern = re.compile(words.replace(" ", GAP), re.IGNORECASE)
+        if match := pattern.search(name.replace("_", " ")):
+            found.append(f"{name}: '{match[0]}' in its name: {instead}")
+        found += [
+            f"{name}:{text.count(chr(10), 0, match.start()) + 1}: '{match[0]}': {instead}"
+            for match in pattern.finditer(text)
+        ]
+    return found
+
+
+def test_words_that_readers_stumbled_over_stay_out() -> None:
+    suffixes = {".css", ".ipynb", ".md", ".mjs", ".py", ".pyi", ".rs", ".toml", ".ts", ".yml"}
+    names = _git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    found = [
+        line
+        for name in names
+        if Path(name).suffix in suffixes and name != "tests/test_tidy.py" and (ROOT / name).exists()
+        for line in banned_in(name, (ROOT / name).read_text("utf-8"))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("text", ["as was\nForetold", "# what let\n# expect", "from the begin on"])
+def test_a_banned_word_is_found_across_lines_and_in_capitals(text: str) -> None:
+    assert len(banned_in("docs/page.md", text)) == 1
+
+
+@pytest.mark.parametrize("text", ["from the beginning", "let expected = 1", "untold"])
+def test_words_that_only_look_alike_are_not_banned(text: str) -> None:
+    assert not banned_in("docs/page.md", text)
+
+
+def test_what_is_unreleased_is_short_enough_to_read() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    section = re.split(r"^## ", text, flags=re.MULTILINE)[1]
+    assert section.startswith("Unreleased")
+    lines = len(section.splitlines())
+    assert lines < MOST_LINES_UNRELEASED, "cut a release: its line in Cargo.toml, and its section"
+
+
+BUDGETS = """\
+headroom_pct = 2
+slack_pct = 4
+left_out = []
+
+[rooms.house]
+of = ["python/house"]
+aim_lines = 10
+"""
+
+
+def house(tmp_path: Path, lines: int) -> dict[str, Any]:
+    """Return the sizes of a checkout of one module with so many lines, and a comment."""
+    path = tmp_path / "python" / "house" / "door.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('"""A door."""\n\n# painted\n' + "OPEN = 1\n" * lines)
+    SHAPE.tree_of.cache_clear()
+    sizes: dict[str, Any] = SHAPE.sizes_of(tmp_path, tomllib.loads(BUDGETS))
+    return sizes
+
+
+def test_a_line_more_than_a_budget_is_said_and_so_is_a_budget_far_above(tmp_path: Path) -> None:
+    budgets = tomllib.loads(SHAPE.lowered(BUDGETS, house(tmp_path, 100)))
+    assert (budgets["rooms"]["house"]["lines"], budgets["rooms"]["house"]["modules"]) == (102, 1)
+    assert not list(SHAPE.complaints(house(tmp_path, 102), budgets))
+    (over,) = SHAPE.complaints(house(tmp_path, 103), budgets)
+    assert over.startswith("house: 103 lines, 1 over its budget of 102: take as many out")
+    (above,) = SHAPE.complaints(house(tmp_path, 98), budgets)
+    assert "its budget of 102 is more than 4 % above that: python scripts/shape.py" in above
+
+
+def test_lowering_raises_nothing_and_a_reason_serves_one_raise(tmp_path: Path) -> None:
+    text = SHAPE.lowered(BUDGETS, house(tmp_path, 100))
+    assert SHAPE.lowered(text, house(tmp_path, 200)) == text
+    more = text.replace("lines = 102", "lines = 110")
+    budgets, raised, explained = map(
+        tomllib.loads, (text, more, f'{more}reason = "a second door"\n')
+    )
+    (line,) = SHAPE.raised_without_reason(budgets, raised)
+    assert line.startswith("house: its budget went up from 102 to 110 lines: say why")
+    assert not list(SHAPE.raised_without_reason(budgets, explained))
+    again = explained | {"rooms": {"house": explained["rooms"]["house"] | {"lines": 120}}}
+    assert len(list(SHAPE.raised_without_reason(explained, again))) == 1
