@@ -168,19 +168,19 @@ class Source:
         return begin, self._begins[end_line - 1] + end_column
 
     @cached_property
-    def functions(self) -> dict[str, _Function]:
-        """Functions and methods by their qualified names."""
-        found: dict[str, _Function] = {}
+    def functions(self) -> dict[str, list[_Function]]:
+        """Functions and methods by their qualified names, which some share, as of one property."""
+        found: dict[str, list[_Function]] = defaultdict(list)
 
         def look(node: ast.AST, prefix: str) -> None:
             for child in ast.iter_child_nodes(node):
                 name = prefix + child.name if isinstance(child, _Scope) else ""
                 if isinstance(child, _Function):
-                    found[name] = child
+                    found[name].append(child)
                 look(child, f"{name}." if name else prefix)
 
         look(self.tree, "")
-        return found
+        return dict(found)
 
     @cached_property
     def code_lines(self) -> set[int]:
@@ -196,8 +196,9 @@ class Source:
     def mutants(self) -> dict[Mutant, tuple[int, int]]:
         """The mutants, each with the bytes that it replaces."""
         bodies = {}
-        for name, node in self.functions.items():
-            code = [ast.unparse(part) for part in node.body if part is not docstring(node)]
+        for name, nodes in self.functions.items():
+            parts = [part for node in nodes for part in node.body if part is not docstring(node)]
+            code = [ast.unparse(part) for part in parts]
             bodies[name] = hashlib.sha256(shape_of("".join(code)).encode()).hexdigest()[:12]
         kinds: dict[tuple[str, str], list[_Edit]] = defaultdict(list)
         for function, edit in self._edits(self.tree, ""):

@@ -61,7 +61,7 @@ def reporting(source: Source, numbers: dict[str, int]) -> str:
     """Return a source whose functions report that they are reached."""
     lines = source.text.splitlines(keepends=True)
     places = []
-    for name, node in source.functions.items():
+    for name, node in ((name, node) for name, of in source.functions.items() for node in of):
         body = [part for part in node.body if part is not docstring(node)]
         if body:
             first = min([body[0].lineno, *(d.lineno for d in _decorators(body[0]))])
