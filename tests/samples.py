@@ -1,4 +1,4 @@
-"""Logs of other tools beside what is right of each: `importer/expect.toml`, which says how to read it."""
+"""Logs of other tools beside what is right of each, as `importer/expect.toml` says it."""
 
 import json
 import re
@@ -25,9 +25,16 @@ REFUSED = DATA / "sar" / "sa21"
 FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path != REFUSED)
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads((HERE / "expect.toml").read_text("utf-8"))
 _PIECES = _TABLE.pop("pieces")
+
+
+def _one(case: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    common = {key: value for key, value in case.items() if key not in ("each", "is")}
+    return common | case.get("is", {}) | own
+
+
 #: Each case of the table by its kind and name.
 CASES = {
-    f"{kind}: {name}{f', {n}' if n else ''}": {**case, **case.get("is", {}), **own}
+    f"{kind}: {name}{f', {n}' if n else ''}": _one(case, own)
     for kind, cases in _TABLE.items()
     for name, case in cases.items()
     for n, own in (enumerate(case["each"], 1) if "each" in case else [(0, {})])
@@ -37,7 +44,10 @@ _PLACE = re.compile(r"«(.+?)(?::([\d,.]*[a-z%]?))?»", re.DOTALL)
 _AGAIN = re.compile(r"«(\d+)\.\.(\d+)»([^\n]*)\n?|«(\d+)\.\.(\d+):»(.*?)«end»", re.DOTALL)
 _OF_LOG = ("format", "source", "clock", "label", "drive", "tools", "conditions", "has_rates")
 _OF_LOG += ("is_in_order_only",)
-_OF_ANSWERS = {"throttles", "says", "because", "next", "text", "encoding", "name", "each", "is"}
+_OF_ANSWERS = {"throttles", "says", "because", "next", "text", "encoding", "name"}
+_KNOWN = _OF_ANSWERS | {*_OF_LOG, "file", "joined", "shift", "map", "device", "refused", "longest"}
+_KNOWN |= {"logs", "start", "count", "limits", "sensor", "columns", "has", "lacks", "see", "moved"}
+_KNOWN |= {"steps", "like", "in", "doubts", "notes", "silent", "touches", "apart"}
 _START_S = 1e-3
 _OF_SERIES = ("min", "max", "mean", "median", "sum")
 
@@ -138,7 +148,7 @@ _NAMES |= {
 
 
 def written(template: str, **names: Any) -> str:
-    """Return what a text of the table stands for: its repeated lines, and values in their places."""
+    """Return what a text of the table stands for: repeated lines, values in their places."""
 
     def again(found: re.Match[str]) -> str:
         first, end, line = found.group(4, 5, 6)
@@ -184,6 +194,7 @@ def _joined(file: str | list[str]) -> Source:
 
 def check(case: dict[str, Any], place: Path) -> None:
     """Assert that a case is read as the table says, in each of its forms."""
+    assert set(case) <= _KNOWN, set(case) - _KNOWN
     if "joined" in case:
         # in whatever order they are given
         for files in (case["joined"], case["joined"][::-1]):
@@ -244,6 +255,7 @@ def _check_logs(case: dict[str, Any], logs: list[Log]) -> None:
 
 def _check_log(case: dict[str, Any], log: Log) -> None:
     samples = log.samples
+    assert set(case) <= _KNOWN, set(case) - _KNOWN
     for name in _OF_LOG:
         if name in case:
             assert getattr(log, name) == case[name], name

@@ -183,7 +183,7 @@ def test_nothing_but_one_line_comes_of_anything() -> None:
 
 
 def test_a_reader_that_raises_anything_else_is_found() -> None:
-    def fails(source: Source, options: Options) -> list[Log]:
+    def fails(_: Source, __: Options) -> list[Log]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
