@@ -155,10 +155,9 @@ def unmounted_lazily_while_a_file_is_open(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     ext4(drive)
     place = bench.mount(drive.node, "-o", "ro")
-    with ExitStack() as stack:
-        stack.callback(os.close, os.open(place, os.O_RDONLY))
-        run("umount", "--lazy", place)
-        yield Attempt(drive, "holds it exclusively")
+    bench.stack.callback(os.close, os.open(place, os.O_RDONLY))
+    run("umount", "--lazy", place)
+    yield Attempt(drive, "holds it exclusively")
 
 
 @situation
@@ -166,10 +165,8 @@ def swap_in_use(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     swap(drive)
     run("swapon", drive.node)
-    try:
-        yield Attempt(drive, "it holds the swap area")
-    finally:
-        run("swapoff", drive.node)
+    bench.stack.callback(run, "swapoff", drive.node)
+    yield Attempt(drive, "it holds the swap area")
 
 
 OPENED = "fd = os.open(sys.argv[1], os.O_{})"
@@ -269,11 +266,9 @@ def locked_by_a_partitioning_tool(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     bench.patch.setattr("heatsoak.target.guard.hold._WAITS_S", (0.0, 0.0))
     fd = os.open(drive.node, os.O_RDONLY)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield Attempt(drive, "locked")
-    finally:
-        os.close(fd)
+    bench.stack.callback(os.close, fd)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    yield Attempt(drive, "locked")
 
 
 @situation
@@ -351,10 +346,8 @@ def attached_read_only(bench: Bench) -> Iterator[Attempt]:
 def set_read_only(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
     run("blockdev", "--setro", drive.node)
-    try:
-        yield Attempt(drive, "read-only")
-    finally:
-        run("blockdev", "--setrw", drive.node)
+    bench.stack.callback(run, "blockdev", "--setrw", drive.node)
+    yield Attempt(drive, "read-only")
 
 
 @situation

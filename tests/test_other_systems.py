@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import other_system
 import pytest
@@ -98,6 +99,10 @@ class System:
         assert "Traceback" not in done.stderr
         assert "internal error" not in done.stderr
         return done.stdout if code in (0, 1) else done.stderr
+
+    def json(self, *words: str, cwd: Path) -> Any:
+        """Run a command, and return the document that it prints."""
+        return json.loads(self.heatsoak(*words, "--format", "json", cwd=cwd))
 
     def environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
@@ -235,8 +240,8 @@ def test_a_sweep_runs_in_processes_and_is_continued(system: System, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_published_figure_is_reproduced(system: System, tmp_path: Path) -> None:
-    words = ("reproduce", "--only", "puget.bottom.2gpu.loaded", "--format", "json")
-    (onset, depth) = json.loads(system.heatsoak(*words, cwd=tmp_path))
+    words = ("reproduce", "--only", "puget.bottom.2gpu.loaded")
+    (onset, depth) = system.json(*words, cwd=tmp_path)
     assert onset["simulated"] > 0
     assert depth["simulated"] > 0
 
@@ -261,7 +266,7 @@ def test_what_a_console_cannot_show_is_escaped(system: System, here: Path) -> No
     remake(path.parent)
     said = system.heatsoak("analyze", "a", cwd=here, alone=True)
     assert ("\\u2192 \\u51b7" if system.lacks is not None else "→ 冷") in said
-    found = json.loads(system.heatsoak("analyze", "a", "--format", "json", cwd=here))
+    found = system.json("analyze", "a", cwd=here)
     assert found["recordings"][0]["conditions"]["cooler"] == "→ 冷"
 
 
@@ -366,7 +371,7 @@ def test_names_that_windows_refuses_are_made_into_others(
     on = ("--on", f"sim:{cached_drive}")
     system.heatsoak("run", "matrix.toml", *on, "--set", "x=a:b|c", cwd=tmp_path)
     (directory,) = (tmp_path / "recordings").iterdir()
-    found = json.loads(system.heatsoak("analyze", str(directory), "--format", "json", cwd=tmp_path))
+    found = system.json("analyze", str(directory), cwd=tmp_path)
     assert {one["conditions"]["x"] for one in found["recordings"]} == {"a:b|c"}
     words = ("export", str(directory), "--as", "fio-plot", "-o", "logs")
     system.heatsoak(*words, cwd=tmp_path)
@@ -377,7 +382,7 @@ def test_names_that_windows_refuses_are_made_into_others(
 def test_a_run_that_goes_on_is_left_alone_and_one_that_was_killed_is_resumed(
     system: System, small_drive: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "long.toml").write_text(TINY.replace('"5s"', '"30m"'), "utf-8")
+    (tmp_path / "long.toml").write_text(TINY.replace('"5s"', '"10m"'), "utf-8")
     words = ("run", "long.toml", "--on", f"sim:{small_drive}", "-o", "r")
     with subprocess.Popen(
         [sys.executable, "-m", "heatsoak", *words],
@@ -412,7 +417,7 @@ def test_text_files_of_windows_are_read_as_others(
 
     def planned(protocol: str, drive: str) -> object:
         words = ("run", protocol, "--on", f"sim:{drive}@open-bench", "--dry-run")
-        document = json.loads(system.heatsoak(*words, "--format", "json", cwd=tmp_path))
+        document = system.json(*words, cwd=tmp_path)
         return [
             {**row, "target": "", "protocol": "", "speeds_source": "", "simulation_s": 0}
             for row in document
@@ -429,10 +434,7 @@ def test_logs_with_windows_line_ends_are_judged_as_others(system: System, tmp_pa
         (tmp_path / name).mkdir()
         (tmp_path / name / "x_bw.1.log").write_bytes(data)
     first, second = (
-        json.loads(
-            system.heatsoak("analyze", "x_bw.1.log", "--format", "json", cwd=tmp_path / name)
-        )
-        for name in ("unix", "windows")
+        system.json("analyze", "x_bw.1.log", cwd=tmp_path / name) for name in ("unix", "windows")
     )
     assert first == second
 
