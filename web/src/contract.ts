@@ -731,17 +731,28 @@ export interface BarChart {
   bars: Bar[];
 }
 /**
- * A value with its 95 % confidence interval; low and high are None if unknown.
+ * A value, with its interval if that is known.
  */
 export interface Bar {
   label: string;
   recording: number;
   value: number;
-  low: number | null;
-  high: number | null;
+  range: Range | null;
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
+}
+/**
+ * A number with the interval in which it lies with the probability `level`.
+ *
+ * Raises ValueError where `mid` is not between the ends.
+ */
+export interface Range {
+  low: number;
+  mid: number;
+  high: number;
+  of: "this run" | "runs" | "conditions" | "drives" | "fit";
+  level?: number;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.
@@ -988,7 +999,7 @@ export interface TwinSection {
   answer: string;
   detail: string;
   told: string[];
-  limit_c: [number, number, number] | null;
+  limit_c: Range | null;
   lines: TwinLine[];
   left_out: Fact[];
   maps: CoolingMap[];
@@ -1031,8 +1042,8 @@ export interface TwinLine {
  *     workload: what is run, for `duration_s`.
  *     recordings: how many were made in the place; heat slowed the drive in `throttled` of them.
  *     full_mb_s: what it moves at first.
- *     air_c: air at the drive, rising; `own_air` is the number of the place's own.
- *     air_range_c: what the place's own air is with 90 %.
+ *     air_c: air at the drive, rising; `own_air` is the number of the place's own, which is known
+ *         as `air_range_c`.
  *     k_per_w: the resistance from the board to the air, likewise.
  *     cliff: where the drive slows down without any heat, in a sentence.
  *     throttles: the probability that heat slows it.
@@ -1050,18 +1061,14 @@ export interface CoolingMap {
   full_mb_s: number;
   air_c: number[];
   own_air: number;
-  /**
-   * @minItems 2
-   * @maxItems 2
-   */
-  air_range_c: [number, number];
+  air_range_c: Range;
   k_per_w: number[];
   own_k_per_w: number;
   cliff: string | null;
   throttles: (number | null)[];
-  onset_s: ([number, number, number] | null)[];
-  depth_pct: ([number, number, number] | null)[];
-  throttled_mb_s: ([number, number, number] | null)[];
+  onset_s: (Range | null)[];
+  depth_pct: (Range | null)[];
+  throttled_mb_s: (Range | null)[];
   max_temp_c: (number | null)[];
 }
 /**
@@ -1074,6 +1081,7 @@ export interface CoolingMap {
  *     rows: its cells; `shown` of them at once.
  *     checked: how far predictions are from the exact engine, in a sentence.
  *     duration_s: how long the load lasts, if that is the same at all points.
+ *     level: how much of what is likely lies between the columns ``low`` and ``high``.
  *     columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
  *         point whose `throttles` is not known is impossible: the drive would run away without
  *         any load.
@@ -1087,6 +1095,7 @@ export interface SweepSection {
   shown: number;
   checked: string | null;
   duration_s: number | null;
+  level: number;
   columns: {
     [k: string]: SweepColumn;
   };
@@ -1157,24 +1166,21 @@ export interface RackMeasure {
   value_unit: string;
   worse: "low" | "high";
   runs: number;
-  drive_sd: RackEffect | null;
-  run_sd: RackEffect | null;
+  drive_sd: {
+    value: number;
+    low: number;
+    high: number;
+  } | null;
+  run_sd: {
+    value: number;
+    low: number;
+    high: number;
+  } | null;
   drive_share_pct: number | null;
   run_share_pct: number | null;
   places: PlaceDifferences[];
   drives: DriveEffect[];
   sentence: string;
-}
-/**
- * An effect with its 95 % interval.
- *
- * Effects of rates and times are in percent, those of depths in percentage points, those of
- * temperatures in kelvin.
- */
-export interface RackEffect {
-  value: number;
-  low: number;
-  high: number;
 }
 /**
  * How much the places of one label differ.
@@ -1188,7 +1194,11 @@ export interface RackEffect {
 export interface PlaceDifferences {
   label: string;
   places: PlaceEffect[];
-  widest: RackEffect | null;
+  widest: {
+    value: number;
+    low: number;
+    high: number;
+  } | null;
   why_unknown: string | null;
   share_pct: number | null;
 }
@@ -1200,7 +1210,11 @@ export interface PlaceDifferences {
  */
 export interface PlaceEffect {
   place: string;
-  effect: RackEffect;
+  effect: {
+    value: number;
+    low: number;
+    high: number;
+  };
 }
 /**
  * How a drive differs from the mean of its model.
@@ -1215,7 +1229,11 @@ export interface DriveEffect {
   model: string;
   measured: number;
   of_place: number | null;
-  own: RackEffect | null;
+  own: {
+    value: number;
+    low: number;
+    high: number;
+  } | null;
 }
 /**
  * A drive in the list of who passes.

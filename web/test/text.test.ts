@@ -9,7 +9,9 @@ import {
   fitted,
   marks,
   number,
+  ranged,
   signed,
+  span,
   TIME_STEPS,
   timeMarks,
   value,
@@ -34,6 +36,18 @@ test("values carry their units", () => {
   assert.equal(value(null, "W"), "–");
   assert.equal(signed(4.25, "%"), "+4.3\u202f%");
   assert.equal(signed(-4, "%"), "−4\u202f%");
+});
+
+test("both ends of a range have the same decimals, and a level that is not 95 % is said", () => {
+  const of = "runs" as const;
+  const plain = (text: string) => text.replaceAll("\u202f", " ");
+  assert.equal(plain(span([20, 20.24], "MB/s")), "20.0 to 20.2 MB/s");
+  assert.equal(plain(span([-0.4, 12], "%")), "−0.4 to 12.0 %");
+  assert.equal(plain(span([60.1, 60.3], "C")), "60 C");
+  assert.equal(plain(span([0, 0], "s")), "0 s");
+  assert.equal(plain(ranged({ low: 80, mid: 81.2, high: 82, of }, "C")), "81 C (80 to 82)");
+  const fitted = { low: 9.96, mid: 10.5, high: 11, of, level: 0.9 };
+  assert.equal(plain(ranged(fitted, "W")), "10.5 W (90 %: 10.0 to 11.0)");
 });
 
 test("times read as one says them", () => {

@@ -3,7 +3,7 @@
 Scores are printed as reviews print them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -16,7 +16,16 @@ from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.words import listed, number_text, percent_text, said, shortened, signed_text, title_of
+from heatsoak.words import (
+    interval_text,
+    listed,
+    number_text,
+    percent_text,
+    said,
+    shortened,
+    signed_text,
+    title_of,
+)
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -99,20 +108,16 @@ def _signed(value: float) -> str:
     return signed_text(round(value, 1), 3)
 
 
-def _span(ends: tuple[float | None, float | None], text: Callable[[float], str]) -> str:
-    """An interval; empty if there is none."""
-    low, high = ends
-    return "" if low is None or high is None else f"{text(low)} to {text(high)}"
-
-
 def told(row: ComparisonRow) -> ToldRow:
     """Return what people read of a row: each text is empty if it is not known."""
     is_difference = METRICS[row.metric].scale == "difference"
     change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
+    interval = row.ci95 if is_difference else row.ci95_pct
+    shown = interval and interval.rounded(1)
     return ToldRow(
         title=f"{row.title}, {row.unit}",
         change="" if change is None else f"{_signed(change)} {unit}",
-        interval=_span(row.ci95 if is_difference else row.ci95_pct, _signed),
+        interval=interval_text(shown, digits=3, signed=True) if shown else "",
         baseline=_value_text(row.baseline, row.baseline_at_least),
         value=_value_text(row.value, row.value_at_least),
     )
@@ -355,7 +360,7 @@ def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
             f"{each.rank}{_possible(each.ranks)}",
             Text(shortened(str(each.group), letters)),
             _value_text(each.value, each.value_at_least),
-            _span(each.ci95, number_text),
+            interval_text(each.ci95, digits=3) if each.ci95 else "",
             "" if each.best_share is None else percent_text(100 * each.best_share),
             _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )

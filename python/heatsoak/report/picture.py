@@ -250,8 +250,9 @@ class _ChangesBlock(_Block):
         colors = {"better": looks["spare-area"][_SHADE], "worse": looks["thermal"][_SHADE]}
         for place, (row, _) in enumerate(self._rows):
             color = colors.get(row.verdict, palette()[_SHADE]["soft"])
-            if None not in row.ci95_pct:
-                axis.plot(row.ci95_pct, [place, place], marker="|", color=color, linewidth=1.2)
+            if row.ci95_pct is not None:
+                ends = row.ci95_pct.low, row.ci95_pct.high
+                axis.plot(ends, [place, place], marker="|", color=color, linewidth=1.2)
             axis.plot(row.delta_pct, place, marker="o", markersize=4, color=color)
         names = [_short(", ".join(name), _MAX_HALF) for _, name in self._rows]
         axis.set_yticks(range(len(names)), names)

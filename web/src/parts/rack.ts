@@ -3,7 +3,7 @@
 import type { App } from "../app";
 import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { RackDriveLine, RackEffect, RackMeasure, RackSection } from "../contract";
+import type { PlaceEffect, RackDriveLine, RackMeasure, RackSection } from "../contract";
 import { csv } from "../data/csv";
 import { capital, shortened, value, words } from "../data/format";
 import { fold, h, svg, table, unbroken } from "../dom";
@@ -69,7 +69,11 @@ interface Group {
   why_unknown: string | null;
 }
 
-function deltaOf({ worse }: RackMeasure, name: string, effect: RackEffect | number): Delta {
+function deltaOf(
+  { worse }: RackMeasure,
+  name: string,
+  effect: PlaceEffect["effect"] | number,
+): Delta {
   if (typeof effect === "number") {
     return { name: [name], at: effect, low: null, high: null, verdict: "same" };
   }

@@ -1,12 +1,13 @@
 """What a comparison shows: the contract of ``heatsoak compare --format json``."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, PlainSerializer
 
 from heatsoak.analysis.definitions import Direction
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Label
+from heatsoak.ranges import Range
 
 Bounds = tuple[float | None, float | None]
 ComparisonVerdict = Literal[
@@ -15,6 +16,14 @@ ComparisonVerdict = Literal[
 Tone = Literal["better", "worse", "mixed", "alike"]
 #: What a confidence interval covers: these runs, further runs of the same, or further conditions.
 IntervalOf = Literal["this run", "runs", "conditions"]
+
+
+def _ends(of: Range | None) -> Bounds:
+    return (None, None) if of is None else (of.low, of.high)
+
+
+#: A 95 % interval, if there is one; in JSON its ends, both null without one.
+Interval = Annotated[Range | None, PlainSerializer(_ends, return_type=Bounds)]
 
 
 class NotAlikeError(UsageError):
@@ -68,7 +77,7 @@ class ComparisonRow(BaseModel):
     baseline: float | None
     value: float | None
     delta_pct: float | None
-    ci95_pct: Bounds
+    ci95_pct: Interval
     runs: int
     protocol: str
     model: str = ""
@@ -83,7 +92,7 @@ class ComparisonRow(BaseModel):
     baseline_at_least: float | None = None
     delta: float | None
     delta_unit: str
-    ci95: Bounds
+    ci95: Interval
     interval_of: IntervalOf | None
     better: Direction | None
     why_neither: str | None = None
@@ -132,7 +141,7 @@ class Ranked(BaseModel):
     ranks: tuple[int, int]
     value: float | None
     value_at_least: float | None = None
-    ci95: Bounds
+    ci95: Interval
     best_share: float | None
     not_told_apart_from: list[Label]
     pairs: int
