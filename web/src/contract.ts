@@ -973,15 +973,14 @@ export interface ToldRow {
   value: string;
 }
 /**
- * A row of a comparison in its chart.
- *
- * Attributes:
- *     row: its number.
- *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ * A row of a comparison in its chart, of this number; differences are in percent.
  */
 export interface DrawnRow {
-  row: number;
   name: string[];
+  at: number;
+  range: Range | null;
+  verdict: string;
+  row: number;
 }
 /**
  * A twin beside the recordings.
@@ -1138,102 +1137,49 @@ export interface RackSection {
   column_label: string;
   rows: string[];
   columns: string[];
-  measures: RackMeasure[];
+  measures: RackChart[];
   drives: RackDriveLine[];
   tiles: RackTile[];
 }
 /**
- * One measure of one step, over all drives.
+ * A measure of a rack, and what places and drives do to it.
  *
  * Attributes:
- *     measure: ``mean_mb_s``, ``mean_iops``, ``throttled_mb_s``, ``depth_pct``, ``max_temp_c`` or
- *         ``onset_s``; throttled levels and onsets only if every run throttles.
- *     name: the step and the measure in words.
- *     unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
- *     value_unit: of what is measured.
- *     worse: which direction of an effect is worse.
- *     drive_sd: the standard deviation of drives of one model; together with that of runs if
- *         nothing was repeated. `run_sd` is that of repeated runs.
- *     drive_share_pct: what part of the variance between runs is due to the drives.
- *     sentence: what differs how much.
+ *     unit: of differences; `value_unit` is that of what was measured.
+ *     worse: which direction is worse.
  */
-export interface RackMeasure {
-  step: string;
-  workload: string;
-  measure: string;
+export interface RackChart {
   name: string;
   unit: "%" | "pp" | "K";
   value_unit: string;
   worse: "low" | "high";
-  runs: number;
-  drive_sd: {
-    value: number;
-    low: number;
-    high: number;
-  } | null;
-  run_sd: {
-    value: number;
-    low: number;
-    high: number;
-  } | null;
-  drive_share_pct: number | null;
-  run_share_pct: number | null;
-  places: PlaceDifferences[];
-  drives: DriveEffect[];
   sentence: string;
+  places: DeltaGroup[];
+  models: DeltaGroup[];
 }
 /**
- * How much the places of one label differ.
+ * What the places of a label do, or the drives of a model.
  *
  * Attributes:
- *     label: ``slot``, ``host``; labels that always change together are one: ``host and room``.
- *     widest: how much the worst place is worse than the best; None if that cannot be told.
- *     why_unknown: why it cannot be told.
- *     share_pct: what part of the variance between runs is due to these places.
+ *     why_unknown: why what the places do cannot be told.
  */
-export interface PlaceDifferences {
-  label: string;
-  places: PlaceEffect[];
-  widest: {
-    value: number;
-    low: number;
-    high: number;
-  } | null;
+export interface DeltaGroup {
+  title: string;
+  deltas: Delta[];
   why_unknown: string | null;
-  share_pct: number | null;
 }
 /**
- * What a place does, against the mean of all places of its label.
- *
- * Where places do not do the same to all models, there is one for each model and place,
- * ``990 PRO in 3``, against the mean of the model's.
- */
-export interface PlaceEffect {
-  place: string;
-  effect: {
-    value: number;
-    low: number;
-    high: number;
-  };
-}
-/**
- * How a drive differs from the mean of its model.
+ * A difference in a chart, with its interval if that is known.
  *
  * Attributes:
- *     measured: as it was measured, wherever it ran.
- *     of_place: what its places make of that; None if that cannot be told.
- *     own: what remains for the drive itself; None if it cannot be told from the place.
+ *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ *     verdict: that of a row of a comparison; in a rack ``better``, ``worse`` or ``same``.
  */
-export interface DriveEffect {
-  drive: string;
-  model: string;
-  measured: number;
-  of_place: number | null;
-  own: {
-    value: number;
-    low: number;
-    high: number;
-  } | null;
+export interface Delta {
+  name: string[];
+  at: number;
+  range: Range | null;
+  verdict: string;
 }
 /**
  * A drive in the list of who passes.

@@ -235,7 +235,7 @@ def text_of(series: Series, *, is_whole: bool) -> str:
     ends = interval_text(change, "%", signed=True)
     if series.verdict in ("slower", "faster"):
         size = change.size
-        by = f"{percent_text(size.mid)} {series.verdict} ({interval_text(size, '%')})"
+        by = f"{percent_text(size.mid)} {series.verdict} ({interval_text(size)})"
         text = f"{subject} is {by} than {then}{_why(series)}"
     elif series.verdict == "same":
         text = f"{subject} is not {_slower(series.change.low)} than {then} ({ends})"

@@ -15,7 +15,7 @@ from heatsoak.analysis.comparison import Comparison
 from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Status
 from heatsoak.report.comparison import ToldRow
-from heatsoak.report.rack import RackDrive, RackMeasure
+from heatsoak.report.rack import RackDrive
 
 
 class _Strict(BaseModel):
@@ -469,6 +469,49 @@ class SweepSection(_Strict):
     columns: dict[str, SweepColumn]
 
 
+class Delta(_Strict):
+    """A difference in a chart, with its interval if that is known.
+
+    Attributes:
+        name: what it is of: step, drive model, metric and group, as far as they differ.
+        verdict: that of a row of a comparison; in a rack ``better``, ``worse`` or ``same``.
+    """
+
+    name: list[str]
+    at: float
+    range: Range | None
+    verdict: str
+
+
+class DeltaGroup(_Strict):
+    """What the places of a label do, or the drives of a model.
+
+    Attributes:
+        why_unknown: why what the places do cannot be told.
+    """
+
+    title: str
+    deltas: list[Delta]
+    why_unknown: str | None
+
+
+class RackChart(_Strict):
+    """A measure of a rack, and what places and drives do to it.
+
+    Attributes:
+        unit: of differences; `value_unit` is that of what was measured.
+        worse: which direction is worse.
+    """
+
+    name: str
+    unit: Literal["%", "pp", "K"]
+    value_unit: str
+    worse: Literal["low", "high"]
+    sentence: str
+    places: list[DeltaGroup]
+    models: list[DeltaGroup]
+
+
 class RackDriveLine(RackDrive):
     """A drive in the list of who passes.
 
@@ -501,21 +544,15 @@ class RackSection(_Strict):
     column_label: str
     rows: list[str]
     columns: list[str]
-    measures: list[RackMeasure]
+    measures: list[RackChart]
     drives: list[RackDriveLine]
     tiles: list[RackTile]
 
 
-class DrawnRow(_Strict):
-    """A row of a comparison in its chart.
-
-    Attributes:
-        row: its number.
-        name: what it is of: step, drive model, metric and group, as far as they differ.
-    """
+class DrawnRow(Delta):
+    """A row of a comparison in its chart, of this number; differences are in percent."""
 
     row: int
-    name: list[str]
 
 
 class ComparisonSection(Comparison):
