@@ -24,6 +24,7 @@ from heatsoak.words import (
     said,
     shortened,
     signed_text,
+    span_text,
     title_of,
 )
 
@@ -112,7 +113,7 @@ def told(row: ComparisonRow) -> ToldRow:
     """Return what people read of a row: each text is empty if it is not known."""
     is_difference = METRICS[row.metric].scale == "difference"
     change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
-    interval = row.ci95 if is_difference else row.ci95_pct
+    interval = row.change if is_difference else row.change_pct
     shown = interval and interval.rounded(1)
     return ToldRow(
         title=f"{row.title}, {row.unit}",
@@ -355,12 +356,13 @@ def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
     letters = _NAMES[0] if console.width >= _MAX_LINE else _NARROW_NAME
     previous = None
     for each in ranked:
+        ends = [end for end in each.ci95 if end is not None]
         table.add_row(
             "" if each.step == previous else each.step,
             f"{each.rank}{_possible(each.ranks)}",
             Text(shortened(str(each.group), letters)),
             _value_text(each.value, each.value_at_least),
-            interval_text(each.ci95, digits=3) if each.ci95 else "",
+            span_text(ends, digits=3) if ends else "",
             "" if each.best_share is None else percent_text(100 * each.best_share),
             _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )

@@ -1,8 +1,8 @@
 """What a comparison shows: the contract of ``heatsoak compare --format json``."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, PlainSerializer
+from pydantic import BaseModel
 
 from heatsoak.analysis.definitions import Direction
 from heatsoak.errors import UsageError
@@ -18,12 +18,16 @@ Tone = Literal["better", "worse", "mixed", "alike"]
 IntervalOf = Literal["this run", "runs", "conditions"]
 
 
-def _ends(of: Range | None) -> Bounds:
-    return (None, None) if of is None else (of.low, of.high)
+def bounds_of(known: Range | None) -> Bounds:
+    """Return the ends of an interval; both None if there is none."""
+    return (None, None) if known is None else (known.low, known.high)
 
 
-#: A 95 % interval, if there is one; in JSON its ends, both null without one.
-Interval = Annotated[Range | None, PlainSerializer(_ends, return_type=Bounds)]
+def _range(mid: float | None, bounds: Bounds, of: IntervalOf | None) -> Range | None:
+    low, high = bounds
+    if mid is None or low is None or high is None or of is None:
+        return None
+    return Range.around(mid, (low, high), of)
 
 
 class NotAlikeError(UsageError):
@@ -77,7 +81,7 @@ class ComparisonRow(BaseModel):
     baseline: float | None
     value: float | None
     delta_pct: float | None
-    ci95_pct: Interval
+    ci95_pct: Bounds
     runs: int
     protocol: str
     model: str = ""
@@ -92,7 +96,7 @@ class ComparisonRow(BaseModel):
     baseline_at_least: float | None = None
     delta: float | None
     delta_unit: str
-    ci95: Interval
+    ci95: Bounds
     interval_of: IntervalOf | None
     better: Direction | None
     why_neither: str | None = None
@@ -111,6 +115,16 @@ class ComparisonRow(BaseModel):
     better_by_pct: float | None = None
     definition: str | None = None
     steps: list[str] = []
+
+    @property
+    def change(self) -> Range | None:
+        """`delta` with its interval, if there is one."""
+        return _range(self.delta, self.ci95, self.interval_of)
+
+    @property
+    def change_pct(self) -> Range | None:
+        """`delta_pct` likewise."""
+        return _range(self.delta_pct, self.ci95_pct, self.interval_of)
 
     @property
     def measured(self) -> tuple[str, str, str, str]:
@@ -141,7 +155,7 @@ class Ranked(BaseModel):
     ranks: tuple[int, int]
     value: float | None
     value_at_least: float | None = None
-    ci95: Interval
+    ci95: Bounds
     best_share: float | None
     not_told_apart_from: list[Label]
     pairs: int

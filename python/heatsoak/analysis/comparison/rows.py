@@ -8,7 +8,12 @@ from itertools import combinations
 import numpy as np
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.model import ComparisonRow, ComparisonVerdict, Ranked
+from heatsoak.analysis.comparison.model import (
+    ComparisonRow,
+    ComparisonVerdict,
+    Ranked,
+    bounds_of,
+)
 from heatsoak.analysis.comparison.pairing import ComparisonSection, Stratum
 from heatsoak.analysis.comparison.spread import Difference, GroupMean, Spread, holm
 from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
@@ -84,7 +89,7 @@ def _rows(
             baseline=two.value,
             value=one.value,
             delta_pct=_pct(difference.share) if difference is not None else None,
-            ci95_pct=relative and relative.times(100),
+            ci95_pct=bounds_of(relative and relative.times(100)),
             runs=one.runs,
             protocol=section.protocol,
             model=section.model,
@@ -99,7 +104,7 @@ def _rows(
             baseline_at_least=two.bound if two.value is None else None,
             delta=difference.delta if difference is not None else None,
             delta_unit=metric.delta_unit or metric.unit,
-            ci95=interval,
+            ci95=bounds_of(interval),
             interval_of=spread.basis if interval is not None else None,
             better=better,
             why_neither=why,
@@ -319,7 +324,7 @@ def _rank(
                 ranks=(1 + len(better), len(groups) - len(worse)),
                 value=mean.value,
                 value_at_least=mean.bound if mean.value is None else None,
-                ci95=spread.range(mean),
+                ci95=bounds_of(spread.range(mean)),
                 best_share=None if shares is None else float(shares[index]),
                 not_told_apart_from=[
                     o for o in groups if o != group and o not in better and o not in worse

@@ -83,7 +83,7 @@ def _section(found: Comparison) -> ComparisonSection:
                 row=places[id(row)],
                 name=name,
                 at=row.delta_pct,
-                range=row.ci95_pct,
+                range=row.change_pct,
                 verdict=row.verdict,
             )
             for row, name in drawn(over_all, len(found.groups))
