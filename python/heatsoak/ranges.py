@@ -83,19 +83,15 @@ class WrittenAs:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         """Return how pydantic checks and writes it."""
-        from pydantic_core import core_schema  # words, which are said without it, import ranges
+        from pydantic_core import core_schema  # text, which is made of ranges too, needs none of it
 
-        written = core_schema.plain_serializer_function_ser_schema(self._written)
+        names = {self.mid: "mid", self.low: "low", self.high: "high"}
+        number = core_schema.typed_dict_field(core_schema.float_schema())
+        written = core_schema.plain_serializer_function_ser_schema(
+            lambda of: {key: getattr(of, name) for key, name in names.items()},
+            return_schema=core_schema.typed_dict_schema(dict.fromkeys(names, number)),
+        )
         return {**handler(source), "serialization": written}
-
-    def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
-        """Return the JSON Schema of what is written."""
-        keys = [self.mid, self.low, self.high]
-        numbers = {key: {"type": "number"} for key in keys}
-        return {"type": "object", "properties": numbers, "required": keys}
-
-    def _written(self, of: Range) -> dict[str, float]:
-        return {self.mid: of.mid, self.low: of.low, self.high: of.high}
 
 
 def tails(level: float) -> tuple[float, float]:
